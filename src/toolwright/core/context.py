@@ -1,0 +1,27 @@
+"""What a running tool may know about its own call."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+D = TypeVar("D")
+
+
+class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
+    """Annotate a parameter with it, and the runtime fills it in; the model never sees it.
+
+    ``Context[Database]`` says what ``dependencies`` holds.
+    """
+
+    call_id: str
+    tool: str
+    attempt: int = 1
+    """1 for the first try, more after a retryable failure."""
+    key: str = ""
+    """Stays the same over every attempt at this call: an idempotency key for the outside world."""
+    dependencies: D
+    """Whatever the caller passed for tools to share: a client, a database, the current user."""
+    is_cancelled: Callable[[], bool] = bool
+    """True once nobody waits for this call any more. A function in a thread cannot be interrupted;
+    one that loops should ask."""

@@ -1,0 +1,134 @@
+"""JSON text into values, strictly.
+
+RFC 8259 leaves the dangerous corners to the reader. Here they are closed: a repeated key, ``NaN``, a
+number too large to hold, half a surrogate pair, trailing text and bottomless nesting are all refused,
+each with words that say where. Two readers of one text can then never see two different values.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+JsonValue: TypeAlias = (
+    "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+)
+JsonObject: TypeAlias = Mapping[str, JsonValue]
+
+MAX_DEPTH = 64
+"""How deep objects and arrays may nest. Real arguments stay under ten."""
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+class JsonError(ValueError):
+    """The text is not JSON that can be trusted; the message says why, for a model to read."""
+
+    def __init__(self, message: str, *, cut_off: bool = False) -> None:
+        super().__init__(message)
+        self.cut_off = cut_off
+        """The text is a proper beginning that just stops."""
+
+
+def parse(text: str) -> JsonValue:
+    """The value that ``text`` holds, or a JsonError."""
+    try:
+        value: JsonValue = _decode(text)
+    except msgspec.ValidationError:
+        raise JsonError("a number is too large to be held exactly") from None
+    except msgspec.DecodeError as error:
+        raise _explain(text, cut_off="truncated" in str(error)) from None
+    except UnicodeEncodeError as error:
+        raise JsonError(f"half of a surrogate pair at character {error.start}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
+        raise _too_deep()
+    # Without escapes, two quotes stand around every key and string, so a key that was repeated, and
+    # so lost, shows in their number. With escapes the slower way must tell.
+    if "\\" in text or text.count('"') != _encode(value).count(b'"'):
+        json.loads(text, object_pairs_hook=_refuse_repeats)
+    return value
+
+
+def dump(value: JsonValue) -> str:
+    """Compact JSON text for ``value``."""
+    return _encode(value).decode()
+
+
+def depth(value: JsonValue) -> int:
+    """How deep ``value`` nests: 0 for a scalar, 1 for a flat object."""
+    level, layer = 0, [value]
+    while layer := [item for item in layer if isinstance(item, dict | list)]:
+        level += 1
+        layer = [child for item in layer for child in _children(item)]
+    return level
+
+
+def kind_of(value: object) -> str:
+    """The JSON word for a value's type, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a number"
+        case str():
+            return "a string"
+        case list() | tuple():
+            return "an array"
+        case dict():
+            return "an object"
+        case _:
+            return "a value that is not JSON"
+
+
+def _children(value: "dict[str, JsonValue] | list[JsonValue]") -> list[JsonValue]:
+    return list(value.values()) if isinstance(value, dict) else value
+
+
+def _refuse_repeats(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    result: dict[str, JsonValue] = {}
+    for key, value in pairs:
+        if key in result:
+            raise JsonError(f"the key {shorten(key)} appears twice in one object")
+        result[key] = value
+    return result
+
+
+def shorten(value: JsonValue, limit: int = 60) -> str:
+    """``value`` as JSON text that fits in a sentence."""
+    if isinstance(value, str) and len(value) > limit:
+        return f"{dump(value[: limit - 10])[:-1]}…\" ({len(value):,} characters)"
+    text = dump(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _too_deep() -> JsonError:
+    return JsonError(f"nested more than {MAX_DEPTH} levels deep")
+
+
+def _explain(text: str, *, cut_off: bool) -> JsonError:
+    """Why the fast parser refused ``text``, in words and character positions."""
+    try:
+        json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        if cut_off:
+            return JsonError("the text stops before the JSON is complete", cut_off=True)
+        near = text[error.pos : error.pos + 20]
+        place = f"at character {error.pos}" + (f", near {shorten(near)}" if near else "")
+        return JsonError(f"{error.msg[:1].lower()}{error.msg[1:]} {place}")
+    except JsonError as error:
+        return error
+    except RecursionError:
+        return _too_deep()
+    return JsonError("half of a surrogate pair in a \\u escape")
+
+
+def _refuse_constant(name: str) -> None:
+    raise JsonError(f"{name} is not a JSON number")

@@ -1,0 +1,31 @@
+"""The part of an outcome that the model reads."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from toolwright.core.jsontext import JsonValue
+from toolwright.core.outcome import OutcomeKind
+from toolwright.core.parts import Part, Text
+
+
+class Result(Struct, frozen=True, gc=False, kw_only=True, tag="result"):
+    """An outcome, worded, labelled and encoded. Every call has exactly one."""
+
+    call_id: str
+    name: str
+    outcome: OutcomeKind
+    content: tuple[Part, ...]
+    source: str | None = None
+    """Whose words these are, when they are not to be trusted; None when the tool vouches for them."""
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call did not do what was asked."""
+        return self.outcome != "returned"
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join(part.text for part in self.content if isinstance(part, Text))

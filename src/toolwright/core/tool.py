@@ -1,0 +1,260 @@
+"""A tool: what the model is told, what runs, under which limits, and what is known of its dangers."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from toolwright.core.handler import Handler, inspect_handler
+from toolwright.core.jsontext import JsonObject, dump
+from toolwright.core.ports import Valid, Validator
+from toolwright.core.problem import Problem, json_path
+from toolwright.core.schema import Schema, SchemaError, unexpected
+from toolwright.errors import DeclarationError
+
+Effect: TypeAlias = Literal["pure", "read", "idempotent", "write"]
+"""What running a call again would mean: nothing ever (pure), nothing but a fresh look (read), the same
+end state (idempotent), or a second act (write)."""
+
+Reach: TypeAlias = Literal["nothing", "user", "outside"]
+"""What a tool touches: nothing, the user's own data, or the world outside."""
+
+# The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a tool may cost. Every tool has limits from birth."""
+
+    timeout: float = 60.0
+    """Seconds for one call, retries and the waits between them included."""
+    retries: int = 0
+    """How often a failure that the tool marks retryable is tried again."""
+    backoff: float = 0.5
+    """Seconds before the first retry; doubled before each further one."""
+    rate: tuple[int, float] | None = None
+    """At most so many calls in so many seconds: ``(5, 60)``. A call over it waits."""
+    concurrency: int = 16
+    """How many calls of this tool may run at once."""
+    max_output_bytes: int = 64 * 1024
+    """Text beyond it is cut in the middle, with a marker that says so."""
+    max_media_bytes: int = 5 * 1024 * 1024
+    """A larger image or file is left out, with a note that says so."""
+    max_arguments_bytes: int = 1024 * 1024
+    """Longer arguments are refused unread."""
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "concurrency", "max_output_bytes", "max_arguments_bytes"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
+        for name in ("retries", "backoff", "max_media_bytes"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"limits: {name} must not be negative")
+        if self.rate is not None and not (self.rate[0] >= 1 and self.rate[1] > 0):
+            raise ValueError("limits: rate must be (calls, seconds), each more than 0")
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What is known of a tool's dangers. None means nobody said, and is treated as the worst."""
+
+    untrusted: bool | tuple[str, ...] | None = None
+    """Whether outsiders could have written what it returns; or the fields they could have written."""
+    private: bool | tuple[str, ...] | None = None
+    """Whether it returns data that not everyone may see; or the fields that are."""
+    reach: Reach | None = None
+    targets: tuple[str, ...] | None = None
+    """The parameters that say who, where or which account; () when none does."""
+
+
+class Spec(Struct, frozen=True, kw_only=True):
+    """What the model is told about a tool."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    short: str = ""
+    examples: tuple[JsonObject, ...] = ()
+
+
+class Options(Struct, frozen=True, kw_only=True, eq=False):
+    """What can be said of any tool, however it was declared."""
+
+    short: str = ""
+    """One line, for places where the whole description is too long."""
+    examples: Sequence[JsonObject] = ()
+    """Worked arguments for the model to see; each must be valid."""
+    effect: Effect = "write"
+    approval: bool = False
+    """A person must say yes to each call."""
+    serial: bool = False
+    """Runs alone: calls before it finish first, calls after it wait."""
+    repair: bool = False
+    """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
+    limits: Limits = Limits()
+    facts: Facts = Facts()
+    formats: bool = False
+    """In a raw schema, demand ``format`` instead of treating it as a note."""
+    resources: Mapping[str, JsonObject] = field(default_factory=dict)
+    """Schemas that a raw schema's ``$ref`` may name, by URI. Nothing is ever fetched."""
+    validator: Validator | None = None
+    """Judges arguments in place of the schema; ``@tool`` puts pydantic here."""
+    calling: Handler | None = None
+    """How the handler is called; read from its signature unless given."""
+
+
+class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
+    """A tool from a JSON Schema 2020-12 and a handler, which is called with the arguments by name.
+
+    Without a handler a call returns its own checked arguments: a form for the model to fill in.
+    """
+
+    name: str
+    description: str
+    parameters: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
+    handler: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise DeclarationError(
+                self.name,
+                "the name must be 1 to 64 letters, digits, _ or -, and not begin with a digit or -.",
+                where="name",
+                fix='Give it another with name="…".',
+            )
+        if self.validator is None:
+            self._check_schema()
+            self._check_handler()
+        self._check_targets()
+        self._check_examples()
+
+    @property
+    def spec(self) -> Spec:
+        """What the model is told."""
+        return Spec(
+            name=self.name,
+            description=self.description,
+            parameters=self.parameters,
+            short=self.short,
+            examples=tuple(self.examples),
+        )
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The parameters' schema, compiled."""
+        try:
+            return Schema(self.parameters, resources=self.resources, formats=self.formats)
+        except SchemaError as error:
+            raise DeclarationError(
+                self.name,
+                f"not a valid JSON Schema: {error.problem.message}.",
+                where=f"parameters at {error.problem.path}",
+            ) from None
+
+    @cached_property
+    def invocation(self) -> Handler | None:
+        """How the handler is called; None without one."""
+        if self.handler is None:
+            return None
+        return self.calling or inspect_handler(self.handler)[0]
+
+    @cached_property
+    def validate(self) -> Callable[[str, JsonObject], Valid | tuple[Problem, ...]]:
+        """Judges arguments, given both as text and as that text parsed."""
+        return self._validate_raw if self.validator is None else self.validator.validate
+
+    def _validate_raw(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
+        verdict = self.schema.validate(text, value)
+        if self._accepted is None or not isinstance(verdict, Valid):
+            return verdict
+        extra = [name for name in value if name not in self._accepted]
+        return tuple(_unexpected(extra, self._accepted)) or verdict
+
+    def replace(self, **changes: Any) -> "Tool":
+        """The same tool with some things changed."""
+        return replace(self, **changes)
+
+    def _check_schema(self) -> None:
+        if not isinstance(self.parameters, Mapping) or self.parameters.get("type") != "object":
+            raise DeclarationError(
+                self.name,
+                "a tool's arguments are an object.",
+                where="parameters at $.type",
+                fix='Write {"type": "object", "properties": {…}}.',
+            )
+        _ = self.schema
+
+    @cached_property
+    def _accepted(self) -> tuple[str, ...] | None:
+        """The argument names the handler takes; None when it takes any."""
+        if self.handler is None:
+            return None
+        try:
+            parameters = inspect_handler(self.handler)[1].values()
+        except (TypeError, ValueError):
+            return None
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return None
+        return tuple(p.name for p in parameters if p.kind is not p.VAR_POSITIONAL)
+
+    def _check_handler(self) -> None:
+        """Whether the handler takes what the schema promises. Only where Python can tell."""
+        if self.handler is not None and not callable(self.handler):
+            raise DeclarationError(self.name, "the handler is not callable.", where="handler")
+        for name in _keys(self.parameters.get("properties")):
+            if self._accepted is not None and name not in self._accepted:
+                raise DeclarationError(
+                    self.name,
+                    f"the handler has no parameter {name!r}, which the schema offers.",
+                    where="handler",
+                    fix="Add it, or **arguments.",
+                )
+        required = _strings(self.parameters.get("required"))
+        for name in self._needed():
+            if name not in required:
+                raise DeclarationError(
+                    self.name,
+                    f"the handler needs {name!r}, which the schema does not require.",
+                    where="handler",
+                    fix="Give it a default, or list it under required.",
+                )
+
+    def _needed(self) -> list[str]:
+        """The handler's parameters without a default."""
+        if self._accepted is None or self.handler is None:
+            return []
+        parameters = inspect_handler(self.handler)[1]
+        return [n for n in self._accepted if parameters[n].default is inspect.Parameter.empty]
+
+    def _check_targets(self) -> None:
+        for target in self.facts.targets or ():
+            if target not in _keys(self.parameters.get("properties")):
+                raise DeclarationError(
+                    self.name, f"there is no parameter {target!r}.", where="facts.targets"
+                )
+
+    def _check_examples(self) -> None:
+        for index, example in enumerate(self.examples):
+            verdict = self.validate(dump(example), example)
+            if not isinstance(verdict, Valid):
+                raise DeclarationError(
+                    self.name,
+                    f"the example does not fit the schema: {'; '.join(map(str, verdict))}.",
+                    where=f"examples[{index}]",
+                )
+
+
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _keys(value: object) -> list[str]:
+    return list(value) if isinstance(value, Mapping) else []
+
+
+def _unexpected(names: list[str], known: Sequence[str]) -> Iterator[Problem]:
+    for name in names:
+        yield Problem(json_path([name]), unexpected(name, list(known)))

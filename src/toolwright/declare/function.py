@@ -1,0 +1,182 @@
+"""Functions, methods, callables and pydantic models into tools."""
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+
+from msgspec.structs import replace
+from pydantic import BaseModel
+
+from toolwright.core.handler import Handler, Parameters, inspect_handler, unwrap
+from toolwright.core.jsontext import JsonObject
+from toolwright.core.tool import Effect, Facts, Limits, Tool
+from toolwright.declare.describe import describe_model, describe_parameters
+from toolwright.declare.docstring import parse
+from toolwright.errors import DeclarationError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ToolOptions(TypedDict, total=False):
+    """What ``@tool`` takes; ``Tool`` documents each."""
+
+    name: str
+    description: str
+    short: str
+    examples: Sequence[JsonObject]
+    effect: Effect
+    approval: bool
+    serial: bool
+    repair: bool
+    limits: Limits
+    facts: Facts
+
+
+class FunctionTool(Tool, Generic[P, R], frozen=True, eq=False, dict=True, weakref=True):
+    """A tool made from a function, which can still be called as one."""
+
+    unbound: bool = False
+    """It was declared on a class and waits for an instance: ``instance.method`` is the tool to use."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself, past the gate."""
+        assert self.handler is not None
+        result: R = self.handler(*args, **kwargs)
+        return result
+
+    def __get__(self, instance: object, owner: type | None = None) -> "FunctionTool[..., R]":
+        if not self.unbound or (instance is None and not isinstance(self.handler, classmethod)):
+            return self
+        assert self.handler is not None
+        assert self.calling is not None
+        bound = self.handler.__get__(instance, owner)
+        return replace(
+            self, handler=bound, calling=replace(self.calling, function=bound), unbound=False
+        )
+
+    @property
+    def __wrapped__(self) -> Callable[P, R] | None:
+        return self.handler
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+
+@overload
+def tool(target: type[BaseModel], /, **options: Unpack[ToolOptions]) -> Tool: ...
+@overload
+def tool(target: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
+@overload
+def tool(
+    **options: Unpack[ToolOptions],
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(target: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """Declare a tool: on a function as a decorator, bare or with options, or on a pydantic model.
+
+    The schema comes from the signature, the descriptions from the docstring and ``Field``. A model
+    becomes a tool without a handler: calling it returns the instance.
+    """
+    namespace = sys._getframe(1).f_locals  # noqa: SLF001 - names local to where the tool is declared
+    if target is None:
+        return partial(_declare, namespace=namespace, options=options)
+    return _declare(target, namespace=namespace, options=options)
+
+
+def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions) -> Tool:
+    if isinstance(target, Tool):
+        return target.replace(**options)
+    if inspect.isclass(target) and issubclass(target, BaseModel):
+        return _from_model(target, options)
+    if not callable(target) and not isinstance(target, classmethod):
+        raise DeclarationError(
+            options.get("name", type(target).__name__),
+            f"{type(target).__name__} is not a function, a callable or a pydantic model.",
+        )
+    return _from_function(target, namespace, options)
+
+
+def _from_model(model: type[BaseModel], options: ToolOptions) -> Tool:
+    settings: dict[str, Any] = dict(options)
+    name = settings.pop("name", model.__name__)
+    own_words = inspect.cleandoc(model.__doc__) if model.__doc__ else ""
+    described = describe_model(name, model)
+    return Tool(
+        name,
+        settings.pop("description", own_words),
+        described.parameters,
+        validator=described.validator,
+        **{"effect": "pure", **settings},
+    )
+
+
+def _from_function(
+    target: Any, namespace: Mapping[str, Any], options: ToolOptions
+) -> FunctionTool[..., Any]:
+    settings: dict[str, Any] = dict(options)
+    function = target.__func__ if isinstance(target, classmethod | staticmethod) else target
+    name = settings.pop("name", None) or _name_of(function)
+    _refuse_generator(name, function)
+    calling, parameters = _inspect(name, function, namespace)
+    unbound = _waits_for_instance(parameters)
+    if unbound:
+        first = next(iter(parameters))
+        del parameters[first]
+        calling = replace(calling, positional=tuple(n for n in calling.positional if n != first))
+    words = parse(_docstring_of(function))
+    described = describe_parameters(name, parameters, words.parameters)
+    return FunctionTool(
+        name,
+        settings.pop("description", words.description),
+        described.parameters,
+        target if isinstance(target, classmethod) else function,
+        validator=described.validator,
+        calling=calling,
+        unbound=unbound,
+        **settings,
+    )
+
+
+def _inspect(
+    name: str, function: Callable[..., Any], namespace: Mapping[str, Any]
+) -> tuple[Handler, Parameters]:
+    try:
+        return inspect_handler(function, namespace)
+    except (TypeError, ValueError) as error:
+        raise DeclarationError(
+            name,
+            "Python cannot tell its signature.",
+            fix="Wrap it in a function with annotated parameters, or use tw.Tool with a schema.",
+        ) from error
+
+
+def _waits_for_instance(parameters: Parameters) -> bool:
+    """Whether the function is a method that was declared in its class body."""
+    first = next(iter(parameters.values()), None)
+    return first is not None and first.annotation is first.empty and first.name in {"self", "cls"}
+
+
+def _refuse_generator(name: str, function: Callable[..., Any]) -> None:
+    plain = unwrap(function)
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        raise DeclarationError(
+            name, "it is a generator, and a tool returns one value.", fix="Return a list."
+        )
+
+
+def _name_of(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    name: str = getattr(function, "__name__", type(function).__name__)
+    return name
+
+
+def _docstring_of(function: Any) -> str | None:
+    plain = unwrap(function)
+    if plain.__doc__ or inspect.isroutine(function) or isinstance(function, partial):
+        return plain.__doc__
+    return type(function).__doc__
+

@@ -1,0 +1,1 @@
+"""Phase 3: check -> policy -> plan -> run -> outcome -> render."""

@@ -1,0 +1,79 @@
+"""The one gate: the raw text of a call into a checked call, or the outcome that says why not.
+
+Nothing here awaits, and no text whatever makes it raise. Only what this module returns can be run.
+"""
+
+import difflib
+import traceback
+
+from toolwright.core.call import Call, CheckedCall
+from toolwright.core.jsontext import JsonError, JsonObject, dump, kind_of, parse
+from toolwright.core.outcome import Failed, Invalid, Truncated, UnknownTool
+from toolwright.core.ports import Tools, Valid
+from toolwright.core.problem import Problem
+from toolwright.core.tool import Tool
+from toolwright.execute.repair import repair
+
+Refused = Invalid | UnknownTool | Truncated | Failed
+"""The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""
+
+
+def check(call: Call, tools: Tools) -> CheckedCall | Refused:
+    """Judge one call: find the tool, parse the arguments, validate them, report every problem."""
+    if call.truncated:
+        return Truncated()
+    tool = tools.get(call.name)
+    if tool is None:
+        return _unknown(call.name, tools)
+    text = call.arguments
+    size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+    if size > tool.limits.max_arguments_bytes:
+        return _too_long(size, tool)
+    if not text or text.isspace():
+        # Vendors send nothing at all for a call without arguments; whether that fits, the schema says.
+        text = "{}"
+    try:
+        value = parse(text)
+    except JsonError as error:
+        return Invalid((Problem("$", f"not valid JSON: {error}"),))
+    if not isinstance(value, dict):
+        problem = f"the arguments must be one JSON object, not {kind_of(value)}"
+        return Invalid((Problem("$", problem),))
+    try:
+        return _validate(call, tool, text, value)
+    except Exception:  # noqa: BLE001 - a validator is the developer's code, as a handler is
+        return Failed(error=traceback.format_exc())
+
+
+def _validate(call: Call, tool: Tool, text: str, value: JsonObject) -> CheckedCall | Invalid:
+    verdict = tool.validate(text, value)
+    if isinstance(verdict, Valid):
+        return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
+    if tool.repair:
+        mended, repairs = repair(value, tool.schema)
+        again = tool.validate(dump(mended), mended) if repairs else verdict
+        if isinstance(again, Valid):
+            return CheckedCall(
+                call=call, tool=tool, arguments=mended, bound=again.bound, repairs=repairs
+            )
+    return Invalid(verdict)
+
+
+def _unknown(name: str, tools: Tools) -> UnknownTool:
+    available = tuple(tools.names())
+    folded = {_fold(each): each for each in available}
+    # Models prefix names with namespaces of their own: functions.search, default_api:search.
+    tail = _fold(name.replace(":", ".").rpartition(".")[2])
+    nearest = difflib.get_close_matches(_fold(name)[:100], folded, n=3, cutoff=0.6)
+    if tail in folded and tail not in nearest:
+        nearest.insert(0, tail)
+    return UnknownTool(name, tuple(folded[each] for each in nearest), available)
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _too_long(size: int, tool: Tool) -> Invalid:
+    limit = tool.limits.max_arguments_bytes
+    return Invalid((Problem("$", f"{size:,} bytes of arguments are too many; at most {limit:,}"),))

@@ -1,0 +1,138 @@
+"""A tool's return value into the parts a model can read, within the tool's limits."""
+
+import io
+import mimetypes
+from collections.abc import Mapping
+from pathlib import PurePath
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Any
+
+import msgspec
+from pydantic_core import PydanticSerializationError, to_json
+
+from toolwright.core.parts import Media, Part, Text
+from toolwright.core.tool import Limits
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+class EncodeError(ValueError):
+    """A value cannot be shown to a model; the message says why, for the developer."""
+
+
+def encode(value: object, limits: Limits) -> tuple[Part, ...]:
+    """The parts for a value: text as it is, media as media, everything else as compact JSON."""
+    if isinstance(value, str):
+        return (Text(_sound(value)),)
+    if (media := _media(value, limits)) is not None:
+        return (_within(media, limits),)
+    if isinstance(value, list | tuple) and any(_is_media(item) for item in value):
+        return tuple(part for item in value for part in encode(item, limits))
+    return (Text(_json(value)),)
+
+
+def cut(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` bytes: its head and tail, and between them what was left out.
+
+    The marker itself comes on top where the limit is too small to hold it.
+    """
+    if len(text) * 4 <= limit:
+        return text
+    size = len(text) if text.isascii() else len(text.encode())
+    if size <= limit:
+        return text
+    marker = f"\n[… {size - limit:,} of {size:,} bytes left out here …]\n"
+    room = max(limit - len(marker.encode()), 0)
+    tail = room // 3
+    # A character is at least a byte, so the ends of the text hold all that can survive.
+    start = text[: room - tail].encode()[: room - tail].decode(errors="ignore")
+    end = text[len(text) - tail :].encode()[-tail:].decode(errors="ignore") if tail else ""
+    return f"{start}{marker}{end}"
+
+
+def _sound(text: str) -> str:
+    """``text`` without halves of surrogate pairs, which no wire can carry."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, GeneratorType | AsyncGeneratorType | CoroutineType):
+        raise EncodeError(f"a {type(value).__name__} holds no value until it is read; return a list")
+    try:
+        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain).decode()
+    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
+        raise EncodeError(f"{type(value).__qualname__} cannot be written as JSON: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """What pydantic does not know: arrays of numbers, mappings, msgspec and attrs classes."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return dict(value) if isinstance(value, Mapping) else msgspec.to_builtins(value)
+
+
+def _is_media(value: object) -> bool:
+    return isinstance(value, Media | bytes | bytearray | memoryview | io.IOBase) or _is_image(value)
+
+
+def _is_image(value: object) -> bool:
+    """A Pillow image, known by its shape so that Pillow need not be installed."""
+    return type(value).__module__.startswith("PIL.") and hasattr(value, "save")
+
+
+def _media(value: Any, limits: Limits) -> Media | None:
+    match value:
+        case Media():
+            return value
+        case bytes() | bytearray() | memoryview():
+            data = bytes(value)
+            return Media(data, sniff(data))
+        case io.IOBase():
+            return _read(value, limits.max_media_bytes + 1)
+        case _ if _is_image(value):
+            buffer = io.BytesIO()
+            value.save(buffer, format="PNG")
+            return Media(buffer.getvalue(), "image/png")
+        case _:
+            return None
+
+
+def _read(file: Any, size: int) -> Media:
+    """What an open file holds, as far as the limit; the file is closed."""
+    with file:
+        content = file.read(size)
+    data = content.encode() if isinstance(content, str) else bytes(content)
+    name = getattr(file, "name", None)
+    name = PurePath(name).name if isinstance(name, str) else None
+    guessed = mimetypes.guess_type(name)[0] if name else None
+    return Media(data, guessed or sniff(data), name)
+
+
+def sniff(data: bytes) -> str:
+    """The media type that the first bytes tell, or plain bytes."""
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12], "application/octet-stream")
+    for signature, media_type in _SIGNATURES:
+        if data.startswith(signature):
+            return media_type
+    return "application/octet-stream"
+
+
+def _within(media: Media, limits: Limits) -> Part:
+    if len(media.data) <= limits.max_media_bytes:
+        return media
+    return Text(f"[{media.media_type} left out: more than {limits.max_media_bytes:,} bytes]")
