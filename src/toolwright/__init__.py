@@ -3,81 +3,135 @@
 The public names, and nothing else. Each loads on first use, so that importing this stays light.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolwright.core.lazy import lazily
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from toolwright import errors
+    from toolwright import builtin, errors, record, testing, wire
+    from toolwright.agent import Agent, ask
     from toolwright.core import outcome
+    from toolwright.core.budget import Budget
     from toolwright.core.call import Call, CheckedCall
     from toolwright.core.context import Context
+    from toolwright.core.decision import Allow, Answer, Ask, Deny, Rewrite
+    from toolwright.core.message import Reply, User
     from toolwright.core.parts import Media, Text
     from toolwright.core.problem import Problem
+    from toolwright.core.request import Named
     from toolwright.core.result import Result
     from toolwright.core.tool import Facts, Limits, Spec, Tool
+    from toolwright.core.usage import Usage
     from toolwright.declare.function import tool
+    from toolwright.declare.output import Output
     from toolwright.declare.toolbox import Toolbox
-    from toolwright.dispatch import check, execute
+    from toolwright.dispatch import check, run_calls
     from toolwright.errors import ToolFailure
     from toolwright.execute.executor import Execution, Executor
+    from toolwright.loop import events
+    from toolwright.loop.result import RunResult
+    from toolwright.loop.setup import Hooks, Veto
+    from toolwright.loop.window import Window
+    from toolwright.models import connect
+    from toolwright.rerun import replay
 
 _HOMES = {
+    "Agent": "agent",
+    "Allow": "core.decision",
+    "Answer": "core.decision",
+    "Ask": "core.decision",
+    "Budget": "core.budget",
     "Call": "core.call",
     "CheckedCall": "core.call",
     "Context": "core.context",
+    "Deny": "core.decision",
     "Execution": "execute.executor",
     "Executor": "execute.executor",
     "Facts": "core.tool",
+    "Hooks": "loop.setup",
     "Limits": "core.tool",
     "Media": "core.parts",
+    "Named": "core.request",
+    "Output": "declare.output",
     "Problem": "core.problem",
+    "Reply": "core.message",
     "Result": "core.result",
+    "Rewrite": "core.decision",
+    "RunResult": "loop.result",
     "Spec": "core.tool",
     "Text": "core.parts",
     "Tool": "core.tool",
     "ToolFailure": "errors",
     "Toolbox": "declare.toolbox",
+    "Usage": "core.usage",
+    "User": "core.message",
+    "Veto": "loop.setup",
+    "Window": "loop.window",
+    "ask": "agent",
+    "builtin": "builtin",
     "check": "dispatch",
-    "execute": "dispatch",
+    "connect": "models",
+    "errors": "errors",
+    "events": "loop.events",
+    "outcome": "core.outcome",
+    "record": "record",
+    "replay": "rerun",
+    "run_calls": "dispatch",
+    "testing": "testing",
     "tool": "declare.function",
+    "wire": "wire",
 }
-_MODULES = {"errors": "errors", "outcome": "core.outcome"}
-
-__all__ = [  # noqa: RUF022 - the table above is the order
+__all__ = [
+    "Agent",
+    "Allow",
+    "Answer",
+    "Ask",
+    "Budget",
     "Call",
     "CheckedCall",
     "Context",
+    "Deny",
     "Execution",
     "Executor",
     "Facts",
+    "Hooks",
     "Limits",
     "Media",
+    "Named",
+    "Output",
     "Problem",
+    "Reply",
     "Result",
+    "Rewrite",
+    "RunResult",
     "Spec",
     "Text",
     "Tool",
     "ToolFailure",
     "Toolbox",
+    "Usage",
+    "User",
+    "Veto",
+    "Window",
+    "ask",
+    "builtin",
     "check",
+    "connect",
     "errors",
-    "execute",
+    "events",
     "outcome",
+    "record",
+    "replay",
+    "run_calls",
+    "testing",
     "tool",
+    "wire",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        found: Any = import_module(f"toolwright.{_MODULES[name]}")
-    elif name in _HOMES:
-        found = getattr(import_module(f"toolwright.{_HOMES[name]}"), name)
-    else:
-        raise AttributeError(f"module 'toolwright' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

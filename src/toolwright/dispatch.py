@@ -15,7 +15,7 @@ def check(call: Call, tools: ToolSource) -> CheckedCall | Outcome:
     return gate.check(call, _toolbox(tools))
 
 
-async def execute(
+async def run_calls(
     calls: Sequence[Call],
     tools: ToolSource,
     *,
@@ -28,10 +28,11 @@ async def execute(
     that require approval; without it they are denied. Limits on rate and concurrency hold within one
     execution; keep an ``Executor`` to make them hold across several.
     """
-    return await Executor(approve=approve).execute(
-        calls, _toolbox(tools), dependencies=dependencies
-    )
+    return await Executor(approve=approve).execute(calls, _toolbox(tools), dependencies=dependencies)
 
 
 def _toolbox(tools: ToolSource) -> Toolbox:
     return tools if isinstance(tools, Toolbox) else Toolbox(tools)
+
+
+execute = run_calls

@@ -5,6 +5,15 @@ The first split is blame::
     ToolwrightError
       DeclarationError      you: a tool cannot be declared as written
       UsageError            you: something was asked for that makes no sense now
+      EncodeError           you: a vendor's format cannot express what was asked of it
+      ReplayError           you: a replay needs something that its journal does not hold
+      JournalError          you or the disk: a journal cannot be read or written
+      ProtocolError         them: bytes or events that break the agreed form
+        TruncatedStream     ... by ending in the middle
+      VendorError           them: a well-formed refusal from a model's vendor
+      TransportError        the network: never reached, or lost
+        TransportTimeout    ... or too slow
+      LimitReached          a budget, or the model, ended a run that had to give an answer
       ToolFailure           a tool's own word for an expected failure; raise it inside a handler
 
 Every class has a stable ``code``, keeps its facts as attributes, and survives pickling.
@@ -17,6 +26,8 @@ class ToolwrightError(Exception):
     """The root of everything toolwright raises."""
 
     code: ClassVar[str] = "toolwright"
+    result: Any = None
+    """What a run had come to when this ended it, as a RunResult; None outside of runs."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)
@@ -50,6 +61,94 @@ class UsageError(ToolwrightError):
     """The library was asked for something that makes no sense now."""
 
     code = "usage"
+
+
+class ReplayError(ToolwrightError):
+    """A replay came to a step that its journal does not hold."""
+
+    code = "replay"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the journal does not hold {key}; the run ended or went another way")
+        self.key = key
+
+
+class JournalError(ToolwrightError):
+    """A journal cannot be read or written: where in it, and why."""
+
+    code = "journal"
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.where = where
+        """The file, and the line or entry in it."""
+        self.reason = reason
+
+
+class EncodeError(ToolwrightError):
+    """A vendor's format cannot express what was asked of it: which one, what, and what to do."""
+
+    code = "encode"
+
+    def __init__(self, dialect: str, reason: str, *, where: str = "") -> None:
+        super().__init__(f"{dialect}{f', {where}' if where else ''}: {reason}")
+        self.dialect = dialect
+        self.reason = reason
+        self.where = where
+        """The tool, message or option at fault."""
+
+
+class ProtocolError(ToolwrightError):
+    """What a model's vendor sent breaks the form that was agreed."""
+
+    code = "protocol"
+
+
+class TruncatedStream(ProtocolError):
+    """A stream ended before its own end marker."""
+
+    code = "truncated_stream"
+
+
+class VendorError(ToolwrightError):
+    """A model's vendor refused a request, in good form."""
+
+    code = "vendor"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        vendor_code: str = "",
+        retryable: bool = False,
+        retry_after: float | None = None,
+        request_id: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.vendor_code = vendor_code
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+
+class TransportError(ToolwrightError):
+    """A model could not be reached, or was lost."""
+
+    code = "transport"
+
+
+class TransportTimeout(TransportError):
+    """A model took too long."""
+
+    code = "transport_timeout"
+
+
+class LimitReached(ToolwrightError):
+    """A run that had to give an answer ended without one; ``result`` says how far it came."""
+
+    code = "limit"
 
 
 class ToolFailure(ToolwrightError):

@@ -9,7 +9,7 @@ from toolwright.core.jsontext import JsonObject, JsonValue
 from toolwright.core.tool import Tool
 
 
-class Call(Struct, frozen=True, gc=False, kw_only=True, tag="call"):
+class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="call"):
     """What the model asked for. The arguments stay the raw text it sent."""
 
     id: str
@@ -21,7 +21,7 @@ class Call(Struct, frozen=True, gc=False, kw_only=True, tag="call"):
     """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
 
 
-class Repair(Struct, frozen=True, gc=False):
+class Repair(Struct, frozen=True, gc=False, omit_defaults=True):
     """One lossless change that made arguments fit their schema; only where the tool allows it."""
 
     path: str
@@ -31,7 +31,7 @@ class Repair(Struct, frozen=True, gc=False):
     """The member was left out altogether."""
 
 
-class CheckedCall(Struct, frozen=True, gc=False, kw_only=True, eq=False):
+class CheckedCall(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, eq=False):
     """A call that passed the gate. Only ``check`` makes one; only this can be executed."""
 
     call: Call

@@ -5,7 +5,13 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from toolwright.core.usage import Usage
+
 D = TypeVar("D")
+
+
+def ignore(_: object) -> None:
+    """Take something and do nothing with it."""
 
 
 class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
@@ -25,3 +31,5 @@ class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
     is_cancelled: Callable[[], bool] = bool
     """True once nobody waits for this call any more. A function in a thread cannot be interrupted;
     one that loops should ask."""
+    spend: Callable[[Usage], None] = ignore
+    """Tell the run what this call spends on models, so that its budget counts it."""

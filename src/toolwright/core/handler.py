@@ -3,10 +3,10 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import SimpleNamespace
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolwright.core.context import Context
 
@@ -22,15 +22,17 @@ class Handler(Struct, frozen=True, kw_only=True, eq=False):
     """The parameter that takes the Context."""
     positional: tuple[str, ...] = ()
     """Parameters that Python takes only by position."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Their defaults: one that is left out must not shift the next into its place."""
 
-    def __call__(self, bound: Mapping[str, Any], context: Context[Any] | None) -> Any:
+    def call(self, bound: Mapping[str, Any], context: Context[Any] | None) -> Any:
         """Call the function; the result of an async one is to be awaited.
 
         ``context`` may be None for a handler that takes none.
         """
         if self.context is None and not self.positional:
             return self.function(**bound)
-        arguments = dict(bound)
+        arguments = {**self.defaults, **bound}
         if self.context is not None:
             arguments[self.context] = context
         first = [arguments.pop(name) for name in self.positional if name in arguments]
@@ -55,19 +57,19 @@ def inspect_handler(
         name: parameter.replace(annotation=hints.get(name, parameter.annotation))
         for name, parameter in parameters.items()
     }
-    context = next((n for n, p in resolved.items() if _is_context(p.annotation)), None)
+    context = next((n for n, p in resolved.items() if _takes_context(p)), None)
+    positional = [p for p in resolved.values() if p.kind is p.POSITIONAL_ONLY]
     handler = Handler(
         function=function,
         is_async=inspect.iscoroutinefunction(unwrap(function)),
         context=context,
-        positional=tuple(n for n, p in resolved.items() if p.kind is p.POSITIONAL_ONLY),
+        positional=tuple(p.name for p in positional),
+        defaults={p.name: p.default for p in positional if p.default is not p.empty},
     )
     return handler, {name: p for name, p in resolved.items() if name != context}
 
 
-def _resolve_hints(
-    function: Callable[..., Any], namespace: Mapping[str, Any]
-) -> dict[str, Any]:
+def _resolve_hints(function: Callable[..., Any], namespace: Mapping[str, Any]) -> dict[str, Any]:
     """The annotations of a callable, names looked up one by one; one that cannot be stays a string."""
     target = inspect.unwrap(unwrap(function))
     around = getattr(target, "__globals__", {})
@@ -90,8 +92,16 @@ def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
     return type(function).__call__
 
 
+def _takes_context(parameter: inspect.Parameter) -> bool:
+    many = parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}
+    return not many and _is_context(parameter.annotation)
+
+
 def _is_context(annotation: object) -> bool:
-    """Whether a parameter so annotated takes the Context."""
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    return annotation is Context or get_origin(annotation) is Context
+    """Whether a parameter so annotated takes the Context; ``Context | None`` does, too."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _is_context(get_args(annotation)[0])
+    if origin in {Union, UnionType}:
+        return any(map(_is_context, get_args(annotation)))
+    return annotation is Context or origin is Context

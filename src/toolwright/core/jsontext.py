@@ -6,14 +6,19 @@ each with words that say where. Two readers of one text can then never see two d
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-JsonValue: TypeAlias = (
-    "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
-)
+if TYPE_CHECKING:
+    JsonValue: TypeAlias = (
+        bool | int | float | str | Sequence["JsonValue"] | Mapping[str, "JsonValue"] | None
+    )
+else:
+    # Values are decoded by their types, and a type that names itself cannot be.
+    JsonValue = Any
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 MAX_DEPTH = 64
@@ -21,6 +26,10 @@ MAX_DEPTH = 64
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_encode_any = msgspec.json.Encoder(enc_hook=lambda value: type(value).__name__).encode
+
+_UNFINISHED = re.compile(r'|"[\s\S]*|u[0-9a-fA-F]{0,4}|t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|[eE][+-]?')
+"""A string, escape, word or number that has begun and not ended; or nothing where one should begin."""
 
 
 class JsonError(ValueError):
@@ -37,9 +46,9 @@ def parse(text: str) -> JsonValue:
     try:
         value: JsonValue = _decode(text)
     except msgspec.ValidationError:
-        raise JsonError("a number is too large to be held exactly") from None
+        raise _too_large() from None
     except msgspec.DecodeError as error:
-        raise _explain(text, cut_off="truncated" in str(error)) from None
+        raise _explain(text, str(error)) from None
     except UnicodeEncodeError as error:
         raise JsonError(f"half of a surrogate pair at character {error.start}") from None
     except RecursionError:
@@ -53,7 +62,7 @@ def parse(text: str) -> JsonValue:
     return value
 
 
-def dump(value: JsonValue) -> str:
+def dump(value: object) -> str:
     """Compact JSON text for ``value``."""
     return _encode(value).decode()
 
@@ -101,33 +110,48 @@ def _refuse_repeats(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return result
 
 
-def shorten(value: JsonValue, limit: int = 60) -> str:
+def shorten(value: object, limit: int = 60) -> str:
     """``value`` as JSON text that fits in a sentence."""
     if isinstance(value, str) and len(value) > limit:
-        return f"{dump(value[: limit - 10])[:-1]}…\" ({len(value):,} characters)"
-    text = dump(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+        return f'{dump(value[: limit - 10])[:-1]}…" ({len(value):,} characters)'
+    text = _encode_any(value).decode()
+    return text if len(text) <= limit or isinstance(value, str) else text[: limit - 1] + "…"
 
 
 def _too_deep() -> JsonError:
     return JsonError(f"nested more than {MAX_DEPTH} levels deep")
 
 
-def _explain(text: str, *, cut_off: bool) -> JsonError:
+def _half_escape() -> JsonError:
+    return JsonError("half of a surrogate pair in a \\u escape")
+
+
+def _too_large() -> JsonError:
+    return JsonError("a number is too large to be held exactly")
+
+
+def _explain(text: str, refusal: str) -> JsonError:
     """Why the fast parser refused ``text``, in words and character positions."""
+    if text.startswith("\ufeff"):
+        return JsonError("the text begins with a byte order mark, which is not part of JSON")
+    if "surrogate" in refusal:
+        return _half_escape()
+    may_stop = "truncated" in refusal or "invalid number" in refusal
     try:
         json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        if cut_off:
+        if may_stop and _UNFINISHED.fullmatch(text, error.pos):
             return JsonError("the text stops before the JSON is complete", cut_off=True)
         near = text[error.pos : error.pos + 20]
-        place = f"at character {error.pos}" + (f", near {shorten(near)}" if near else "")
-        return JsonError(f"{error.msg[:1].lower()}{error.msg[1:]} {place}")
+        what = f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" at")
+        return JsonError(f"{what} at character {error.pos}, near {shorten(near)}")
     except JsonError as error:
         return error
     except RecursionError:
         return _too_deep()
-    return JsonError("half of a surrogate pair in a \\u escape")
+    except ValueError:
+        return _too_large()
+    return _half_escape()
 
 
 def _refuse_constant(name: str) -> None:

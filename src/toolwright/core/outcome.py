@@ -97,14 +97,5 @@ class Interrupted(Struct, frozen=True, gc=False, tag="interrupted"):
 
 
 Outcome: TypeAlias = (
-    Returned
-    | Failed
-    | Invalid
-    | UnknownTool
-    | Denied
-    | TimedOut
-    | Cancelled
-    | Truncated
-    | Interrupted
+    Returned | Failed | Invalid | UnknownTool | Denied | TimedOut | Cancelled | Truncated | Interrupted
 )
-

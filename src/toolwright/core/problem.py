@@ -6,6 +6,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LONGEST_KEY = 100
+_ESCAPES = {
+    **{code: f"\\u{code:04x}" for code in range(32)},
+    **str.maketrans(
+        {"\\": "\\\\", "'": "\\'", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    ),
+}
 
 
 class Problem(Struct, frozen=True, gc=False):
@@ -20,14 +27,18 @@ class Problem(Struct, frozen=True, gc=False):
 
 
 def json_path(steps: Iterable[str | int]) -> str:
-    """The steps from the root of a document, written as a JSON path (RFC 9535)."""
+    """The steps from the root of a document, written as a JSON path (RFC 9535).
+
+    A key that is too long for a sentence is cut, with an ellipsis.
+    """
     return "$" + "".join(map(_step, steps))
 
 
 def _step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
+    if len(step) > _LONGEST_KEY:
+        step = step[: _LONGEST_KEY - 1] + "…"
     if _PLAIN_KEY.fullmatch(step):
         return f".{step}"
-    quoted = step.replace("\\", "\\\\").replace("'", "\\'")
-    return f"['{quoted}']"
+    return f"['{step.translate(_ESCAPES)}']"

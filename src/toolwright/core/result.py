@@ -9,7 +9,7 @@ from toolwright.core.outcome import OutcomeKind
 from toolwright.core.parts import Part, Text
 
 
-class Result(Struct, frozen=True, gc=False, kw_only=True, tag="result"):
+class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
     """An outcome, worded, labelled and encoded. Every call has exactly one."""
 
     call_id: str
@@ -28,4 +28,4 @@ class Result(Struct, frozen=True, gc=False, kw_only=True, tag="result"):
     @property
     def text(self) -> str:
         """The text parts, joined."""
-        return "".join(part.text for part in self.content if isinstance(part, Text))
+        return "".join([part.text for part in self.content if isinstance(part, Text)])

@@ -4,21 +4,33 @@ Nothing is ever fetched: a ``$ref`` to another document resolves only among ``re
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
-from itertools import islice
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import jsonschema_rs
 from jsonschema_rs import ValidationErrorKind as Kind
 
 from toolwright.core.jsontext import JsonObject, JsonValue, kind_of, shorten
-from toolwright.core.ports import Valid
 from toolwright.core.problem import Problem, json_path
+from toolwright.core.validate import Valid
 
 MAX_PROBLEMS = 50
 """How many problems are listed; a model that made more needs no longer list."""
 
+_TYPES = "string, number, integer, boolean, object, array and null"
+_LISTED = 50
+"""How many of the values to choose from are listed; a model has them all in the schema."""
+
+_DIGITS = re.compile(r"\+?[0-9]{1,20}")
 _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}
+_CONTAINS = {
+    "contains": "has no item of the kind that the schema asks for",
+    "minContains": "has too few items of the kind that the schema asks for",
+    "maxContains": "has too many items of the kind that the schema asks for",
+}
 
 
 class SchemaError(ValueError):
@@ -40,6 +52,7 @@ class Schema:
         formats: bool = False,
     ) -> None:
         self.document = document
+        self._resources = resources or {}
         try:
             registry = jsonschema_rs.Registry(_items(resources)) if resources else None
             self._validator = jsonschema_rs.validator_for(
@@ -50,7 +63,7 @@ class Schema:
         except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as error:
             raise SchemaError(Problem("$", str(error))) from None
 
-    def validate(self, text: str, value: JsonObject) -> "Valid | tuple[Problem, ...]":  # noqa: ARG002
+    def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:  # noqa: ARG002
         """The port for tools with a raw schema: the handler takes the JSON values as they are."""
         if self._validator.is_valid(value):
             return Valid(value)
@@ -58,7 +71,10 @@ class Schema:
 
     def errors(self, value: JsonValue) -> Iterator[jsonschema_rs.ValidationError]:
         """The validator's own errors, one by one."""
-        return self._validator.iter_errors(value)
+        paths = _Paths(value)
+        for error in self._validator.iter_errors(value):
+            paths.correct(error)
+            yield error
 
     def problems(self, value: JsonValue) -> tuple[Problem, ...]:
         """Everything wrong with ``value``; empty when it is valid."""
@@ -71,11 +87,11 @@ class Schema:
             case Kind.Required(name):
                 yield Problem(json_path([*steps, name]), "is required and missing")
             case Kind.AdditionalProperties(names) | Kind.UnevaluatedProperties(names):
-                known = self._properties_beside(error.schema_path)
+                known = self._properties_beside(error)
                 for name in names:
                     yield Problem(json_path([*steps, name]), unexpected(name, known))
             case Kind.AnyOf(branches) | Kind.OneOfNotValid(branches):
-                yield Problem(json_path(steps), self._word_branches(error, branches))
+                yield from self._word_branches(error, branches)
             case Kind.PropertyNames(inner):
                 reason = "; ".join(problem.message for problem in self._word(inner))
                 yield Problem(json_path(steps), f"has a property name that {reason}")
@@ -86,22 +102,28 @@ class Schema:
         self,
         error: jsonschema_rs.ValidationError,
         branches: list[list[jsonschema_rs.ValidationError]],
-    ) -> str:
-        if types := [kind for branch in branches for kind in _types_wanted(branch, error)]:
-            if len(types) >= len(branches):
-                return must_be(types, error.instance)
-            branches = [branch for branch in branches if not _types_wanted(branch, error)]
-        reasons = [
-            "; ".join(f"{p.path} {p.message}" for e in islice(branch, 3) for p in self._word(e))
-            for branch in islice(branches, 4)
-        ]
-        return "fits none of the alternatives: " + " / or: ".join(reasons)
+    ) -> Iterator[Problem]:
+        """What is wrong with a value as to each alternative that takes values of its type."""
+        closer = [branch for branch in branches if not _types_wanted(branch, error)]
+        if not closer:
+            types = [kind for branch in branches for kind in _types_wanted(branch, error)]
+            yield Problem(json_path(error.instance_path), must_be(types, error.instance))
+        elif len(closer) == 1:
+            yield from (problem for cause in closer[0] for problem in self._word(cause))
+        else:
+            reasons = [
+                "; ".join(f"{p.path} {p.message}" for e in islice(branch, 3) for p in self._word(e))
+                for branch in islice(closer, 4)
+            ]
+            message = "fits none of the alternatives: " + " / or: ".join(reasons)
+            yield Problem(json_path(error.instance_path), message)
 
-    def _properties_beside(self, schema_path: list[str | int]) -> list[str]:
+    def _properties_beside(self, error: jsonschema_rs.ValidationError) -> list[str]:
         """The properties that the schema of an unexpected one declares, when easy to find."""
-        node: Any = self.document
+        resource = (error.absolute_keyword_location or "").partition("#")[0]
+        node: Any = self._resources.get(resource, self.document)
         try:
-            for step in schema_path[:-1]:
+            for step in error.schema_path[:-1]:
                 node = node[step]
             return list(node.get("properties", ()))
         except (KeyError, IndexError, TypeError, AttributeError):
@@ -117,17 +139,70 @@ def unexpected(name: str, known: list[str]) -> str:
     return f"is not a parameter; there is {', '.join(map(shorten, known[:20]))}"
 
 
-def must_be(types: list[str], value: JsonValue) -> str:
+def must_be(types: list[str], value: object) -> str:
     """The sentence for a value of the wrong type."""
-    wanted = list(dict.fromkeys(_ARTICLES.get(kind, f"a {kind}") for kind in types))
+    last_null = sorted(types, key=lambda kind: kind == "null")
+    wanted = list(dict.fromkeys(_ARTICLES.get(kind, f"a {kind}") for kind in last_null))
     return f"must be {' or '.join(wanted)}, not {described(value)}"
 
 
-def described(value: JsonValue) -> str:
+def described(value: object) -> str:
     """A value for use in a sentence: its type, and itself where that adds something."""
-    if value is None or value == [] or value == {}:
+    if value is None or value in ([], {}):
         return kind_of(value).replace("an ", "an empty ")
     return f"{kind_of(value)} ({shorten(value)})"
+
+
+class _Paths:
+    """Makes the paths of errors about one document lead where they say.
+
+    The library (0.60) leaves out empty keys, and takes a key of digits for an index.
+    """
+
+    def __init__(self, document: JsonValue) -> None:
+        self._document = document
+        self._digits: dict[int, dict[int, list[str]]] = {}
+        """Of each object, by its identity: the keys that are the same number."""
+
+    def correct(self, error: jsonschema_rs.ValidationError) -> None:
+        """Correct an error's path, and those of the errors within it."""
+        places: list[tuple[list[str | int], Any]] = list(_onward([], self._document))
+        for step in error.instance_path:
+            places = [
+                onward
+                for steps, node in places
+                for key in self._keys_like(step, node)
+                for onward in _onward([*steps, key], node[key])
+            ]
+        same = [steps for steps, node in places if node == error.instance]
+        error.instance_path = next(iter(same or [steps for steps, _ in places]), error.instance_path)
+        match error.kind:
+            case Kind.AnyOf(branches) | Kind.OneOfNotValid(branches):
+                for inner in chain.from_iterable(branches):
+                    self.correct(inner)
+            case _:
+                pass
+
+    def _keys_like(self, step: str | int, node: Any) -> Sequence[str | int]:
+        """The keys that the library may mean by a step."""
+        if not isinstance(node, Mapping):
+            return (
+                [step] if isinstance(step, int) and isinstance(node, list) and step < len(node) else []
+            )
+        if isinstance(step, str):
+            return [step] if step in node else []
+        if id(node) not in self._digits:
+            numbers = self._digits[id(node)] = defaultdict(list)
+            for key in filter(_DIGITS.fullmatch, node):
+                numbers[int(key)].append(key)
+        return self._digits[id(node)].get(step, [])
+
+
+def _onward(steps: list[str | int], node: Any) -> Iterator[tuple[list[str | int], Any]]:
+    """A place, and those that empty keys lead to from it."""
+    yield steps, node
+    if isinstance(node, Mapping) and "" in node:
+        yield from _onward([*steps, ""], node[""])
 
 
 def _items(resources: Mapping[str, JsonObject]) -> list[tuple[str, Any]]:
@@ -137,12 +212,11 @@ def _items(resources: Mapping[str, JsonObject]) -> list[tuple[str, Any]]:
 def _types_wanted(
     branch: list[jsonschema_rs.ValidationError], parent: jsonschema_rs.ValidationError
 ) -> list[str]:
-    """The types a branch asks for, when the value's own type is all that is wrong with it."""
-    match branch:
-        case [error] if error.instance_path == parent.instance_path:
-            return error.kind.types if isinstance(error.kind, Kind.Type) else []
-        case _:
-            return []
+    """The types a branch asks for, when the value itself has another."""
+    for error in branch:
+        if error.instance_path == parent.instance_path and isinstance(error.kind, Kind.Type):
+            return error.kind.types
+    return []
 
 
 def _sentence(error: jsonschema_rs.ValidationError) -> str:
@@ -151,7 +225,7 @@ def _sentence(error: jsonschema_rs.ValidationError) -> str:
         case Kind.Type(types):
             return must_be(types, error.instance)
         case Kind.Enum(options):
-            return f"must be one of {', '.join(map(shorten, options))}; got {got}"
+            return f"must be one of {_listed(options)}; got {got}"
         case Kind.Constant(value):
             return f"must be {shorten(value)}; got {got}"
         case Kind.Minimum(limit):
@@ -175,23 +249,38 @@ def _sentence(error: jsonschema_rs.ValidationError) -> str:
 def _size_sentence(error: jsonschema_rs.ValidationError) -> str:
     match error.kind:
         case Kind.MinLength(limit):
-            return f"must have at least {limit} characters; got {shorten(error.instance)}"
+            return f"must have at least {_count(limit, 'character')}; got {shorten(error.instance)}"
         case Kind.MaxLength(limit):
-            return f"must have at most {limit} characters; got {shorten(error.instance)}"
+            return f"must have at most {_count(limit, 'character')}; got {shorten(error.instance)}"
         case Kind.MinItems(limit):
-            return f"must have at least {limit} items"
+            return f"must have at least {_count(limit, 'item')}"
         case Kind.MaxItems(limit):
-            return f"must have at most {limit} items"
+            return f"must have at most {_count(limit, 'item')}"
         case Kind.MinProperties(limit):
-            return f"must have at least {limit} members"
+            return f"must have at least {_count(limit, 'member')}"
         case Kind.MaxProperties(limit):
-            return f"must have at most {limit} members"
+            return f"must have at most {_count(limit, 'member')}"
+        case _:
+            return _other_sentence(error)
+
+
+def _other_sentence(error: jsonschema_rs.ValidationError) -> str:
+    match error.kind:
         case Kind.UniqueItems():
             return "must not have the same item twice"
         case Kind.OneOfMultipleValid():
             return "fits more than one of the alternatives; exactly one is wanted"
         case Kind.FalseSchema():
-            return "is not allowed here"
+            # The library does not say which members it means, but then there can be none at all.
+            none = error.schema_path and error.schema_path[-1] in {
+                "additionalProperties",
+                "propertyNames",
+            }
+            return "must be an empty object" if none else "is not allowed here"
+        case Kind.Contains():
+            return _CONTAINS[str(error.schema_path[-1])]
+        case Kind.UnevaluatedItems():
+            return "has items that are not allowed"
         case Kind.Not(schema):
             return f"must not fit the schema {shorten(schema, 200)}"
         case _:
@@ -199,13 +288,37 @@ def _size_sentence(error: jsonschema_rs.ValidationError) -> str:
             return message if len(message) <= 300 else f"breaks the rule {error.kind.name!r}"  # noqa: PLR2004
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _listed(options: Sequence[object]) -> str:
+    listed = ", ".join(map(shorten, options[:_LISTED]))
+    more = len(options) - _LISTED
+    return listed if more <= 0 else f"{listed} and {more} more"
+
+
 def _locate(document: JsonObject, error: jsonschema_rs.ValidationError) -> Problem:
     """Where a bad schema is bad. The library names a missing reference without its place."""
-    if isinstance(error.kind, Kind.Referencing):
-        for steps, reference in _references(document, ()):
-            if reference.lstrip("#") in error.message:
-                return Problem(json_path(steps), f"{shorten(reference)} refers to nothing")
-    return Problem(json_path(error.instance_path), error.message)
+    _Paths(document).correct(error)
+    path = json_path(error.instance_path)
+    match error.kind:
+        case Kind.Referencing():
+            missing = error.message.partition("'")[2].partition("'")[0]
+            for steps, reference in _references(document, ()):
+                if _means(reference, missing):
+                    return Problem(json_path(steps), f"{shorten(reference)} refers to nothing")
+        case Kind.AnyOf() if error.instance_path[-1:] == ["type"]:
+            return Problem(path, f"{shorten(error.instance)} is not a type; there is {_TYPES}")
+    return Problem(path, error.message)
+
+
+def _means(reference: str, missing: str) -> bool:
+    """Whether ``missing`` is what a reference names: a resource, relative or not, or a place in one."""
+    resource, _, fragment = reference.partition("#")
+    return missing in {reference, resource or reference, fragment or reference} or (
+        resource != "" and missing.endswith(f"/{resource}")
+    )
 
 
 def _references(

@@ -4,17 +4,17 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolwright.core.handler import Handler, inspect_handler
-from toolwright.core.jsontext import JsonObject, dump
-from toolwright.core.ports import Valid, Validator
+from toolwright.core.handler import Handler, Parameters, inspect_handler
+from toolwright.core.jsontext import JsonObject, dump, kind_of
 from toolwright.core.problem import Problem, json_path
 from toolwright.core.schema import Schema, SchemaError, unexpected
-from toolwright.errors import DeclarationError
+from toolwright.core.validate import Valid, Validator
+from toolwright.errors import DeclarationError, UsageError
 
 Effect: TypeAlias = Literal["pure", "read", "idempotent", "write"]
 """What running a call again would mean: nothing ever (pure), nothing but a fresh look (read), the same
@@ -50,12 +50,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("timeout", "concurrency", "max_output_bytes", "max_arguments_bytes"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
+                raise UsageError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
         for name in ("retries", "backoff", "max_media_bytes"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"limits: {name} must not be negative")
+                raise UsageError(f"limits: {name} must not be negative")
         if self.rate is not None and not (self.rate[0] >= 1 and self.rate[1] > 0):
-            raise ValueError("limits: rate must be (calls, seconds), each more than 0")
+            raise UsageError("limits: rate must be (calls, seconds), each more than 0")
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """The parameters that say who, where or which account; () when none does."""
 
 
-class Spec(Struct, frozen=True, kw_only=True):
+class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the model is told about a tool."""
 
     name: str
@@ -125,6 +125,7 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
                 where="name",
                 fix='Give it another with name="…".',
             )
+        self._check_words()
         if self.validator is None:
             self._check_schema()
             self._check_handler()
@@ -159,7 +160,12 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
         """How the handler is called; None without one."""
         if self.handler is None:
             return None
-        return self.calling or inspect_handler(self.handler)[0]
+        if self.calling is not None:
+            return self.calling
+        try:
+            return inspect_handler(self.handler)[0]
+        except (TypeError, ValueError):
+            return Handler(function=self.handler, is_async=False)
 
     @cached_property
     def validate(self) -> Callable[[str, JsonObject], Valid | tuple[Problem, ...]]:
@@ -175,10 +181,23 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
 
     def replace(self, **changes: Any) -> "Tool":
         """The same tool with some things changed."""
+        if "handler" in changes:
+            changes.setdefault("calling", None)
         return replace(self, **changes)
 
+    def _check_words(self) -> None:
+        reach = self.facts.reach
+        for where, word, words in (("effect", self.effect, Effect), ("facts.reach", reach, Reach)):
+            if word is not None and word not in get_args(words):
+                raise DeclarationError(
+                    self.name,
+                    f"{word!r} is not one of {', '.join(get_args(words))}.",
+                    where=where,
+                )
+
     def _check_schema(self) -> None:
-        if not isinstance(self.parameters, Mapping) or self.parameters.get("type") != "object":
+        given: object = self.parameters
+        if not isinstance(given, Mapping) or given.get("type") != "object":
             raise DeclarationError(
                 self.name,
                 "a tool's arguments are an object.",
@@ -188,17 +207,21 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
         _ = self.schema
 
     @cached_property
-    def _accepted(self) -> tuple[str, ...] | None:
-        """The argument names the handler takes; None when it takes any."""
+    def _takes(self) -> Parameters | None:
+        """What the handler takes; None when there is no telling."""
         if self.handler is None:
             return None
         try:
-            parameters = inspect_handler(self.handler)[1].values()
+            return inspect_handler(self.handler)[1]
         except (TypeError, ValueError):
             return None
-        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+
+    @cached_property
+    def _accepted(self) -> tuple[str, ...] | None:
+        """The argument names the handler takes; None when it takes any."""
+        if self._takes is None or any(p.kind is p.VAR_KEYWORD for p in self._takes.values()):
             return None
-        return tuple(p.name for p in parameters if p.kind is not p.VAR_POSITIONAL)
+        return tuple(n for n, p in self._takes.items() if p.kind is not p.VAR_POSITIONAL)
 
     def _check_handler(self) -> None:
         """Whether the handler takes what the schema promises. Only where Python can tell."""
@@ -224,10 +247,9 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
 
     def _needed(self) -> list[str]:
         """The handler's parameters without a default."""
-        if self._accepted is None or self.handler is None:
-            return []
-        parameters = inspect_handler(self.handler)[1]
-        return [n for n in self._accepted if parameters[n].default is inspect.Parameter.empty]
+        takes = self._takes or {}
+        several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+        return [n for n, p in takes.items() if p.default is p.empty and p.kind not in several]
 
     def _check_targets(self) -> None:
         for target in self.facts.targets or ():
@@ -238,6 +260,12 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
 
     def _check_examples(self) -> None:
         for index, example in enumerate(self.examples):
+            if not isinstance(example, Mapping):
+                raise DeclarationError(
+                    self.name,
+                    f"an example is an object of arguments, not {kind_of(example)}.",
+                    where=f"examples[{index}]",
+                )
             verdict = self.validate(dump(example), example)
             if not isinstance(verdict, Valid):
                 raise DeclarationError(

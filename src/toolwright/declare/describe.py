@@ -53,6 +53,9 @@ def describe_model(tool: str, model: type[BaseModel]) -> Description:
         schema = _schema_of(adapter)
     except _NO_SCHEMA as error:
         raise DeclarationError(tool, f"the model has no JSON Schema: {_reason(error)}.") from error
+    if "$ref" in schema:  # a model that contains itself
+        itself = schema["$defs"][schema["$ref"].rpartition("/")[2]]
+        schema = {**itself, "$defs": schema["$defs"]}
     schema.pop("title", None)
     schema.pop("description", None)
     if schema.get("type") != "object":
@@ -108,7 +111,7 @@ def _adapter(parameters: Parameters) -> TypeAdapter[Any]:
     ]
     take.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     take.__annotations__ = {p.name: p.annotation for p in by_name}
-    return TypeAdapter(take)
+    return TypeAdapter(take)  # type: ignore[arg-type]
 
 
 def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
@@ -121,7 +124,7 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).split("\n", 1)[0].rstrip(".")
+    return str(error).split("\n", 1)[0].partition(". Set `arbitrary_types_allowed")[0].rstrip(".")
 
 
 class _ToolSchema(GenerateJsonSchema):
@@ -136,6 +139,16 @@ class _ToolSchema(GenerateJsonSchema):
         raise PydanticInvalidForJsonSchema(
             "an iterator is checked only while it is read, which is after the gate; use list[…]"
         )
+
+    def arguments_schema(self, schema: core_schema.ArgumentsSchema) -> JsonSchemaValue:
+        if schema.get("var_kwargs_mode") == "unpacked-typed-dict":
+            raise PydanticInvalidForJsonSchema(
+                "pydantic does not describe an unpacked TypedDict; write the parameters out"
+            )
+        return super().arguments_schema(schema)
+
+    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
+        return self.handle_invalid_for_json_schema(schema, "a class")
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         if kind == "skipped-choice":

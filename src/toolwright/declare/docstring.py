@@ -16,8 +16,14 @@ _GOOGLE = re.compile(rf"(?P<header>(?P<parameters>{_PARAMETERS})|{_DROPPED}):\s*
 _NUMPY = re.compile(rf"(?P<header>(?P<parameters>{_PARAMETERS})|{_DROPPED})\s*")
 _NUMPY_ANY = re.compile(r"[A-Z][A-Za-z ]*")
 _RULE = re.compile(r"-{3,}\s*")
-_FIELD = re.compile(r":(?P<field>\w+)(?P<rest>[^:]*):\s*(?P<text>.*)")
-_GOOGLE_ITEM = re.compile(r"\*{0,2}(?P<names>\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:\s*(?P<text>.*)")
+_FIELD = re.compile(
+    r":(?:(?P<parameters>param|parameter|arg|argument|key|keyword)"
+    r"|type|return|returns|rtype|yield|yields|raise|raises|except|exception)"
+    r"(?P<rest>(?:\s[^:]*)?):\s*(?P<text>.*)"
+)
+_GOOGLE_ITEM = re.compile(
+    r"\*{0,2}(?P<names>\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:\s*(?P<text>.*)"
+)
 _NUMPY_ITEM = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
 
 
@@ -49,7 +55,7 @@ def parse(text: str | None) -> Docstring:
             kept.append(line)
             position += 1
             continue
-        if "parameters" not in header.groupdict() or header["parameters"]:
+        if header["parameters"]:
             parameters.update(items)
     return Docstring(re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), parameters)
 
@@ -67,10 +73,12 @@ def _indented(lines: list[str], start: int) -> tuple[list[str], int]:
 
 
 def _ruled(lines: list[str], start: int) -> tuple[list[str], int]:
-    """The lines from ``start`` up to the next underlined header, and where they end."""
+    """The lines from ``start`` up to the next underlined header or another style, and where they end."""
     end = start
     while end < len(lines) and not (
-        _NUMPY_ANY.fullmatch(lines[end].rstrip()) and _is_rule(lines, end + 1)
+        (_NUMPY_ANY.fullmatch(lines[end].rstrip()) and _is_rule(lines, end + 1))
+        or _GOOGLE.fullmatch(lines[end])
+        or _FIELD.fullmatch(lines[end])
     ):
         end += 1
     return lines[start:end], end
@@ -92,8 +100,7 @@ def _items(block: list[str], item: re.Pattern[str]) -> Iterator[tuple[str, str]]
 
 
 def _field(header: re.Match[str], block: list[str]) -> Iterator[tuple[str, str]]:
-    words = header["rest"].split()
-    if header["field"] in {"param", "parameter", "arg", "argument", "key", "keyword"} and words:
+    if words := header["rest"].split():
         yield from _described([words[-1].lstrip("*")], [header["text"], *block])
 
 

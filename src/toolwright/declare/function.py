@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import FrameType
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from msgspec.structs import replace
@@ -53,9 +54,7 @@ class FunctionTool(Tool, Generic[P, R], frozen=True, eq=False, dict=True, weakre
         assert self.handler is not None
         assert self.calling is not None
         bound = self.handler.__get__(instance, owner)
-        return replace(
-            self, handler=bound, calling=replace(self.calling, function=bound), unbound=False
-        )
+        return replace(self, handler=bound, calling=replace(self.calling, function=bound), unbound=False)
 
     @property
     def __wrapped__(self) -> Callable[P, R] | None:
@@ -67,7 +66,9 @@ class FunctionTool(Tool, Generic[P, R], frozen=True, eq=False, dict=True, weakre
 
 
 @overload
-def tool(target: type[BaseModel], /, **options: Unpack[ToolOptions]) -> Tool: ...
+def tool(  # type: ignore[overload-overlap]
+    target: type[BaseModel], /, **options: Unpack[ToolOptions]
+) -> Tool: ...
 @overload
 def tool(target: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
 @overload
@@ -80,15 +81,26 @@ def tool(target: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
     The schema comes from the signature, the descriptions from the docstring and ``Field``. A model
     becomes a tool without a handler: calling it returns the instance.
     """
-    namespace = sys._getframe(1).f_locals  # noqa: SLF001 - names local to where the tool is declared
+    namespace = _names_around(sys._getframe(1))  # noqa: SLF001 - where the tool is declared
     if target is None:
         return partial(_declare, namespace=namespace, options=options)
     return _declare(target, namespace=namespace, options=options)
 
 
+def _names_around(frame: FrameType | None) -> dict[str, Any]:
+    """The local names that annotations may use; around a class body, those of its function, too."""
+    names: dict[str, Any] = {}
+    while frame is not None:
+        names = {**frame.f_locals, **names}
+        frame = frame.f_back if "__qualname__" in frame.f_locals else None
+    return names
+
+
 def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions) -> Tool:
     if isinstance(target, Tool):
         return target.replace(**options)
+    if isinstance(target, partial) and isinstance(target.func, FunctionTool):
+        return _from_partial(target.func, target, namespace, options)
     if inspect.isclass(target) and issubclass(target, BaseModel):
         return _from_model(target, options)
     if not callable(target) and not isinstance(target, classmethod):
@@ -113,11 +125,34 @@ def _from_model(model: type[BaseModel], options: ToolOptions) -> Tool:
     )
 
 
+def _from_partial(
+    base: FunctionTool[..., Any], bound: partial[Any], namespace: Mapping[str, Any], options: ToolOptions
+) -> FunctionTool[..., Any]:
+    """A tool with some of its parameters filled in. Examples name those, too, so they are not kept."""
+    assert base.handler is not None
+    filled = inspect.signature(base.handler).bind_partial(*bound.args, **bound.keywords).arguments
+    targets = base.facts.targets and tuple(name for name in base.facts.targets if name not in filled)
+    kept = ToolOptions(
+        name=base.name,
+        description=base.description,
+        short=base.short,
+        effect=base.effect,
+        approval=base.approval,
+        serial=base.serial,
+        repair=base.repair,
+        limits=base.limits,
+        facts=replace(base.facts, targets=targets),
+    )
+    function = partial(base.handler, *bound.args, **bound.keywords)
+    return _from_function(function, namespace, {**kept, **options})
+
+
 def _from_function(
     target: Any, namespace: Mapping[str, Any], options: ToolOptions
 ) -> FunctionTool[..., Any]:
     settings: dict[str, Any] = dict(options)
-    function = target.__func__ if isinstance(target, classmethod | staticmethod) else target
+    function: Any = target.__func__ if isinstance(target, classmethod | staticmethod) else target
+    handler: Any = target if isinstance(target, classmethod) else function
     name = settings.pop("name", None) or _name_of(function)
     _refuse_generator(name, function)
     calling, parameters = _inspect(name, function, namespace)
@@ -132,7 +167,7 @@ def _from_function(
         name,
         settings.pop("description", words.description),
         described.parameters,
-        target if isinstance(target, classmethod) else function,
+        handler,
         validator=described.validator,
         calling=calling,
         unbound=unbound,
@@ -179,4 +214,3 @@ def _docstring_of(function: Any) -> str | None:
     if plain.__doc__ or inspect.isroutine(function) or isinstance(function, partial):
         return plain.__doc__
     return type(function).__doc__
-

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, Union
 
+from toolwright.core.handler import unwrap
 from toolwright.core.tool import Tool
 from toolwright.declare.function import FunctionTool, tool
 from toolwright.errors import DeclarationError
@@ -27,9 +28,10 @@ class Toolbox:
         self._tools: dict[str, Tool] = {}
         for found in _flatten(sources):
             if found.name in self._tools:
+                first = self._tools[found.name]
                 raise DeclarationError(
                     found.name,
-                    f"two tools have this name: {_origin(self._tools[found.name])} and {_origin(found)}.",
+                    f"two tools have this name: {_origin(first)} and {_origin(found)}.",
                     where="name",
                     fix="Rename one, or prefix a toolbox.",
                 )
@@ -63,7 +65,8 @@ class Toolbox:
 
     def filter(self, keep: Selection) -> "Toolbox":
         """Only the tools that are named, or for which ``keep`` says yes."""
-        return Toolbox([each for each in self if self._selects(keep, each)])
+        selected = self._selected(keep)
+        return Toolbox([each for each in self if each.name in selected])
 
     def prefix(self, text: str) -> "Toolbox":
         """Every name with ``text`` before it."""
@@ -76,44 +79,39 @@ class Toolbox:
 
     def require_approval(self, which: Selection | None = None) -> "Toolbox":
         """A person must say yes to calls of these tools; of all, unless told which."""
-        return Toolbox(
-            [
-                each.replace(approval=True) if which is None or self._selects(which, each) else each
-                for each in self
-            ]
-        )
+        selected = set(self._tools) if which is None else self._selected(which)
+        return Toolbox([each.replace(approval=True) if each.name in selected else each for each in self])
 
-    def _selects(self, selection: Selection, each: Tool) -> bool:
+    def _selected(self, selection: Selection) -> set[str]:
         if callable(selection):
-            return selection(each)
-        self._require(selection)
-        return each.name in selection
+            return {each.name for each in self if selection(each)}
+        names = [selection] if isinstance(selection, str) else list(selection)
+        self._require(names)
+        return set(names)
 
     def _require(self, names: Iterable[str]) -> None:
-        for name in [names] if isinstance(names, str) else names:
+        for name in names:
             if name not in self._tools:
-                raise DeclarationError(
-                    name, f"no such tool in this toolbox, which has {', '.join(self._tools)}."
-                )
+                there = ", ".join(self._tools) or "none"
+                raise DeclarationError(name, f"no such tool in this toolbox, which has {there}.")
 
 
 def _flatten(sources: Iterable[ToolSource]) -> Iterator[Tool]:
     for source in sources:
-        if isinstance(source, FunctionTool) and source.unbound:
-            raise DeclarationError(
-                source.name, "it is a method.", fix="Take it from an instance: instance.method."
-            )
-        if isinstance(source, Tool):
-            yield source
-        elif isinstance(source, Iterable) and not isinstance(source, type):
+        if isinstance(source, Iterable) and not isinstance(source, type | str):
             yield from _flatten(source)
-        else:
-            yield tool(source)
+            continue
+        declare: Callable[[Any], Tool] = tool()
+        found = source if isinstance(source, Tool) else declare(source)
+        if isinstance(found, FunctionTool) and found.unbound:
+            raise DeclarationError(
+                found.name, "it is a method.", fix="Take it from an instance: instance.method."
+            )
+        yield found
 
 
 def _origin(found: Tool) -> str:
-    handler = getattr(found.handler, "__func__", found.handler)
-    if handler is None:
+    if found.handler is None:
         return "one without a handler"
-    module = getattr(handler, "__module__", None) or "?"
-    return f"{module}.{getattr(handler, '__qualname__', type(handler).__qualname__)}"
+    function = getattr(found.handler, "__func__", unwrap(found.handler))
+    return f"{function.__module__}.{function.__qualname__}"

@@ -4,16 +4,21 @@ Validation is strict: the JSON type must be the one the schema names, at every d
 calls an integer (``2.0`` included) is one here too.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from itertools import islice
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import CoreSchema, ErrorDetails, SchemaValidator
 
 from toolwright.core.jsontext import JsonObject, JsonValue, dump, shorten
-from toolwright.core.ports import Valid
 from toolwright.core.problem import Problem, json_path
 from toolwright.core.schema import MAX_PROBLEMS, must_be, unexpected
+from toolwright.core.validate import Valid
 
 Steps: TypeAlias = tuple[str | int, ...]
 
@@ -42,101 +47,145 @@ _TYPES = {
 }
 _MISSING = {"missing", "missing_argument", "missing_keyword_only_argument"}
 _UNEXPECTED = {"unexpected_keyword_argument", "extra_forbidden"}
+_SUBJECT = re.compile(r"\w+ (?=should )|Input ")
+"""How pydantic's sentences begin; ours begin with the path."""
+_MAX_ERRORS = 20 * MAX_PROBLEMS
+"""How many of pydantic's errors are looked at; several can make one problem."""
 
 
 class Typed:
     """Judges arguments with pydantic and reports every problem. ``known`` are the parameters."""
 
     def __init__(self, adapter: TypeAdapter[Any], known: Iterable[str]) -> None:
-        self._validate_json = adapter.validator.validate_json
+        schema = _arguments_of(adapter.core_schema)
+        self._is_call = schema is not None
+        self._validate_json = (SchemaValidator(schema) if schema else adapter.validator).validate_json
         self._known = list(known)
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """The arguments as Python values, or what is wrong with them."""
         try:
-            return Valid(self._validate_json(text, strict=True))
+            bound = self._validate_json(text, strict=True)
+            return Valid(bound[1] if self._is_call else bound)
         except ValidationError as error:
             errors = error.errors(include_url=False, include_context=False)
-        whole = [e["loc"] for e in errors if e["type"] == "int_type" and _is_whole(e["input"])]
-        if not whole:
-            return tuple(_problems(errors, value, self._known))[:MAX_PROBLEMS]
-        exact: Any = value
-        for location in whole:
-            exact = _with_integer(exact, _locate(location, exact).steps)
-        return self.validate(dump(exact), exact)
+        exact = _with_integers(value, errors)
+        if exact is not None:
+            return self.validate(dump(exact), exact)
+        found = [_Found(_locate(error, value), error) for error in errors[:_MAX_ERRORS]]
+        return tuple(islice(_problems(found, 0, self._known), MAX_PROBLEMS))
 
 
-class _Place:
-    """Where a pydantic error points: the steps into the document, and the union branch taken."""
+def _arguments_of(schema: Any) -> CoreSchema | None:
+    """The part of a function's core schema that validates arguments without calling the function.
 
-    def __init__(self) -> None:
-        self.steps: Steps = ()
-        self.branch: Steps | None = None
-        """The steps to the innermost value that a union was tried on."""
-        self.choice: str | int = ""
-        self.is_key = False
+    It gives the positional arguments and those by name; ours are all by name.
+    """
+    if schema["type"] == "definitions":
+        inner = _arguments_of(schema["schema"])
+        return None if inner is None else {**schema, "schema": inner}
+    arguments: CoreSchema | None = schema["arguments_schema"] if schema["type"] == "call" else None
+    return arguments
 
 
-def _locate(location: Steps, value: JsonValue, *, missing: bool = False) -> _Place:
-    """Pydantic's location mixes keys with the names of union branches; the document tells them apart."""
-    place = _Place()
-    node: Any = value
-    for index, step in enumerate(location):
-        if isinstance(node, Mapping) and isinstance(step, str) and step in node:
-            node = node[step]
-        elif isinstance(node, list) and isinstance(step, int) and step < len(node):
-            node = node[step]
-        elif missing and index == len(location) - 1:
-            pass
-        elif step == "[key]":
-            place.is_key = True
-            continue
+class _Place(Struct, frozen=True):
+    """Where a pydantic error points."""
+
+    steps: Steps = ()
+    unions: tuple[tuple[Steps, str | int], ...] = ()
+    """The unions on the way: the steps to each, and which of its branches was taken."""
+    is_key: bool = False
+    """It is about a key of the object at ``steps``."""
+
+
+class _Found(Struct, frozen=True):
+    place: _Place
+    error: ErrorDetails
+
+
+def _locate(error: ErrorDetails, value: JsonValue) -> _Place:
+    """Pydantic's location mixes keys with the names of union branches; the document tells them apart.
+
+    Where a branch is named like a key, the place whose value pydantic complains of is the right one.
+    """
+    location, got = error["loc"], error["input"]
+    if location[-2:] == (got, "[key]"):
+        return replace(_candidates(location[:-2], value)[0][0], is_key=True)
+    if error["type"] in _MISSING:
+        parent = _best(_candidates(location[:-1], value), got)
+        return replace(parent, steps=(*parent.steps, location[-1]))
+    return _best(_candidates(location, value), got)
+
+
+def _best(candidates: list[tuple[_Place, Any]], got: object) -> _Place:
+    return next((place for place, node in candidates if node == got), candidates[0][0])
+
+
+def _candidates(location: Steps, value: JsonValue) -> list[tuple[_Place, Any]]:
+    """The places that a location can mean, and what is there; each step is a key or a branch."""
+    places: dict[Steps, tuple[_Place, Any]] = {(): (_Place(), value)}
+    for step in location:
+        onward: dict[Steps, tuple[_Place, Any]] = {}
+        for place, node in places.values():
+            if _has(node, step):
+                steps = (*place.steps, step)
+                onward.setdefault(steps, (_Place(steps, place.unions), node[step]))
+        for place, node in places.values():
+            taken = (*place.unions, (place.steps, step))
+            onward.setdefault(place.steps, (_Place(place.steps, taken), node))
+        places = onward
+    return list(places.values())
+
+
+def _has(node: object, step: str | int) -> bool:
+    if isinstance(node, Mapping):
+        return isinstance(step, str) and step in node
+    return isinstance(node, list) and isinstance(step, int) and step < len(node)
+
+
+def _problems(found: list[_Found], depth: int, known: list[str]) -> Iterator[Problem]:
+    """One problem per place; the failures of a union's branches, from ``depth`` on, become one."""
+    unions: dict[Steps, dict[str | int, list[_Found]]] = {}
+    for each in found:
+        if len(each.place.unions) <= depth:
+            yield _problem(each, known)
         else:
-            place.branch, place.choice = place.steps, step
-            continue
-        place.steps = (*place.steps, step)
-    return place
-
-
-def _problems(
-    errors: list[ErrorDetails], value: JsonValue, known: list[str]
-) -> Iterator[Problem]:
-    """One problem per place; the failures of a union's branches become one sentence."""
-    unions: dict[Steps, dict[str | int, list[tuple[Steps, ErrorDetails]]]] = {}
-    for error in errors:
-        place = _locate(error["loc"], value, missing=error["type"] in _MISSING)
-        if place.branch is None or place.is_key:
-            prefix = "has a key that " if place.is_key else ""
-            yield Problem(json_path(place.steps), prefix + _sentence(error, place.steps, known))
-        else:
-            choices = unions.setdefault(place.branch, {})
-            choices.setdefault(place.choice, []).append((place.steps, error))
+            branch, choice = each.place.unions[depth]
+            unions.setdefault(branch, {}).setdefault(choice, []).append(each)
     for branch, choices in unions.items():
-        yield from _word_union(branch, choices, known)
+        yield from _union_problems(branch, choices, depth, known)
 
 
-def _word_union(
-    branch: Steps, choices: dict[str | int, list[tuple[Steps, ErrorDetails]]], known: list[str]
+def _union_problems(
+    branch: Steps, choices: dict[str | int, list[_Found]], depth: int, known: list[str]
 ) -> Iterator[Problem]:
-    flat = [pair for choice in choices.values() for pair in choice]
-    types = [_TYPES[e["type"]] for steps, e in flat if steps == branch and e["type"] in _TYPES]
-    if len(types) == len(choices):
-        yield Problem(json_path(branch), must_be(types, flat[0][1]["input"]))
+    """What is wrong with a value as to each branch that takes values of its type."""
+    closer = [found for found in choices.values() if not _types_wanted(branch, found)]
+    if not closer:
+        types = [kind for found in choices.values() for kind in _types_wanted(branch, found)]
+        yield Problem(json_path(branch), must_be(types, next(iter(choices.values()))[0].error["input"]))
         return
-    closer = [
-        choice
-        for choice in choices.values()
-        if not any(steps == branch and e["type"] in _TYPES for steps, e in choice)
-    ]
+    worded = [tuple(_problems(found, depth + 1, known)) for found in closer[:4]]
     if len(closer) == 1:
-        for steps, error in closer[0]:
-            yield Problem(json_path(steps), _sentence(error, steps, known))
+        yield from worded[0]
         return
-    reasons = [
-        "; ".join(f"{json_path(steps)} {_sentence(error, steps, known)}" for steps, error in choice)
-        for choice in closer
-    ]
+    reasons = ["; ".join(f"{p.path} {p.message}" for p in problems[:3]) for problems in worded]
     yield Problem(json_path(branch), "fits none of the alternatives: " + " / or: ".join(reasons))
+
+
+def _types_wanted(branch: Steps, found: list[_Found]) -> list[str]:
+    """The types that a branch asks for, when the value itself has another."""
+    return [
+        _TYPES[each.error["type"]]
+        for each in found
+        if each.place.steps == branch and each.error["type"] in _TYPES and not each.place.is_key
+    ]
+
+
+def _problem(found: _Found, known: list[str]) -> Problem:
+    place, error = found.place, found.error
+    about = "has a key that " if place.is_key else ""
+    return Problem(json_path(place.steps), about + _sentence(error, place.steps, known))
 
 
 def _sentence(error: ErrorDetails, steps: Steps, known: list[str]) -> str:
@@ -148,19 +197,30 @@ def _sentence(error: ErrorDetails, steps: Steps, known: list[str]) -> str:
     if kind in _TYPES:
         return must_be([_TYPES[kind]], got)
     if kind in {"value_error", "assertion_error"}:
-        return f"{message.partition(', ')[2] or message}; got {shorten(got)}"
-    return f"{message.removeprefix('Input ')}; got {shorten(got)}"
+        return f"{message.partition(', ')[2] or 'is not accepted'}; got {shorten(got)}"
+    if kind == "union_tag_not_found":
+        return f"must have {message.rpartition(' ')[2]}, which says what it is"
+    return f"{_SUBJECT.sub('', message, count=1)}; got {shorten(got)}"
+
+
+def _with_integers(value: JsonObject, errors: list[ErrorDetails]) -> JsonObject | None:
+    """The document with integers for the whole numbers that must be; None when there are none."""
+    places = {
+        _locate(error, value).steps
+        for error in errors
+        if error["type"] == "int_type" and _is_whole(error["input"])
+    }
+    document: Any = deepcopy(value) if places else None
+    changed = False
+    for *way, last in places:
+        parent = document
+        for step in way:
+            parent = parent[step]
+        if _is_whole(parent[last]):  # a validator can make one that the document does not hold
+            parent[last] = int(parent[last])
+            changed = True
+    return document if changed else None
 
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, float) and value.is_integer()
-
-
-def _with_integer(node: Any, steps: Steps) -> Any:
-    """A copy of the document in which the whole number at ``steps`` is an integer."""
-    if not steps:
-        return int(node)
-    step, rest = steps[0], steps[1:]
-    copy = node.copy()
-    copy[step] = _with_integer(node[step], rest)
-    return copy

@@ -9,13 +9,17 @@ import traceback
 from toolwright.core.call import Call, CheckedCall
 from toolwright.core.jsontext import JsonError, JsonObject, dump, kind_of, parse
 from toolwright.core.outcome import Failed, Invalid, Truncated, UnknownTool
-from toolwright.core.ports import Tools, Valid
+from toolwright.core.ports import Tools
 from toolwright.core.problem import Problem
 from toolwright.core.tool import Tool
+from toolwright.core.validate import Valid
 from toolwright.execute.repair import repair
 
 Refused = Invalid | UnknownTool | Truncated | Failed
 """The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""
+
+_LONGEST_NAME = 100
+_SHOWN_NEAREST = 3
 
 
 def check(call: Call, tools: Tools) -> CheckedCall | Refused:
@@ -40,33 +44,34 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         problem = f"the arguments must be one JSON object, not {kind_of(value)}"
         return Invalid((Problem("$", problem),))
     try:
-        return _validate(call, tool, text, value)
+        verdict = tool.validate(text, value)
+        if isinstance(verdict, Valid):
+            return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
+        return _mended(call, tool, value) or Invalid(verdict)
     except Exception:  # noqa: BLE001 - a validator is the developer's code, as a handler is
         return Failed(error=traceback.format_exc())
 
 
-def _validate(call: Call, tool: Tool, text: str, value: JsonObject) -> CheckedCall | Invalid:
-    verdict = tool.validate(text, value)
-    if isinstance(verdict, Valid):
-        return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
-    if tool.repair:
-        mended, repairs = repair(value, tool.schema)
-        again = tool.validate(dump(mended), mended) if repairs else verdict
-        if isinstance(again, Valid):
-            return CheckedCall(
-                call=call, tool=tool, arguments=mended, bound=again.bound, repairs=repairs
-            )
-    return Invalid(verdict)
+def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
+    """The call with its arguments repaired, if its tool allows that and it is enough."""
+    if not tool.repair:
+        return None
+    value, repairs = repair(value, tool.schema)
+    verdict = tool.validate(dump(value), value)
+    if not isinstance(verdict, Valid):
+        return None
+    return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound, repairs=repairs)
 
 
 def _unknown(name: str, tools: Tools) -> UnknownTool:
     available = tuple(tools.names())
     folded = {_fold(each): each for each in available}
+    whole = _fold(name[:_LONGEST_NAME])
     # Models prefix names with namespaces of their own: functions.search, default_api:search.
-    tail = _fold(name.replace(":", ".").rpartition(".")[2])
-    nearest = difflib.get_close_matches(_fold(name)[:100], folded, n=3, cutoff=0.6)
-    if tail in folded and tail not in nearest:
-        nearest.insert(0, tail)
+    tail = _fold(name.replace(":", ".").rpartition(".")[2][:_LONGEST_NAME])
+    exact = [tail] if tail in folded else []
+    similar = [each for text in (whole, tail) for each in difflib.get_close_matches(text, folded)]
+    nearest = list(dict.fromkeys(exact + similar))[:_SHOWN_NEAREST]
     return UnknownTool(name, tuple(folded[each] for each in nearest), available)
 
 

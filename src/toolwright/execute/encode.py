@@ -1,14 +1,14 @@
 """A tool's return value into the parts a model can read, within the tool's limits."""
 
 import io
+import json
 import mimetypes
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
 from pathlib import PurePath
-from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 import msgspec
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from toolwright.core.parts import Media, Part, Text
 from toolwright.core.tool import Limits
@@ -30,35 +30,61 @@ class EncodeError(ValueError):
 
 def encode(value: object, limits: Limits) -> tuple[Part, ...]:
     """The parts for a value: text as it is, media as media, everything else as compact JSON."""
+    try:
+        return tuple(_parts(value, limits))
+    except EncodeError:
+        raise
+    except Exception as error:  # serialisers, files and images are the developer's code
+        raise EncodeError(f"{type(value).__qualname__} cannot be written for a model") from error
+
+
+def _parts(value: object, limits: Limits) -> Iterator[Part]:
     if isinstance(value, str):
-        return (Text(_sound(value)),)
-    if (media := _media(value, limits)) is not None:
-        return (_within(media, limits),)
-    if isinstance(value, list | tuple) and any(_is_media(item) for item in value):
-        return tuple(part for item in value for part in encode(item, limits))
-    return (Text(_json(value)),)
+        # A member of a string enum is its text.
+        yield Text(sound(str.__str__(value)))
+    elif (media := _media(value, limits)) is not None:
+        yield _within(media, limits)
+    elif isinstance(value, list | tuple) and any(_is_media(item) for item in value):
+        for item in value:
+            yield from _parts(item, limits)
+    else:
+        yield Text(_json(value))
 
 
 def cut(text: str, limit: int) -> str:
-    """``text`` in at most ``limit`` bytes: its head and tail, and between them what was left out.
+    """``text`` in at most ``limit`` bytes: its head and tail, and between them how much is left out.
 
-    The marker itself comes on top where the limit is too small to hold it.
+    A limit too small to say how much leaves a head that ends in an ellipsis.
     """
     if len(text) * 4 <= limit:
         return text
     size = len(text) if text.isascii() else len(text.encode())
     if size <= limit:
         return text
-    marker = f"\n[… {size - limit:,} of {size:,} bytes left out here …]\n"
-    room = max(limit - len(marker.encode()), 0)
+    room = limit - len(_marker(size, size).encode())
+    if room <= 0:
+        ellipsis = "…"[: limit // 3]
+        return _head(text, limit - len(ellipsis.encode())) + ellipsis
     tail = room // 3
-    # A character is at least a byte, so the ends of the text hold all that can survive.
-    start = text[: room - tail].encode()[: room - tail].decode(errors="ignore")
-    end = text[len(text) - tail :].encode()[-tail:].decode(errors="ignore") if tail else ""
-    return f"{start}{marker}{end}"
+    start, end = _head(text, room - tail), _tail(text, tail)
+    return f"{start}{_marker(size - len(start.encode()) - len(end.encode()), size)}{end}"
 
 
-def _sound(text: str) -> str:
+def _marker(left_out: int, size: int) -> str:
+    return f"\n[… {left_out:,} of {size:,} bytes left out here …]\n"
+
+
+# A character is at least a byte, so as many characters hold all of the bytes that can be kept; one
+# that was cut in two is dropped.
+def _head(text: str, size: int) -> str:
+    return text[:size].encode()[:size].decode(errors="ignore")
+
+
+def _tail(text: str, size: int) -> str:
+    return text[max(len(text) - size, 0) :].encode()[-size:].decode(errors="ignore") if size else ""
+
+
+def sound(text: str) -> str:
     """``text`` without halves of surrogate pairs, which no wire can carry."""
     if text.isascii():
         return text
@@ -70,19 +96,24 @@ def _sound(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    if isinstance(value, GeneratorType | AsyncGeneratorType | CoroutineType):
-        raise EncodeError(f"a {type(value).__name__} holds no value until it is read; return a list")
+    if isinstance(value, Iterator | AsyncIterator | Coroutine):
+        raise EncodeError(f"{type(value).__name__} holds no value until it is read; return a list")
     try:
         return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain).decode()
-    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
-        raise EncodeError(f"{type(value).__qualname__} cannot be written as JSON: {error}") from error
+    except PydanticSerializationError:
+        # Names of files may hold halves of surrogate pairs, which should not cost the rest of the
+        # value. Whatever else is wrong fails here again.
+        plain = to_jsonable_python(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain)
+        return sound(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
 
 
 def _plain(value: Any) -> Any:
-    """What pydantic does not know: arrays of numbers, mappings, msgspec and attrs classes."""
+    """What pydantic does not know: arrays of numbers, collections, msgspec and attrs classes."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    return dict(value) if isinstance(value, Mapping) else msgspec.to_builtins(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, Collection) else msgspec.to_builtins(value)
 
 
 def _is_media(value: object) -> bool:

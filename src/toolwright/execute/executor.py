@@ -1,13 +1,14 @@
 """A model's calls into their outcomes and results: one each, in the model's order."""
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from toolwright.core.call import Call, CheckedCall, Repair
-from toolwright.core.outcome import Denied, Failed, Outcome
+from toolwright.core.outcome import Cancelled, Denied, Failed, Outcome
 from toolwright.core.ports import Clock, Tools
 from toolwright.core.result import Result
 from toolwright.core.tool import Tool
@@ -15,8 +16,8 @@ from toolwright.execute.check import check
 from toolwright.execute.encode import EncodeError
 from toolwright.execute.plan import plan
 from toolwright.execute.render import render
-from toolwright.execute.run import Ran, SystemClock, run
-from toolwright.execute.slots import Slots
+from toolwright.execute.run import Setting, SystemClock, attempt, retry
+from toolwright.execute.slots import Slot, Slots
 
 Approve: TypeAlias = Callable[[CheckedCall], Awaitable[bool | Denied]]
 """Asks a person about one call: True to run it, False or a Denied with a reason not to."""
@@ -52,73 +53,94 @@ class Executor:
 
         Cancelling this cancels every call that was started, and waits until they have stopped.
         """
-        if len(calls) == 1:
-            return (await self._finish(await self._judge(calls[0], tools), dependencies),)
-        judged = [await self._judge(call, tools) for call in calls]
-        for stage in plan(judged):
-            async with asyncio.TaskGroup() as group:
-                tasks = [
-                    group.create_task(self._finish(judged[position], dependencies))
-                    for position in stage
-                ]
-            for position, task in zip(stage, tasks, strict=True):
-                judged[position] = task.result()
-        return tuple([each for each in judged if isinstance(each, Execution)])
+        verdicts: list[CheckedCall | Outcome] = []
+        for call in calls:
+            verdict: CheckedCall | Outcome = check(call, tools)
+            if type(verdict) is CheckedCall and verdict.tool.approval:
+                verdict = await self._ask(verdict)
+            verdicts.append(verdict)
+        setting = Setting(dependencies=dependencies)
+        if len(verdicts) == 1 and type(verdict) is CheckedCall:
+            # Nearly every turn: no stages, no tasks.
+            return (await self.run(verdict, setting),)
+        done = await self._run_stages(verdicts, setting)
+        return tuple(
+            done[position] if position in done else not_run(call, verdicts[position])
+            for position, call in enumerate(calls)
+        )
 
-    async def _judge(self, call: Call, tools: Tools) -> CheckedCall | Execution:
-        """Check a call, and ask about it where its tool wants that."""
-        verdict: CheckedCall | Outcome = check(call, tools)
-        if isinstance(verdict, CheckedCall):
-            if not verdict.tool.approval:
-                return verdict
-            answer = await self._ask(verdict)
-            if answer is None:
-                return verdict
-            verdict = answer
-        return Execution(call=call, outcome=verdict, result=render(call, verdict))
-
-    async def _ask(self, checked: CheckedCall) -> Denied | None:
+    async def _ask(self, checked: CheckedCall) -> CheckedCall | Denied:
+        """Ask a person about a call whose tool wants that."""
         if self._approve is None:
             return Denied("a person must approve it, and there is nobody to ask")
         answer = await self._approve(checked)
         if isinstance(answer, Denied):
             return answer
-        return None if answer else Denied()
+        # Only a clear yes is one: a truthy answer of another kind may well mean no.
+        return checked if answer is True else Denied()
 
-    async def _finish(self, judged: CheckedCall | Execution, dependencies: Any) -> Execution:
+    async def _run_stages(
+        self, verdicts: list[CheckedCall | Outcome], setting: Setting
+    ) -> dict[int, Execution]:
+        done: dict[int, Execution] = {}
+        for stage in plan(verdicts):
+            async with asyncio.TaskGroup() as group:
+                tasks = {
+                    position: group.create_task(self.run(verdict, setting))
+                    for position, verdict in stage
+                }
+            for position, verdict in stage:
+                task = tasks[position]
+                # A tool can cancel the task it runs in, which is nobody's wish but its own.
+                done[position] = _cancelled(verdict.call) if task.cancelled() else task.result()
+        return done
+
+    async def run(self, checked: CheckedCall, setting: Setting) -> Execution:
         """Run a call that passed, when its rate and its places allow it."""
-        if isinstance(judged, Execution):
-            return judged
-        tool, clock = judged.tool, self._clock
+        tool, clock = checked.tool, self._clock
+        slot = self._slots.of(tool)
+        if not slot.take_free():
+            await slot.take()
         if tool.limits.rate is not None:
-            await clock.sleep(self._slots.wait_for(tool, clock.now()))
-        own, shared = self._slots.of(tool)
-        if not own.take_free():
-            await own.take()
+            await self._pace(tool, slot)
+        attempts, started = 1, clock.now()
         try:
-            if not shared.take_free():
-                await shared.take()
-            try:
-                ran = await run(judged, dependencies=dependencies, clock=clock)
-            finally:
-                shared.give()
+            outcome = await attempt(checked, setting, 1, tool.limits.timeout)
+            if type(outcome) is Failed and outcome.retryable:
+                tries = await retry(checked, outcome, setting, clock, started)
+                outcome, attempts = tries.outcome, tries.count
         finally:
-            own.give()
-        outcome, result = _render(judged.call, ran, tool)
+            slot.give()
+        seconds = clock.now() - started
+        try:
+            result = render(checked.call, outcome, tool)
+        except EncodeError:
+            words = f"{tool.name} ran, but what it returned cannot be shown."
+            outcome = Failed(words, error=traceback.format_exc())
+            result = render(checked.call, outcome)
         return Execution(
-            call=judged.call,
+            call=checked.call,
             outcome=outcome,
             result=result,
-            seconds=ran.seconds,
-            attempts=ran.attempts,
-            repairs=judged.repairs,
+            seconds=seconds,
+            attempts=attempts,
+            repairs=checked.repairs,
         )
 
+    async def _pace(self, tool: Tool, slot: Slot) -> None:
+        """Wait until the tool's rate lets a call start, leaving the places to others meanwhile."""
+        while wait := self._slots.wait_for(tool, self._clock.now()):
+            slot.give()
+            await self._clock.sleep(wait)
+            await slot.take()
 
-def _render(call: Call, ran: Ran, tool: Tool) -> tuple[Outcome, Result]:
-    try:
-        return ran.outcome, render(call, ran.outcome, tool)
-    except EncodeError as error:
-        words = f"{call.name} ran, but what it returned cannot be shown."
-        failed = Failed(words, error=str(error))
-        return failed, render(call, failed, tool)
+
+def not_run(call: Call, outcome: CheckedCall | Outcome) -> Execution:
+    """What became of a call that was never started."""
+    assert not isinstance(outcome, CheckedCall)
+    return Execution(call=call, outcome=outcome, result=render(call, outcome))
+
+
+def _cancelled(call: Call) -> Execution:
+    outcome = Cancelled()
+    return Execution(call=call, outcome=outcome, result=render(call, outcome), attempts=1)

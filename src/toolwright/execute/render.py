@@ -27,18 +27,19 @@ from toolwright.core.outcome import (
 from toolwright.core.parts import Part, Text
 from toolwright.core.result import Result
 from toolwright.core.tool import Limits, Tool
-from toolwright.execute.encode import cut, encode
+from toolwright.execute.encode import cut, encode, sound
 
 _DEFAULT = Limits()
 _SHOWN_NAMES = 30
 _SHOWN_PROBLEMS = 20
-_LEAST = 64
-"""Bytes of untrusted text that are shown however small the limit."""
+_LONGEST_NAME = 64
 
-# Brackets could close a tag or a chat template's marker; the rest is invisible, and hides instructions.
+# Brackets could close a tag or a chat template's marker. The rest is invisible, and hides instructions:
+# controls, line separators, and what Unicode calls Default_Ignorable_Code_Point.
 _HIDDEN = re.compile(
-    r"[<>\x7f-\x9f\xad\u034f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    r"\U000e0000-\U000e01ef]"
+    r"[<>\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
 
@@ -48,27 +49,34 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     source = call.name if tool is not None and tool.facts.untrusted else None
     content: tuple[Part, ...]
     if type(outcome) is Returned:
-        content = encode(outcome.value, limits)
+        value = outcome.value
+        # A short plain string needs nothing done to it, and is what most tools return.
+        if type(value) is str and source is None and _is_plain(value, limits):
+            content = (Text(value),)
+        else:
+            content = _finish(encode(value, limits), source, limits.max_output_bytes)
     elif type(outcome) is Failed and outcome.message:
-        content = (Text(outcome.message),)
+        content = _finish(encode(outcome.message, limits), source, limits.max_output_bytes)
     else:
         source = None
-        content = (Text(_words(call, outcome)),)
+        content = (Text(cut(sound(_words(call, outcome)), limits.max_output_bytes)),)
     return Result(
         call_id=call.id,
         name=call.name,
         outcome=outcome.kind,
-        content=tuple([_finish(part, source, limits.max_output_bytes) for part in content]),
+        content=content,
         source=source,
     )
 
 
 def _words(call: Call, outcome: Outcome) -> str:
+    # A call that was cut off may not have come as far as its name, or have lost its way in it.
+    name = call.name if 0 < len(call.name) <= _LONGEST_NAME else "The call"
     match outcome:
         case Returned() | Failed():
-            return f"{call.name} failed for a reason it did not give."
+            return f"{name} failed for a reason it did not give."
         case Invalid(problems):
-            lines = [f"{call.name} was not run; its arguments do not fit:"]
+            lines = [f"{name} was not run; its arguments do not fit:"]
             lines += [f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
             if len(problems) > _SHOWN_PROBLEMS:
                 lines.append(f"- and {len(problems) - _SHOWN_PROBLEMS} more")
@@ -77,23 +85,21 @@ def _words(call: Call, outcome: Outcome) -> str:
             return _unknown(outcome)
         case Denied(reason):
             because = f": {reason}" if reason else "."
-            return f"{call.name} was not run; permission was denied{because}"
+            return f"{name} was not run; permission was denied{because}"
         case TimedOut(seconds):
             return (
-                f"{call.name} did not finish within {seconds:g} seconds and was given up. "
+                f"{name} did not finish within {seconds:g} s and was given up. "
                 "It may have done part of its work."
             )
         case Cancelled():
-            return f"{call.name} was cancelled before it finished."
+            return f"{name} was cancelled before it finished."
         case Truncated():
             return (
-                f"{call.name} was not run; the reply was cut off in the middle of its arguments. "
+                f"{name} was not run; the reply was cut off in the middle of its arguments. "
                 "Call it again with shorter arguments, or in smaller steps."
             )
         case Interrupted():
-            return (
-                f"{call.name} was interrupted and may have run. Find out before calling it again."
-            )
+            return f"{name} was interrupted and may have run. Find out before calling it again."
         case _:
             assert_never(outcome)
 
@@ -110,19 +116,37 @@ def _unknown(outcome: UnknownTool) -> str:
     return f"{words} Available: {', '.join(names)}" + (f" and {more} more." if more else ".")
 
 
-def _finish(part: Part, source: str | None, limit: int) -> Part:
-    """A part within the limit, and in an envelope when it has a source that is not to be trusted."""
+def _is_plain(text: str, limits: Limits) -> bool:
+    return text.isascii() and len(text) <= limits.max_output_bytes
+
+
+def _finish(content: tuple[Part, ...], source: str | None, limit: int) -> tuple[Part, ...]:
+    """Texts within the limit, and in an envelope when their source is not to be trusted."""
+    if len(content) == 1:
+        return (_bounded(content[0], source, limit),)
+    sizes = [len(part.text.encode()) if isinstance(part, Text) else 0 for part in content]
+    whole = max(sum(sizes), 1)
+    return tuple(
+        _bounded(part, source, limit * size // whole) for part, size in zip(content, sizes, strict=True)
+    )
+
+
+def _bounded(part: Part, source: str | None, limit: int) -> Part:
     if not isinstance(part, Text):
         return part
-    if source is None:
-        return part if len(part.text) * 4 <= limit else Text(cut(part.text, limit))
+    return Text(cut(part.text, limit) if source is None else _enveloped(part.text, source, limit))
+
+
+def _enveloped(text: str, source: str, limit: int) -> str:
+    """Text in an envelope within the limit; an empty one where not even that fits."""
     room = limit
     while True:
-        envelope = _envelope(cut(part.text, room), source)
+        envelope = _envelope(cut(text, room), source)
+        size = len(envelope.encode())
+        if size <= limit or room == 0:
+            return envelope
         # Escapes make text longer, so the limit may want a shorter cut.
-        if len(envelope) <= limit or room <= _LEAST:
-            return Text(envelope)
-        room = max(room * limit // len(envelope) - _LEAST, _LEAST)
+        room = room * limit // size
 
 
 def _envelope(text: str, source: str) -> str:

@@ -10,6 +10,7 @@ A string that the schema accepts as a string is never touched. Every change is r
 """
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 from jsonschema_rs import ValidationError
@@ -29,11 +30,15 @@ def repair(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tuple[Rep
     document: Any = parse(dump(arguments))
     repairs: list[Repair] = []
     for _ in range(_ROUNDS):
-        errors = list(schema.errors(document))
-        made = [change for error in errors if (change := _mend(document, error))]
+        made: dict[str, Repair] = {}
+        for error in list(schema.errors(document)):
+            # Several rules may complain of one place; it is mended once.
+            change = _mend(document, error)
+            if change is not None:
+                made.setdefault(change.path, change)
         if not made:
             break
-        repairs += made
+        repairs += made.values()
     return document, tuple(repairs)
 
 
@@ -52,7 +57,8 @@ def _mend(document: Any, error: ValidationError) -> Repair | None:
         found = _unquote(before)
         if found is None or not _fits(found[0], types):
             return None
-        parent[key] = found[0]
+        # A deeper repair may change what is in place, but not what is recorded.
+        parent[key] = deepcopy(found[0])
         return Repair(json_path(path), before, found[0])
     if before is None and "null" not in types and isinstance(parent, dict):
         parent.pop(key, None)

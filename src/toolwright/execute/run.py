@@ -1,9 +1,10 @@
-"""One checked call into its outcome: invoked under its deadline, tried again where the tool says so."""
+"""One checked call into its outcome: run under its deadline, and again where the tool says so."""
 
 import asyncio
 import logging
 import traceback
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
@@ -12,10 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from toolwright.core.call import CheckedCall
-from toolwright.core.context import Context
-from toolwright.core.handler import Handler
+from toolwright.core.context import Context, ignore
 from toolwright.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
 from toolwright.core.ports import Clock
+from toolwright.core.usage import Usage
 from toolwright.errors import ToolFailure
 from toolwright.execute.drive import CancelledInside, DeadlinePassed, drive
 from toolwright.execute.threads import Job, Threads, current, leave_if_forked
@@ -33,48 +34,68 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-class Ran(Struct, frozen=True, eq=False, gc=False):
-    """An outcome, and what it took."""
+class Setting(Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """What a call is run with beside its arguments."""
+
+    dependencies: Any = None
+    key: str | None = None
+    """Names the call on every attempt at it; its own id unless given."""
+    spend: Callable[[Usage], None] = ignore
+    """Told what the call itself spends on models."""
+
+
+class Tries(Struct, frozen=True, eq=False, gc=False):
+    """The outcome of the last attempt, and how many there were."""
 
     outcome: Outcome
-    attempts: int = 1
-    seconds: float = 0.0
+    count: int
 
 
-async def run(checked: CheckedCall, *, dependencies: Any, clock: Clock) -> Ran:
-    """Run a call to its outcome. Raises nothing but cancellation and what may not be caught."""
-    handler = checked.tool.invocation
-    if handler is None:
-        return Ran(Returned(checked.bound))
+async def retry(
+    checked: CheckedCall, failed: Failed, setting: Setting, clock: Clock, started: float
+) -> Tries:
+    """Try again after a first attempt that failed in a retryable way, as the tool's limits allow."""
     limits = checked.tool.limits
-    started, left = clock.now(), limits.timeout
-    attempt = 1
-    while True:
-        outcome = await _attempt(checked, handler, dependencies, attempt, left)
-        if type(outcome) is not Failed or not outcome.retryable or attempt > limits.retries:
-            return Ran(outcome, attempt, clock.now() - started)
-        pause = limits.backoff * 2 ** (attempt - 1)
+    outcome: Outcome = failed
+    count = 1
+    while isinstance(outcome, Failed) and outcome.retryable and count <= limits.retries:
+        pause = limits.backoff * 2 ** (count - 1)
         left = limits.timeout - (clock.now() - started) - pause
         if left <= 0:
-            return Ran(outcome, attempt, clock.now() - started)
+            break
         await clock.sleep(pause)
-        attempt += 1
+        count += 1
+        outcome = await attempt(checked, setting, count, left)
+    return Tries(outcome, count)
 
 
-async def _attempt(
-    checked: CheckedCall, handler: Handler, dependencies: Any, attempt: int, seconds: float
-) -> Outcome:
+async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: float) -> Outcome:
+    """Run a call for the ``number``-th time, within so many seconds.
+
+    Raises nothing but cancellation and what may not be caught.
+    """
+    handler = checked.tool.invocation
+    if handler is None:
+        return Returned(checked.bound)
     job = None if handler.is_async else Job()
     context = None
     if handler.context is not None:
-        context = _context(checked, dependencies, attempt, job)
+        context = _context(checked, setting, number, job)
     threads = current()
     try:
         if job is None:
-            work = handler(checked.bound, context)
+            work = handler.call(checked.bound, context)
         else:
-            work = _in_thread(threads, partial(handler, checked.bound, context), job)
-        return Returned(await drive(work, seconds))
+            work = _in_thread(threads, partial(handler.call, checked.bound, context), job)
+        variables = copy_context()
+        try:
+            waiting = variables.run(work.send, None)
+        except StopIteration as stop:
+            return Returned(stop.value)
+        except asyncio.CancelledError:
+            return Cancelled()
+        leave_if_forked(threads)
+        return Returned(await drive(work, variables, waiting, seconds))
     except ToolFailure as failure:
         return Failed(str(failure), retryable=failure.retryable)
     except DeadlinePassed as passed:
@@ -90,15 +111,14 @@ async def _attempt(
         leave_if_forked(threads)
 
 
-def _context(
-    checked: CheckedCall, dependencies: Any, attempt: int, job: Job | None
-) -> Context[Any]:
+def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | None) -> Context[Any]:
     return Context(
         call_id=checked.call.id,
         tool=checked.tool.name,
-        attempt=attempt,
-        key=checked.call.id,
-        dependencies=dependencies,
+        attempt=number,
+        key=checked.call.id if setting.key is None else setting.key,
+        dependencies=setting.dependencies,
+        spend=setting.spend,
         is_cancelled=bool if job is None else job.is_abandoned,
     )
 
@@ -106,4 +126,3 @@ def _context(
 async def _in_thread(threads: Threads, function: Callable[[], Any], job: Job) -> Any:
     value = await threads.run(function, job)
     return await value if isawaitable(value) else value
-

@@ -9,30 +9,21 @@ from toolwright.core.tool import Tool
 
 
 class Places:
-    """So many places, given out in the order they were asked for. Belongs to one event loop.
+    """So many places, given out in the order they were asked for. Belongs to one event loop."""
 
-    A semaphore with a way in that costs no coroutine while places are free.
-    """
-
-    __slots__ = ("_free", "_waiting")
+    __slots__ = ("free", "waiting")
 
     def __init__(self, size: int) -> None:
-        self._free = size
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    def take_free(self) -> bool:
-        """Take a place if one is free now."""
-        if self._free and not self._waiting:
-            self._free -= 1
-            return True
-        return False
+        self.free = size
+        self.waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
         """Take a place, waiting for it."""
-        if self.take_free():
+        if self.free and not self.waiting:
+            self.free -= 1
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        self.waiting.append(turn)
         try:
             await turn
         except asyncio.CancelledError:
@@ -42,12 +33,53 @@ class Places:
 
     def give(self) -> None:
         """Give a place back, to whoever has waited longest."""
-        while self._waiting:
-            turn = self._waiting.popleft()
+        while self.waiting:
+            turn = self.waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
                 return
-        self._free += 1
+        self.free += 1
+
+
+class Slot:
+    """A way to run one call: a place of its tool's, and a place among all.
+
+    Taking and giving cost no coroutine while nobody waits, which is nearly always.
+    """
+
+    __slots__ = ("_all", "_own")
+
+    def __init__(self, own: Places, everyone: Places) -> None:
+        self._own = own
+        self._all = everyone
+
+    def take_free(self) -> bool:
+        """Take both places if they are free now."""
+        own, everyone = self._own, self._all
+        if own.free and everyone.free and not own.waiting and not everyone.waiting:
+            own.free -= 1
+            everyone.free -= 1
+            return True
+        return False
+
+    async def take(self) -> None:
+        """Take both places, waiting for them."""
+        await self._own.take()
+        try:
+            await self._all.take()
+        except asyncio.CancelledError:
+            self._own.give()
+            raise
+
+    def give(self) -> None:
+        """Give both places back."""
+        own, everyone = self._own, self._all
+        if own.waiting or everyone.waiting:
+            everyone.give()
+            own.give()
+        else:
+            own.free += 1
+            everyone.free += 1
 
 
 class Pace:
@@ -58,46 +90,52 @@ class Pace:
         self._seconds = seconds
         self._starts: deque[float] = deque()
 
-    def reserve(self, now: float) -> float:
-        """Take the next start, and say how long to wait for it."""
-        start = now
+    def start(self, now: float) -> float:
+        """Start a call now and say 0, or say how long to wait before asking again."""
         if len(self._starts) == self._calls:
-            start = max(now, self._starts.popleft() + self._seconds)
-        self._starts.append(start)
-        return start - now
+            wait = self._starts[0] + self._seconds - now
+            if wait > 0:
+                return wait
+            self._starts.popleft()
+        self._starts.append(now)
+        return 0.0
 
 
 class Slots:
-    """The places in which calls may run: so many in all, and so many for each tool.
+    """The slots of an executor: so many in all, and so many for each tool.
 
-    Each event loop has its own places; paces are plain arithmetic and hold across loops.
+    Each event loop has its own; paces are plain arithmetic and hold across loops.
     """
 
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Places]] = (
-            WeakKeyDictionary()
-        )
-        self._last: tuple[ReferenceType[Any] | None, dict[str, Places]] = (None, {})
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopSlots] = WeakKeyDictionary()
+        self._last: tuple[ReferenceType[Any] | None, _LoopSlots] = (None, _LoopSlots(0))
         self._paces: dict[str, Pace] = {}
 
-    def of(self, tool: Tool) -> tuple[Places, Places]:
-        """The places for the tool, and those for all tools together."""
+    def of(self, tool: Tool) -> Slot:
+        """The slot for a tool, on this event loop."""
         loop = asyncio.get_running_loop()
-        last, found = self._last
+        last, slots = self._last
         if last is None or last() is not loop:
-            found = self._loops.setdefault(loop, {"": Places(self._concurrency)})
-            self._last = ref(loop), found
-        places = found.get(tool.name)
-        if places is None:
-            places = found[tool.name] = Places(tool.limits.concurrency)
-        return places, found[""]
+            slots = self._loops.setdefault(loop, _LoopSlots(self._concurrency))
+            self._last = ref(loop), slots
+        slot = slots.by_tool.get(tool.name)
+        if slot is None:
+            slot = slots.by_tool[tool.name] = Slot(Places(tool.limits.concurrency), slots.everyone)
+        return slot
 
     def wait_for(self, tool: Tool, now: float) -> float:
-        """Seconds until the tool's rate lets this call start."""
+        """Start a call as far as the tool's rate goes: 0, or seconds to wait before asking again."""
         if tool.limits.rate is None:
             return 0.0
         pace = self._paces.get(tool.name)
         if pace is None:
             pace = self._paces[tool.name] = Pace(*tool.limits.rate)
-        return pace.reserve(now)
+        return pace.start(now)
+
+
+class _LoopSlots:
+    def __init__(self, concurrency: int) -> None:
+        self.everyone = Places(concurrency)
+        self.by_tool: dict[str, Slot] = {}

@@ -13,20 +13,14 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from toolwright.errors import ToolwrightError
+from toolwright.errors import ToolFailure
 
 IDLE_SECONDS = 10.0
 MAX_ABANDONED = 64
 """Stuck threads beyond which no new ones are started."""
 
 
-class Overloaded(ToolwrightError):
-    """Too many abandoned threads are still running."""
-
-    code = "overloaded"
-
-
-class ThreadExit(Exception):  # noqa: N818 - a value on its way to an outcome
+class ThreadExit(Exception):
     """The function asked its thread to exit."""
 
 
@@ -46,6 +40,7 @@ class Threads:
     """Daemon threads, reused, as many as there are jobs."""
 
     def __init__(self) -> None:
+        self.generation = _generation
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
         self._abandoned: set[Job] = set()
@@ -58,17 +53,23 @@ class Threads:
     async def run(self, function: Callable[[], Any], job: Job) -> Any:
         """Run ``function`` in a thread. If this is cancelled, the job is abandoned."""
         if self.abandoned >= MAX_ABANDONED:
-            raise Overloaded(f"{self.abandoned} abandoned threads are still running")
+            raise ToolFailure("Too many earlier calls are stuck and still running; try again later.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         context = contextvars.copy_context()
 
         def work() -> None:
-            value, error = None, None
+            value: Any = None
+            error: BaseException | None = None
             try:
                 value = context.run(function)
-            except SystemExit:
-                error = ThreadExit()
+            except SystemExit as caught:
+                error = ThreadExit("the function asked its thread to exit")
+                error.__cause__ = caught
+            except StopIteration as caught:
+                # A future refuses to carry it; a coroutine turns it into this too (PEP 479).
+                error = RuntimeError("the function raised StopIteration")
+                error.__cause__ = caught
             except BaseException as caught:  # noqa: BLE001 - handed to whoever awaits
                 error = caught
             leave_if_forked(self)
@@ -120,7 +121,7 @@ def current() -> Threads:
 
 def leave_if_forked(threads: Threads) -> None:
     """End a child that a tool forked and let return: there must not be two of this run."""
-    if threads is not _threads:
+    if threads.generation != _generation:
         os._exit(0)
 
 
@@ -145,12 +146,15 @@ def _tell(
         return
 
 
+_generation = 0
+"""How many forks lie between the first process and this one."""
 _threads = Threads()
 
 
 def _begin_anew() -> None:
     """In a forked child none of the parent's other threads exist."""
-    global _threads  # noqa: PLW0603 - it stands for the process itself
+    global _generation, _threads  # noqa: PLW0603 - they stand for the process itself
+    _generation += 1
     _threads = Threads()
 
 

@@ -1,0 +1,5 @@
+"""Tools that ship with toolwright."""
+
+from toolwright.builtin.human import human
+
+__all__ = ["human"]

@@ -1,0 +1,42 @@
+"""What is asked of whatever carries bytes over HTTP."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Timeouts(Struct, frozen=True, kw_only=True, gc=False):
+    """How long each part of an exchange may take, in seconds. None lifts a limit."""
+
+    connect: float | None = 10.0
+    first_byte: float | None = 120.0
+    """From the request being sent to the head of the reply."""
+    between_chunks: float | None = 120.0
+    """Between two pieces of the reply."""
+    whole: float | None = None
+    """The exchange from beginning to end."""
+
+
+class Incoming(Struct, frozen=True, eq=False):
+    """A reply whose head has come and whose body is coming."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    chunks: AsyncIterator[bytes]
+
+
+class Transport(Protocol):
+    """Carries requests. Its errors are TransportErrors."""
+
+    def post(
+        self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Incoming]:
+        """Send a body, and give back the reply while it comes."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        ...

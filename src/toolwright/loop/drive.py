@@ -1,0 +1,195 @@
+"""Carries out what the loop decides, until it decides that the run is over.
+
+Every effect goes through ``setup.steps`` by its key; everything else is the pure functions of
+``decide`` and ``state``. Run again over the same recorded steps, it comes to the same end.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from toolwright.core.budget import Stop
+from toolwright.core.call import CheckedCall
+from toolwright.core.decision import FinalDecision, Proposal
+from toolwright.core.entry import (
+    CallFinished,
+    Entry,
+    ReplyReceived,
+    RequestSent,
+    RunPaused,
+    StepDone,
+)
+from toolwright.core.events import TurnStart
+from toolwright.core.jsontext import JsonObject
+from toolwright.core.message import Reply, Transcript
+from toolwright.core.request import Request, ToolChoice
+from toolwright.core.usage import Usage
+from toolwright.execute.executor import Execution
+from toolwright.loop.answering import Answering, setting
+from toolwright.loop.asking import Emit, Question, ask
+from toolwright.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, call_key, decide
+from toolwright.loop.output import complaint
+from toolwright.loop.setup import Setup
+from toolwright.loop.speculate import Speculation
+from toolwright.loop.state import Spent, State, given, judged, replied, told
+from toolwright.loop.window import View, look, needs_summary, sent, with_summary
+
+
+class Driver:
+    """One run on its way. ``state`` is where it stands, ``finished`` the calls that have ended."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        state: State,
+        *,
+        emit: Emit | None = None,
+        decisions: Mapping[str, FinalDecision] | None = None,
+    ) -> None:
+        self.setup = setup
+        self.state = state
+        self.finished: list[CallFinished] = []
+        self.pending: tuple[Proposal, ...] = ()
+        self._emit = emit
+        self._decisions = decisions or {}
+        self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
+        self._view: View | None = None
+        self._speculation = Speculation(setup, partial(self._start_early, 0))
+
+    async def run(self) -> Stop:
+        """Go on until the run is over or must wait; why, is the answer."""
+        try:
+            while True:
+                stop = await self._next()
+                if stop is not None:
+                    return stop
+        finally:
+            await self._speculation.drop()
+
+    async def _next(self) -> Stop | None:
+        match decide(self.state):
+            case AskModel() as action:
+                return await self._ask(action)
+            case AnswerCalls() as action:
+                return await self._answer(action)
+            case JudgeText() as action:
+                self.state = judged(self.state, await self._judge(action))
+            case Tell(message, slip):
+                self.state = told(self.state, message, slip)
+            case Finish(stop):
+                return stop
+        return None
+
+    async def _ask(self, action: AskModel) -> Stop | None:
+        if self._emit is not None:
+            self._emit(TurnStart(action.turn))
+        messages = await self._messages(action.turn)
+        setup, budget = self.setup, self.state.budget
+        room = None if budget.calls is None else budget.calls - self.state.progress.calls
+        await self._speculation.drop()
+        self._speculation = Speculation(setup, partial(self._start_early, action.turn), room)
+        question = Question(
+            key=action.key,
+            request=Request(
+                messages=messages,
+                system=setup.system,
+                specs=setup.specs,
+                choice=self._choice(action.choice),
+                output=self._output_schema(),
+                max_tokens=setup.max_tokens,
+                options=setup.options,
+            ),
+            seconds=self._seconds_left(),
+            emit=self._emit,
+            speculation=self._speculation,
+            position=len(self.state.messages),
+            ids=self._ids,
+        )
+        setup.steps.note(f"{action.key}.sent", RequestSent(key=action.key, messages=len(messages)))
+        entry = await setup.steps.step(action.key, partial(ask, setup, question))
+        if isinstance(entry, StepDone):
+            await self._speculation.drop()
+            return Stop("veto", detail=entry.value)
+        assert isinstance(entry, ReplyReceived)
+        reply = entry.reply
+        if reply.stop == "error":
+            await self._speculation.drop()
+        self._ids.update(call.id for call in reply.calls)
+        self.state = replied(self.state, reply, entry.seconds)
+        return None
+
+    async def _answer(self, action: AnswerCalls) -> Stop | None:
+        answering = Answering(
+            setup=self.setup,
+            action=action,
+            decisions=self._decisions,
+            speculation=self._speculation,
+            seconds=self._seconds_left(),
+            emit=self._emit,
+        )
+        verdicts = await answering.judge()
+        self.pending = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
+        if self.pending:
+            key = f"t{action.turn}.paused"
+            waiting = tuple(proposal.call_id for proposal in self.pending)
+            self.setup.steps.note(key, RunPaused(key=key, call_ids=waiting))
+            return Stop("pending")
+        done, seconds = await answering.run(verdicts)
+        await self._speculation.drop()
+        self.finished += done
+        spent = Spent(
+            ran=sum(entry.attempts > 0 for entry in done),
+            seconds=seconds,
+            usage=sum((entry.usage for entry in done if entry.usage), Usage()),
+        )
+        self.state = given(self.state, tuple(entry.result for entry in done), spent, action.limit)
+        return None
+
+    async def _judge(self, action: JudgeText) -> str:
+        """What is wrong with the answer, in words for the model; empty when nothing is."""
+
+        async def body() -> Entry:
+            assert self.setup.answer is not None
+            return StepDone(key=action.key, value=complaint(self.setup.answer, action.text))
+
+        entry = await self.setup.steps.step(action.key, body)
+        assert isinstance(entry, StepDone)
+        return entry.value
+
+    async def _messages(self, turn: int) -> Transcript:
+        """What of the transcript is sent, so that it fits."""
+        setup = self.setup
+        if setup.window is None:
+            return self.state.messages
+        self._view = look(self._view, self.state.messages, setup.window, setup.count)
+        fallen = needs_summary(self._view)
+        if fallen and setup.summarise is not None:
+            key, summarise = f"t{turn}.summary", setup.summarise
+
+            async def body() -> Entry:
+                return StepDone(key=key, value=await summarise(fallen))
+
+            entry = await setup.steps.step(key, body)
+            assert isinstance(entry, StepDone)
+            self._view = with_summary(self._view, entry.value, setup.count)
+        return sent(self._view, self.state.messages)
+
+    def _choice(self, choice: ToolChoice) -> ToolChoice:
+        """The choice, as far as the model can be made to follow it."""
+        can = self.setup.specs and (choice == "none" or self.setup.model.profile.forced_choice)
+        return choice if can else "auto"
+
+    def _seconds_left(self) -> float | None:
+        budget = self.state.budget.seconds
+        return None if budget is None else max(budget - self.state.progress.seconds, 0.0)
+
+    def _output_schema(self) -> JsonObject | None:
+        wanted, answer = self.state.wanted, self.setup.answer
+        if wanted is None or answer is None or wanted.mode != "native":
+            return None
+        return answer.parameters
+
+    async def _start_early(
+        self, turn: int, index: int, checked: CheckedCall, ledger: list[Usage]
+    ) -> Execution:
+        key = call_key(turn, index, checked.tool.name)
+        return await self.setup.executor.run(checked, setting(self.setup, key, ledger))

@@ -1,0 +1,102 @@
+"""Calls that start while the reply still streams.
+
+Only what may be run twice or for nothing is started early: a tool whose effect is ``pure`` or ``read``,
+allowed by policy, with no other kind of call before it in the reply. It starts when something follows
+it: the last call of a reply that ran out of tokens may be cut off, whatever it looks like. What the
+transcript says is the same either way.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from toolwright.core.call import Call, CheckedCall
+from toolwright.core.events import CallEnd, CallStart, ModelEvent, ReplyEnd
+from toolwright.core.usage import Usage
+from toolwright.execute.check import check
+from toolwright.execute.executor import Execution
+from toolwright.loop.policy import decision_for
+from toolwright.loop.setup import Setup
+
+Start: TypeAlias = Callable[[int, CheckedCall, list[Usage]], Coroutine[Any, Any, Execution]]
+"""Runs a call, given its place among the calls of the reply."""
+
+
+class Early(Struct, frozen=True, eq=False):
+    """A call that was started early."""
+
+    call: Call
+    task: asyncio.Task[Execution]
+    ledger: list[Usage]
+
+
+class Speculation:
+    """The calls of one reply that were started early."""
+
+    def __init__(self, setup: Setup, start: Start, room: int | None = None) -> None:
+        self._setup = setup
+        self._start = start
+        self._room = room
+        """How many calls the budget still has room for."""
+        self._open = setup.speculate and setup.hooks.before_tool is None
+        self._begun = 0
+        self._ended = 0
+        self._next: CheckedCall | None = None
+        self._early: list[Early] = []
+
+    def follow(self, event: ModelEvent) -> None:
+        """Take the next event of the reply."""
+        kind = type(event)
+        if self._next is not None and kind is not ReplyEnd:
+            self._launch(self._next)
+            self._next = None
+        if kind is CallStart:
+            self._begun += 1
+        elif kind is CallEnd:
+            self._ended += 1
+            self._offer(event.call)  # type: ignore[union-attr]
+
+    def _offer(self, call: Call) -> None:
+        """A call is complete; let it start if nothing speaks against it."""
+        if not self._open or call.truncated:
+            return
+        checked = check(call, self._setup.tools)
+        if not isinstance(checked, CheckedCall):
+            return
+        # A call that began earlier and is not complete yet may turn out to be a write.
+        if self._ended < self._begun or not self._may_run_early(checked):
+            self._open = False
+            return
+        self._next = checked
+
+    def _launch(self, checked: CheckedCall) -> None:
+        if self._room is not None and len(self._early) >= self._room:
+            return
+        ledger: list[Usage] = []
+        run = self._start(self._ended - 1, checked, ledger)
+        task = asyncio.get_running_loop().create_task(run)
+        self._early.append(Early(checked.call, task, ledger))
+
+    def take(self, call: Call) -> Early | None:
+        """The early run of this very call, if there is one that nobody took."""
+        for position, early in enumerate(self._early):
+            if early.call.name == call.name and early.call.arguments == call.arguments:
+                return self._early.pop(position)
+        return None
+
+    async def drop(self) -> None:
+        """Cancel what was started and not taken, and wait until it has stopped."""
+        tasks = [early.task for early in self._early]
+        self._early.clear()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _may_run_early(self, checked: CheckedCall) -> bool:
+        tool = checked.tool
+        if tool.effect not in {"pure", "read"} or tool.serial:
+            return False
+        return decision_for(checked, self._setup.policy) is None

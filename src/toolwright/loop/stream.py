@@ -1,0 +1,54 @@
+"""A run in a task of its own into an iterator of its events."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeAlias
+
+from toolwright.loop.asking import Emit, StreamEvent
+from toolwright.loop.result import RunEnd, RunResult
+
+Event: TypeAlias = StreamEvent | RunEnd
+
+
+async def events_of(start: Callable[[Emit], Coroutine[Any, Any, RunResult]]) -> AsyncIterator[Event]:
+    """The events of the run that ``start`` begins, as they come; RunEnd is the last.
+
+    A consumer that stops early cancels the run, and waits until nothing of it is left.
+    """
+    channel = _Channel()
+    task = asyncio.get_running_loop().create_task(start(channel.put))
+    task.add_done_callback(channel.wake)
+    try:
+        while True:
+            while channel.events:
+                yield channel.events.popleft()
+            if task.done():
+                break
+            await channel.wait()
+        yield RunEnd(task.result())
+    finally:
+        task.cancel()
+        # Gathered, so that an exception which nobody waits for any more is not reported as lost.
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class _Channel:
+    """Events on their way from the run to its reader; one wake-up for as many as have come."""
+
+    def __init__(self) -> None:
+        self.events: deque[StreamEvent] = deque()
+        self._waiting: asyncio.Future[None] | None = None
+
+    def put(self, event: StreamEvent) -> None:
+        self.events.append(event)
+        self.wake()
+
+    def wake(self, _: object = None) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def wait(self) -> None:
+        self._waiting = asyncio.get_running_loop().create_future()
+        await self._waiting
+        self._waiting = None

@@ -1,0 +1,160 @@
+"""A model's name into a model: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile.
+
+Names are ``provider:model``, or an address and a model for anything that speaks like OpenAI:
+``"http://localhost:8080/v1|qwen3"``.
+"""
+
+import difflib
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from toolwright.core.message import Reply
+from toolwright.core.ports import Dialect
+from toolwright.core.request import Profile
+from toolwright.core.transport import Timeouts, Transport
+from toolwright.errors import UsageError
+from toolwright.providers import PROVIDERS, Provider, quirks_of
+from toolwright.request.model import Address, WireModel
+from toolwright.request.retry import Retry
+
+_STRUCTURED = {
+    "anthropic": "tool",
+    "gemini": "native",
+    "openai_chat": "native",
+    "openai_responses": "native",
+}
+
+
+def connect(  # noqa: PLR0913 - each is one fact about the connection
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    profile: Profile | None = None,
+    streaming: bool = True,
+    retry: Retry | None = None,
+    timeouts: Timeouts | None = None,
+    transport: Transport | None = None,
+) -> WireModel:
+    """A model by name. The key comes from the provider's usual environment variable unless given."""
+    provider, place, model = _resolve(name)
+    url = (
+        base_url
+        or (os.environ.get(provider.url_variable) if provider.url_variable else "")
+        or provider.url
+    )
+    if not url:
+        raise UsageError(
+            f"{place}: every customer has an address of their own; pass base_url= "
+            f"or set {provider.url_variable}"
+        )
+    key = api_key or _key(provider, place, must=base_url is None)
+    own = {provider.key_header: key} if provider.key_header and key else {}
+    address = Address(
+        url=url,
+        model=model,
+        key=None if own else key,
+        headers={**own, **(headers or {})},
+    )
+    prices = _prices(provider.prices, model)
+    return WireModel(
+        _dialect(provider, url),
+        transport or _transport(),
+        address,
+        profile=profile or _profile(provider, prices),
+        streaming=streaming,
+        retry=retry,
+        timeouts=timeouts,
+        price=None if prices is None else prices.cost,
+        defaults=quirks_of(place, model),
+    )
+
+
+def _resolve(name: str) -> tuple[Provider, str, str]:
+    if name.startswith(("http://", "https://")):
+        url, bar, model = name.partition("|")
+        if not bar or not model:
+            raise UsageError(f"{name!r}: write the address and the model as address|model")
+        return Provider(dialect="openai_chat", url=url), url, model
+    place, colon, model = name.partition(":")
+    provider = PROVIDERS.get(place)
+    if provider is None:
+        near = difflib.get_close_matches(place, PROVIDERS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(f"no provider {place!r}; {hint}there is {', '.join(PROVIDERS)}")
+    if not colon or not model:
+        raise UsageError(f"{name!r}: write the provider and the model as provider:model")
+    return provider, place, model
+
+
+def _key(provider: Provider, place: str, *, must: bool) -> str | None:
+    for variable in provider.keys:
+        if key := os.environ.get(variable):
+            return key
+    if provider.keys and must:
+        raise UsageError(f"{place}: no key; set {' or '.join(provider.keys)}, or pass api_key=")
+    return None
+
+
+def _dialect(provider: Provider, url: str) -> Dialect:
+    module: Any = import_module(f"toolwright.wire.{provider.dialect}")
+    # Whoever imitates OpenAI does it in their own way, which the address tells.
+    dialect: Dialect = module.dialect_at(url) if provider.dialect == "openai_chat" else module
+    return dialect
+
+
+_shared: Transport | None = None
+
+
+def _transport() -> Transport:
+    """One pool of connections for every model."""
+    global _shared  # noqa: PLW0603 - a pool is worth sharing only if there is one
+    if _shared is None:
+        from toolwright.transport.aio import AiohttpTransport  # noqa: PLC0415 - light until used
+
+        _shared = AiohttpTransport()
+    return _shared
+
+
+class _Prices:
+    """What a model costs and holds, from the price tables."""
+
+    def __init__(self, provider: str, model: str) -> None:
+        from genai_prices import Usage, calc_price  # noqa: PLC0415 - an optional extra
+
+        self._usage, self._calc = Usage, calc_price
+        self._provider, self._model = provider, model
+        self.context_window = calc_price(
+            Usage(input_tokens=1), model_ref=model, provider_id=provider
+        ).model.context_window
+
+    def cost(self, reply: Reply) -> float | None:
+        """US dollars for a reply."""
+        usage = reply.usage
+        told = self._usage(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cached_tokens,
+            cache_write_tokens=usage.cache_written_tokens,
+        )
+        price = self._calc(told, model_ref=self._model, provider_id=self._provider)
+        return float(price.total_price)
+
+
+def _prices(provider: str, model: str) -> _Prices | None:
+    if not provider or find_spec("genai_prices") is None:
+        return None
+    try:
+        return _Prices(provider, model)
+    except LookupError:
+        return None
+
+
+def _profile(provider: Provider, prices: _Prices | None) -> Profile:
+    structured: Any = _STRUCTURED[provider.dialect]
+    window = None if prices is None else prices.context_window
+    return Profile(context_window=window, structured=structured)

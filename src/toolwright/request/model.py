@@ -1,0 +1,143 @@
+"""A dialect, a transport and an address into a model that can be asked."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwright.core.events import ModelEvent, ReplyEnd, unfolded
+from toolwright.core.jsontext import JsonValue
+from toolwright.core.message import Reply
+from toolwright.core.ports import Dialect
+from toolwright.core.request import Profile, Request
+from toolwright.core.transport import Incoming, Timeouts, Transport
+from toolwright.errors import ProtocolError, ToolwrightError
+from toolwright.request.retry import Retry
+
+MAX_BODY = 64 * 1024 * 1024
+"""A reply that is not streamed, or an error, longer than this is refused instead of held."""
+
+Price = Callable[[Reply], float | None]
+
+
+class Address(Struct, frozen=True, kw_only=True):
+    """Where a model is, and what opens the door. The key is never shown."""
+
+    url: str
+    model: str
+    key: str | None = None
+    headers: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Address(url={self.url!r}, model={self.model!r})"
+
+
+class WireModel:
+    """A model behind HTTP. ``defaults`` are options it needs unless a request says otherwise."""
+
+    def __init__(  # noqa: PLR0913 - each is one fact about the model
+        self,
+        dialect: Dialect,
+        transport: Transport,
+        address: Address,
+        *,
+        profile: Profile | None = None,
+        streaming: bool = True,
+        retry: Retry | None = None,
+        timeouts: Timeouts | None = None,
+        price: Price | None = None,
+        defaults: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        self._dialect = dialect
+        self._transport = transport
+        self._address = address
+        self._profile = profile or Profile()
+        self._streaming = streaming
+        self._retry = retry or Retry()
+        self._timeouts = timeouts or Timeouts()
+        self._price = price
+        self._defaults = defaults or {}
+
+    def __repr__(self) -> str:
+        return f"WireModel({self._dialect.name}, {self._address!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """What is known about the model."""
+        return self._profile
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._transport.close()
+
+    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        """The events of one reply. Tried again only while nothing of it has been given out."""
+        tried = 0
+        while True:
+            tried += 1
+            delivered = False
+            try:
+                async with self._sent(request) as incoming:
+                    async for events in self._batches(incoming):
+                        for event in events:
+                            delivered = True
+                            yield event
+            except ToolwrightError as error:
+                self._hide_key(error)
+                wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
+                if wait is None:
+                    raise
+            else:
+                return
+            await asyncio.sleep(wait)
+
+    def _sent(self, request: Request) -> AbstractAsyncContextManager[Incoming]:
+        if self._defaults:
+            request = replace(request, options={**self._defaults, **request.options})
+        outgoing = self._dialect.encode(request, model=self._address.model, stream=self._streaming)
+        headers = {"content-type": "application/json", "user-agent": "toolwright", **outgoing.headers}
+        if self._address.key is not None:
+            headers.update(self._dialect.authorize(self._address.key))
+        headers.update(self._address.headers)
+        url = self._address.url.rstrip("/") + outgoing.path
+        return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
+
+    async def _batches(self, incoming: Incoming) -> AsyncIterator[Sequence[ModelEvent]]:
+        """The events of a reply, as many together as came together."""
+        if incoming.status >= 400:  # noqa: PLR2004
+            raise self._dialect.error(incoming.status, incoming.headers, await _whole(incoming))
+        if not self._streaming or "json" in incoming.headers.get("content-type", ""):
+            # Some hosts answer a request for a stream with a whole reply, or with an error in one.
+            yield self._priced(tuple(unfolded(self._dialect.decode(await _whole(incoming)))))
+            return
+        decoder = self._dialect.decoder()
+        async for chunk in incoming.chunks:
+            if events := decoder.feed(chunk):
+                yield self._priced(events)
+        yield self._priced(decoder.finish())
+
+    def _priced(self, events: Sequence[ModelEvent]) -> Sequence[ModelEvent]:
+        """The events, the reply at their end with what it cost."""
+        if self._price is None or not events or not isinstance(events[-1], ReplyEnd):
+            return events
+        reply = events[-1].reply
+        usage = replace(reply.usage, cost=self._price(reply))
+        return (*events[:-1], ReplyEnd(replace(reply, usage=usage)))
+
+    def _hide_key(self, error: ToolwrightError) -> None:
+        """Vendors quote the key that they refuse; nobody else may."""
+        if key := self._address.key:
+            error.args = tuple(str(part).replace(key, "[key]") for part in error.args)
+
+
+async def _whole(incoming: Incoming) -> bytes:
+    pieces, size = [], 0
+    async for chunk in incoming.chunks:
+        size += len(chunk)
+        if size > MAX_BODY:
+            raise ProtocolError(f"the reply is longer than {MAX_BODY:,} bytes")
+        pieces.append(chunk)
+    return b"".join(pieces)

@@ -1,0 +1,48 @@
+"""Another process, which knows of a run only what it is told: it resumes paused runs.
+
+Reads a JSON array of ``{"result": ..., "decisions": ...}`` and writes one of what each came to.
+"""
+
+import asyncio
+import sys
+from base64 import b64decode
+
+from msgspec import Struct, json
+
+from agent.kit import Desk
+from toolwright.agent import Agent
+from toolwright.core.decision import FinalDecision
+from toolwright.loop.result import RunResult
+from toolwright.testing import ScriptedModel
+
+
+class Job(Struct):
+    result: str
+    decisions: dict[str, FinalDecision]
+
+
+class Done(Struct):
+    result: str
+    done: list[str]
+
+
+def paused_agent(desk: Desk, script: list) -> Agent:
+    """The agent, as both processes make it."""
+    tools = [desk.tool("find"), desk.tool("send", approval=True), desk.tool("wipe", approval=True)]
+    return Agent(ScriptedModel(script), tools, "Be careful.")
+
+
+async def resume(job: Job) -> Done:
+    desk = Desk()
+    paused = RunResult.from_json(b64decode(job.result))
+    result = await paused_agent(desk, ["So be it."]).resume(paused, job.decisions)
+    return Done(result.to_json().decode(), desk.done)
+
+
+async def main() -> None:
+    jobs = json.decode(sys.stdin.buffer.read(), type=list[Job])
+    sys.stdout.buffer.write(json.encode([await resume(job) for job in jobs]))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,141 @@
+"""What a run came to: its fields, and itself as JSON."""
+
+import asyncio
+
+import pytest
+
+from agent.kit import Desk, told
+from toolwright import Agent, Budget, Media, Named, Output, Usage, User
+from toolwright.core.budget import Stop
+from toolwright.core.call import Call
+from toolwright.core.decision import Proposal
+from toolwright.core.message import Reasoning, Reply, Unknown
+from toolwright.core.parts import Text
+from toolwright.declare.function import tool
+from toolwright.errors import ToolFailure
+from toolwright.loop.result import RunResult
+from toolwright.testing import ScriptedModel, call, reply
+
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
+
+@tool(effect="read")
+async def find(what: str) -> str:
+    """Find something."""
+    if what == "nothing":
+        raise ToolFailure("There is none.")
+    return f"one {what}"
+
+
+async def test_a_result_says_what_the_run_came_to():
+    first, second = Usage(input_tokens=7, output_tokens=3, cost=0.25), Usage(input_tokens=20, cost=0.5)
+    calls = [
+        call("find", id="a", what="cat"),
+        call("find", id="b", what="nothing"),
+        call("nope", id="c"),
+    ]
+    model = ScriptedModel(
+        [
+            reply(Reasoning("A cat? "), "Let me look.", *calls, usage=first),
+            reply(Reasoning("A cat."), "There is ", "one cat.", usage=second),
+        ]
+    )
+    result = await Agent(model, [find]).run("How many cats?")
+    assert (result.text, result.reasoning) == ("There is one cat.", "A cat? A cat.")
+    assert (result.stop, result.output, result.pending) == (Stop("end"), None, ())
+    assert (result.usage, result.turns) == (
+        Usage(input_tokens=27, output_tokens=3, cost=0.75),
+        (first, second),
+    )
+    assert [(c.name, c.arguments, c.outcome, c.attempts) for c in result.calls] == [
+        ("find", '{"what":"cat"}', "returned", 1),
+        ("find", '{"what":"nothing"}', "failed", 1),
+        ("nope", "{}", "unknown", 0),
+    ]
+    assert [record.call for record in result.calls] == calls
+    assert all(0 <= record.seconds < 1 for record in result.calls)
+    assert told(result.transcript)[2:4] == ["find returned: one cat", "find failed: There is none."]
+    assert result.replies == (result.transcript[1], result.transcript[3])
+
+
+async def test_a_call_says_how_long_it_took():
+    @tool
+    async def rest() -> None:
+        """Rest a while."""
+        await asyncio.sleep(0.03)
+
+    result = await Agent(ScriptedModel([reply(call("rest")), "Done."]), [rest]).run("Go.")
+    assert 0.02 < result.calls[0].seconds < 2
+    assert result.state.progress.seconds >= result.calls[0].seconds
+
+
+async def test_a_run_that_said_nothing_has_no_text():
+    result = await Agent(ScriptedModel([]), budget=Budget(turns=0)).run("Go.")
+    assert (result.text, result.reasoning, result.turns, result.calls) == ("", "", (), ())
+
+
+async def test_two_runs_have_two_names_unless_they_are_given():
+    agent = Agent(ScriptedModel(lambda _: "Hi."))
+    one, two = await agent.run("Go."), await agent.run("Go.")
+    assert one.run != two.run
+    assert (await agent.run("Go.", run="mine")).run == "mine"
+
+
+def assert_survives_json(result: RunResult) -> None:
+    data = result.to_json()
+    again = RunResult.from_json(data)
+    assert again == result
+    assert again.to_json() == data
+    assert RunResult.from_json(data.decode()) == result
+
+
+async def test_a_result_with_every_kind_of_part_survives_json():
+    prompt = User(
+        (Text("Look: “é\u2028”"), Media(b"\x00\xff", "image/png", "x.png")), vendor={"v": {"a": 1}}
+    )
+    content = (
+        Reasoning("hm", {"v": {"signature": "abc"}}),
+        Text("So"),
+        Call(id="a", name="find", arguments='{"what": "x"', vendor={"v": [1, None]}),
+        Unknown({"v": {"type": "new"}}),
+        Media(b"abc", "audio/wav"),
+    )
+    first = Reply(content, "length", "max", Usage(input_tokens=3, cost=0.5), "m-1", {"v": {"id": "r"}})
+    model = ScriptedModel([first, reply(call("find", what="nothing")), "Done."])
+    result = await Agent(model, [find]).run(prompt, choice=Named("find"), sticky_choice=True)
+    assert result.transcript[:2] == (prompt, first)
+    assert_survives_json(result)
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(calls=1), Budget(turns=1), Budget(tokens=1), Budget(repeats=2)]
+)
+async def test_a_result_of_a_run_that_hit_a_limit_survives_json(budget):
+    model = ScriptedModel(lambda _: reply(call("find", what="x"), call("find", what="x")))
+    assert_survives_json(await Agent(model, [find], budget=budget).run("Go."))
+
+
+async def test_a_result_that_waits_survives_json_with_its_proposals():
+    desk = Desk()
+    model = ScriptedModel([reply(call("find", id="a", what="x"), call("send", id="b", what="y"))])
+    result = await Agent(model, [find, desk.tool("send", approval=True)]).run("Go.")
+    assert result.pending == (Proposal(call_id="b", name="send", arguments={"what": "y"}),)
+    assert_survives_json(result)
+
+
+async def test_an_output_is_not_part_of_the_json():
+    model = ScriptedModel(['{"answer": [1, 2]}'])
+    result = await Agent(model, output=Output(type=list[int], mode="text")).run("Go.")
+    again = RunResult.from_json(result.to_json())
+    assert (result.output, again.output) == ([1, 2], None)
+    assert (again.transcript, again.stop, again.state) == (result.transcript, result.stop, result.state)
+
+
+async def test_a_result_with_half_a_surrogate_pair_still_becomes_json():
+    model = ScriptedModel(
+        [reply(Call(id="a", name="fi\ud800", arguments='{"what": "\udfff"}')), "Done."]
+    )
+    result = await Agent(model, [find]).run("Go \ud83d!")
+    again = RunResult.from_json(result.to_json())
+    assert told(again.transcript)[0] == "user: Go ?!"
+    assert (again.stop, len(again.calls)) == (result.stop, 1)

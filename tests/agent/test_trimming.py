@@ -1,0 +1,160 @@
+"""A history that is too long for the model: what is sent, and what is kept."""
+
+import pytest
+
+from agent.kit import Desk, told
+from loop.sound import assert_sound
+from toolwright import Agent, Window
+from toolwright.core.budget import Stop
+from toolwright.core.entry import StepDone
+from toolwright.core.message import Reply, Results, User
+from toolwright.core.request import Profile
+from toolwright.declare.function import tool
+from toolwright.errors import TransportError
+from toolwright.loop.tokens import estimate_tokens
+from toolwright.record.memory import MemoryJournal
+from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
+TURNS = 12
+SMALL = Window(tokens=600, recent=2, stub_tokens=20)
+
+
+@tool(effect="read")
+def read(page: int) -> str:
+    """Read a page."""
+    return f"page {page} " + "of a long book " * 10
+
+
+def reads(request) -> Reply:
+    """A model that reads page after page, as far as it remembers, and then answers."""
+    pages = [int(c.arguments[8:-1]) for m in request.messages if isinstance(m, Reply) for c in m.calls]
+    page = max(pages, default=0) + 1
+    return reply(call("read", page=page)) if page <= TURNS else reply("I have read it.")
+
+
+def tokens(messages) -> int:
+    return sum(map(estimate_tokens, messages))
+
+
+async def test_an_agent_with_a_small_window_sends_a_trimmed_history_and_keeps_it_whole():
+    model = ScriptedModel(reads)
+    result = await Agent(model, [read], window=SMALL).run("Read the book.")
+    assert (result.stop, result.text) == (Stop("end"), "I have read it.")
+    assert_sound(result.transcript)
+    assert len(result.transcript) == 2 + 2 * TURNS
+    assert all(
+        one.text.startswith(f"page {page} of a long book")
+        for page, one in enumerate(
+            [one for m in result.transcript if isinstance(m, Results) for one in m.results], 1
+        )
+    )
+    for request in model.requests:
+        assert_sound(request.messages)
+        assert tokens(request.messages) <= SMALL.tokens
+        assert request.messages[0] == result.transcript[0]
+    sent = model.requests[-1].messages
+    assert sent != result.transcript[:-1]
+    assert sent[-2:] == result.transcript[-3:-1]
+    assert tokens(result.transcript) > 2 * SMALL.tokens
+
+
+async def test_an_agent_with_a_large_window_sends_everything():
+    model = ScriptedModel(reads)
+    result = await Agent(model, [read], window=Window(tokens=10**6)).run("Read the book.")
+    assert model.requests[-1].messages == result.transcript[:-1]
+
+
+@pytest.mark.parametrize(("context", "whole"), [(None, True), (100_000, True), (900, False)])
+async def test_the_models_own_context_is_the_window_unless_another_is_given(context, whole):
+    model = ScriptedModel(reads, profile=Profile(context_window=context))
+    result = await Agent(model, [read]).run("Read the book.")
+    assert (model.requests[-1].messages == result.transcript[:-1]) == whole
+    if context is not None:
+        assert max(tokens(request.messages) for request in model.requests) <= 0.75 * context
+
+
+async def test_a_summary_is_made_once_for_each_cut_and_sent_in_place_of_what_was_left_out():
+    summed_up = []
+
+    async def summarise(messages):
+        summed_up.append(messages)
+        return f"Summary number {len(summed_up)}."
+
+    journal, model = MemoryJournal(), ScriptedModel(reads)
+    agent = Agent(model, [read], window=SMALL, summarise=summarise, journal=journal)
+    result = await agent.run("Read the book.", run="r")
+    assert result.stop == Stop("end")
+    assert len(summed_up) >= 2
+    for messages in summed_up:
+        assert_sound(messages)
+        assert all(message in result.transcript for message in messages)
+    steps = [entry for entry in journal.entries("r") if isinstance(entry, StepDone)]
+    assert [step.value for step in steps] == [f"Summary number {n + 1}." for n in range(len(summed_up))]
+    assert all(step.key.endswith(".summary") for step in steps)
+    notes = [
+        m.text
+        for m in model.requests[-1].messages
+        if isinstance(m, User) and m.author == "runtime" and "Summary" in m.text
+    ]
+    assert (len(notes), f"Summary number {len(summed_up)}." in notes[0]) == (1, True)
+    assert not any("Summary" in line for line in told(result.transcript))
+
+
+async def test_what_falls_out_is_summed_up_once_and_nothing_twice():
+    fallen = []
+
+    async def summarise(messages):
+        fallen.extend(messages)
+        return "So far so good."
+
+    result = await Agent(ScriptedModel(reads), [read], window=SMALL, summarise=summarise).run("Read.")
+    places = [result.transcript.index(message) for message in fallen]
+    assert places == sorted(set(places))
+
+
+async def test_a_recovered_run_does_not_sum_up_again():
+    count = 0
+
+    async def summarise(messages):
+        nonlocal count
+        count += 1
+        return f"Summary number {count}."
+
+    journal = MemoryJournal()
+
+    def breaks_once(request):
+        answer = reads(request)
+        if answer.text and "broke" not in state:
+            state.append("broke")
+            return Turn(breaks=Break(0, TransportError("lost")))
+        return answer
+
+    state: list[str] = []
+    model = ScriptedModel(breaks_once)
+    agent = Agent(model, [read], window=SMALL, summarise=summarise, journal=journal)
+    with pytest.raises(TransportError):
+        await agent.run("Read the book.", run="r")
+    before, asked = count, model.requests[-1]
+    result = await agent.recover("r")
+    assert (result.stop, count) == (Stop("end"), before)
+    assert model.requests[-1] == asked
+
+
+async def test_what_is_sent_fits_after_a_resume_too():
+    desk = Desk()
+
+    def script(request):
+        answer = reads(request)
+        return answer if answer.calls or len(request.messages) < 4 else reply(call("send", id="z"))
+
+    model = ScriptedModel(script)
+    agent = Agent(model, [read, desk.tool("send", approval=True)], window=SMALL)
+    paused = await agent.run("Read the book.")
+    model = ScriptedModel(["Done."])
+    again = Agent(model, [read, desk.tool("send", approval=True)], window=SMALL)
+    result = await again.resume(paused, {"z": True})
+    assert (result.stop, desk.done) == (Stop("end"), ["send"])
+    assert_sound(result.transcript)
+    assert tokens(model.requests[0].messages) <= SMALL.tokens

@@ -1,0 +1,57 @@
+"""Files and functions stay small enough to be read at one sitting."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import toolwright
+
+SOURCE = Path(toolwright.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+MOST_LINES_IN_A_FILE = 400
+MOST_LINES_IN_A_FUNCTION = 50
+NO_HOMES = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines from def to the end; decorators are not the function's own."""
+    assert function.end_lineno is not None
+    return function.end_lineno - function.lineno + 1
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_file_is_under_its_budget(path):
+    lines = path.read_text().count("\n")
+    assert lines < MOST_LINES_IN_A_FILE
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_function_is_under_its_budget(path):
+    tree = ast.parse(path.read_text())
+    too_long = [f.name for f in functions(tree) if lines_of(f) >= MOST_LINES_IN_A_FUNCTION]
+    assert too_long == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_module_says_what_it_is_for(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_nothing_lives_in_a_drawer_for_everything():
+    assert [name_of(path) for path in FILES if NO_HOMES & {path.stem, *path.parts}] == []
+
+
+def test_the_budgets_see_the_code():
+    assert len(FILES) > 20
+    tree = ast.parse("@decorator\ndef f():\n    async def g():\n        pass\n")
+    assert [(each.name, lines_of(each)) for each in functions(tree)] == [("f", 3), ("g", 2)]

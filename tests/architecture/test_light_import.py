@@ -1,0 +1,89 @@
+"""Importing toolwright costs next to nothing; each part loads on first use."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import toolwright as tw
+
+HEAVY = [
+    "aiohttp",
+    "anthropic",
+    "asyncio",
+    "concurrent.futures",
+    "httpx",
+    "jinja2",
+    "jsonschema_rs",
+    "logging",
+    "mcp",
+    "msgspec",
+    "openai",
+    "pydantic",
+    "pydantic_core",
+    "rich",
+    "socket",
+    "ssl",
+    "subprocess",
+    "threading",
+    "xllamacpp",
+]
+
+NEVER_BY_TOOLS = ["aiohttp", "anthropic", "httpx", "jinja2", "mcp", "openai", "rich", "xllamacpp"]
+"""What no public name may load by itself: HTTP clients, templates, vendors, models."""
+
+
+def loaded_after(code: str) -> set[str]:
+    """The modules that a new Python has loaded after running the code, beyond what it starts with."""
+    show = "print(json.dumps(sorted(set(sys.modules) - before)))"
+    script = f"import json, sys\nbefore = set(sys.modules)\n{code}\n{show}"
+    command = [sys.executable, "-S", "-c", _with_path(script)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return set(json.loads(ran.stdout))
+
+
+def _with_path(script: str) -> str:
+    """``-S`` leaves out site, whose path files may load anything; the path itself is passed on."""
+    return f"import sys\nsys.path[:] = {sys.path!r}\n{script}"
+
+
+def heavy(modules: set[str]) -> list[str]:
+    return [name for name in HEAVY if name in modules]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import toolwright",
+        "import toolwright as tw; tw.__version__; dir(tw)",
+        "import toolwright as tw; tw.errors.ToolwrightError",
+        "import toolwright as tw; tw.ToolFailure",
+        "import toolwright.cli.main",
+    ],
+)
+def test_nothing_heavy_is_loaded(code):
+    allowed = {"asyncio", "concurrent.futures", "logging", "socket", "ssl", "subprocess", "threading"}
+    found = heavy(loaded_after(code))
+    # The command line runs an event loop; it still loads no schema and no model code to show its help.
+    assert [name for name in found if "cli" not in code or name not in allowed] == []
+
+
+def test_the_package_itself_is_next_to_nothing():
+    modules = loaded_after("import toolwright")
+    assert sorted(name for name in modules if name.startswith("toolwright")) == [
+        "toolwright",
+        "toolwright.core",
+        "toolwright.core.lazy",
+    ]
+
+
+@pytest.mark.parametrize("name", tw.__all__)
+def test_no_public_name_loads_a_vendor_a_template_engine_or_a_client(name):
+    modules = loaded_after(f"import toolwright as tw; tw.{name}")
+    assert [each for each in NEVER_BY_TOOLS if each in modules] == []
+
+
+def test_the_check_can_see_what_is_loaded():
+    assert "msgspec" in heavy(loaded_after("import msgspec"))

@@ -1,0 +1,284 @@
+"""The command line: tools from a file, looked at and called as a model would."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import toolwright as tw
+from toolwright.cli.main import main
+
+TOOLS = '''
+import sys
+from dataclasses import dataclass
+import toolwright as tw
+
+
+@tw.tool
+def add(left: int, right: int = 1) -> int:
+    """Add two numbers.
+
+    Args:
+        left: The first.
+    """
+    return left + right
+
+
+@tw.tool
+async def greet(name: str) -> str:
+    """Greet someone."""
+    return f"Hello, {name}!"
+
+
+@tw.tool
+def breaks() -> None:
+    """Always break."""
+    raise KeyError("hunter2")
+
+
+@tw.tool
+def draw() -> bytes:
+    """Draw."""
+    return b"\\x89PNG\\r\\n\\x1a\\n" + bytes(2000)
+
+
+class Account:
+    @tw.tool
+    def balance(self) -> int:
+        """A method, which waits for an instance."""
+        return 0
+
+
+def plain(text: str) -> str:
+    """Not decorated."""
+    return text.upper()
+
+
+box = tw.Toolbox(greet.replace(name="hello"), plain)
+same = add
+number = 5
+'''
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> str:
+    path = tmp_path / "my_tools.py"
+    path.write_text(TOOLS)
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def _loaded_for_this_test_only(tmp_path: Path) -> Iterator[None]:
+    yield
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def names(text: str) -> list[str]:
+    return [spec["name"] for spec in json.loads(text)]
+
+
+def test_specs_prints_what_a_model_is_told(tools, capsys):
+    assert main(["specs", f"{tools}:add"]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out), err) == (
+        [
+            {
+                "name": "add",
+                "description": "Add two numbers.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        "left": {"type": "integer", "description": "The first."},
+                        "right": {"type": "integer", "default": 1},
+                    },
+                    "required": ["left"],
+                    "additionalProperties": False,
+                },
+            }
+        ],
+        "",
+    )
+
+
+def test_specs_of_a_file_are_all_that_it_declares_once(tools, capsys):
+    assert main(["specs", tools]) == 0
+    assert names(capsys.readouterr().out) == ["add", "greet", "breaks", "draw", "hello", "plain"]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("greet", ["greet"]), ("plain", ["plain"]), ("box", ["hello", "plain"])]
+)
+def test_a_name_after_a_colon_takes_one_thing_from_the_file(tools, name, found, capsys):
+    assert main(["specs", f"{tools}:{name}"]) == 0
+    assert names(capsys.readouterr().out) == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "out"),
+    [
+        (["add", '{"left": 41}'], "42\n"),
+        (["greet", '{"name": "Ada"}'], "Hello, Ada!\n"),
+        (["plain", '{"text": "naïve"}'], "NAÏVE\n"),
+        (["draw"], "[image/png, 2,008 bytes]\n"),
+    ],
+    ids=["json", "async", "plain-function", "media"],
+)
+def test_call_prints_the_result(tools, arguments, out, capsys):
+    assert main(["call", tools, *arguments]) == 0
+    assert capsys.readouterr() == (out, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "out", "err"),
+    [
+        pytest.param(
+            ["add", '{"left": "x"}'],
+            "add was not run; its arguments do not fit:\n"
+            '- $.left: must be an integer, not a string ("x")\n',
+            "toolwright: invalid\n",
+            id="invalid",
+        ),
+        pytest.param(
+            ["add"],
+            "add was not run; its arguments do not fit:\n- $.left: is required and missing\n",
+            "toolwright: invalid\n",
+            id="no-arguments",
+        ),
+        pytest.param(
+            ["ad"],
+            'There is no tool "ad". Did you mean add? '
+            "Available: add, greet, breaks, draw, hello, plain.\n",
+            "toolwright: unknown\n",
+            id="unknown",
+        ),
+    ],
+)
+def test_a_call_that_does_not_succeed_says_why_and_exits_with_1(tools, arguments, out, err, capsys):
+    assert main(["call", tools, *arguments]) == 1
+    assert capsys.readouterr() == (out, err)
+
+
+def test_the_developer_sees_the_traceback_that_the_model_does_not(tools, capsys):
+    assert main(["call", tools, "breaks"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "breaks failed for a reason it did not give.\n"
+    assert err.startswith("toolwright: failed\nTraceback")
+    assert err.endswith("KeyError: 'hunter2'\n")
+
+
+@pytest.mark.parametrize("command", [["specs"], ["call"]])
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        pytest.param("absent.py", None, "there is no file {path}", id="absent"),
+        pytest.param("notes.txt", "hello", "{path} is not a Python file", id="not-python"),
+        pytest.param(
+            "empty.py",
+            "x = 1",
+            "{path} declares no tools; decorate a function with @tw.tool",
+            id="no-tools",
+        ),
+        pytest.param(
+            "bare.py",
+            "import toolwright as tw\n@tw.tool\ndef f(x): ...\n",
+            "tool 'f', parameter 'x': it has no annotation. Write x: <type>.",
+            id="bad-declaration",
+        ),
+    ],
+)
+def test_a_file_without_good_tools_is_bad_usage(tmp_path, command, file, content, words, capsys):
+    path = tmp_path / file
+    if content is not None:
+        path.write_text(content)
+    assert main([*command, str(path), *(["f"] if command == ["call"] else [])]) == 2
+    assert capsys.readouterr() == ("", f"toolwright: {words.format(path=path)}\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "last"),
+    [
+        ("def (", "SyntaxError: invalid syntax"),
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_bad_usage_and_shows_where(tmp_path, content, last, capsys):
+    path = tmp_path / "broken_tools.py"
+    path.write_text(content)
+    assert main(["specs", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"toolwright: {path} cannot be loaded:\nTraceback")
+    assert f'File "{path}", line 1' in err
+    assert err.endswith(f"{last}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nosuch", "{path} has no 'nosuch'"),
+        ("number", "tool 'int': int is not a function, a callable or a pydantic model."),
+    ],
+)
+def test_a_name_that_is_no_tool_is_bad_usage(tools, name, words, capsys):
+    assert main(["specs", f"{tools}:{name}"]) == 2
+    assert capsys.readouterr() == ("", f"toolwright: {words.format(path=tools)}\n")
+
+
+def test_a_file_may_import_its_neighbours_and_have_the_name_of_a_module(tmp_path, capsys):
+    (tmp_path / "neighbour_of_json.py").write_text("ANSWER = 42")
+    path = tmp_path / "json.py"
+    path.write_text(
+        "from neighbour_of_json import ANSWER\n"
+        "import toolwright as tw\n"
+        "@tw.tool\n"
+        "def answer() -> int:\n"
+        "    return ANSWER\n"
+    )
+    before = list(sys.path)
+    assert main(["call", str(path), "answer"]) == 0
+    assert capsys.readouterr() == ("42\n", "")
+    assert sys.modules["json"] is json
+    assert sys.path == before
+
+
+def test_version_is_the_packages(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"{tw.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nosuch"], ["specs"], ["call", "x.py"], ["--nosuch"]])
+def test_bad_usage_of_the_command_itself_exits_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert err.startswith("usage: toolwright")
+
+
+def test_help_names_the_commands(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "specs" in out
+    assert "call" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "out"),
+    [(["add", '{"left": 1}'], 0, "2\n"), (["nosuch"], 1, 'There is no tool "nosuch".')],
+)
+def test_the_installed_command_is_the_same(tools, arguments, code, out):
+    command = Path(sys.executable).with_name("toolwright")
+    script = [str(command)] if command.exists() else [sys.executable, "-m", "toolwright.cli.main"]
+    ran = subprocess.run(
+        [*script, "call", tools, *arguments], capture_output=True, timeout=30, check=False
+    )
+    assert (ran.returncode, ran.stdout.decode()[: len(out)]) == (code, out)

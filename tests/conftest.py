@@ -1,0 +1,46 @@
+"""No test reaches beyond this machine, and every test leaves the event loop as it found it."""
+
+import ipaddress
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+_connect = socket.socket.connect
+_connect_ex = socket.socket.connect_ex
+
+
+def _refuse_outside(address: object) -> None:
+    if isinstance(address, tuple):
+        host = str(address[0])
+        if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+            raise AssertionError(f"a test tried to connect to {host}")
+
+
+@pytest.fixture(autouse=True)
+def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(self: socket.socket, address: object) -> None:
+        _refuse_outside(address)
+        _connect(self, address)
+
+    def connect_ex(self: socket.socket, address: object) -> int:
+        _refuse_outside(address)
+        return _connect_ex(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", connect_ex)
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """Recorded data that lives beside the project and is not part of it."""
+    root = Path(__file__).resolve().parents[2] / "shared" / "data"
+    place = Path(os.environ.get("TOOLWRIGHT_SHARED_DATA", root))
+    if not place.is_dir():
+        pytest.skip(f"the recorded data is not here: {place}")
+    return place

@@ -1,0 +1,391 @@
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+import toolwright as tw
+from toolwright.core.problem import Problem
+from toolwright.core.validate import Valid
+from toolwright.declare.function import FunctionTool
+from toolwright.errors import DeclarationError
+
+NUMBER = {"type": "integer"}
+
+
+def schema(*required: str, **properties: Any) -> dict[str, Any]:
+    document = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**document, "required": list(required)} if required else document
+
+
+def refused(target: Any, **options: Any) -> tuple[str, str | None, str]:
+    with pytest.raises(DeclarationError) as caught:
+        tw.tool(target, **options)
+    error = caught.value
+    return error.tool, error.where, f"{error.reason} {error.fix}".strip()
+
+
+def verdict(tool: tw.Tool, arguments: str) -> Any:
+    return tool.validate(arguments, json.loads(arguments))
+
+
+async def result(tool: tw.Tool, arguments: str) -> Any:
+    valid = verdict(tool, arguments)
+    assert isinstance(valid, Valid), valid
+    if tool.invocation is None:
+        return valid.bound
+    context = tw.Context(call_id="1", tool=tool.name, dependencies=None)
+    value = tool.invocation.call(valid.bound, context)
+    return await value if inspect.isawaitable(value) else value
+
+
+def add(left: int, right: int = 1) -> int:
+    """Add two numbers."""
+    return left + right
+
+
+async def add_later(left: int, right: int = 1) -> int:
+    """Add two numbers."""
+    return left + right
+
+
+def add_by_position(left: int, right: int = 1, /) -> int:
+    """Add two numbers."""
+    return left + right
+
+
+def add_by_name(*, left: int, right: int = 1) -> int:
+    """Add two numbers."""
+    return left + right
+
+
+def logged(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+class Sum:
+    """Adds to its start."""
+
+    start = 0
+
+    def method(self, left: int, right: int = 1) -> int:
+        """Add two numbers."""
+        return self.start + left + right
+
+    @classmethod
+    def of_class(cls, left: int, right: int = 1) -> int:
+        """Add two numbers."""
+        return cls.start + left + right
+
+    @staticmethod
+    def of_nothing(left: int, right: int = 1) -> int:
+        """Add two numbers."""
+        return left + right
+
+    def __call__(self, left: int, right: int = 1) -> int:
+        """Add two numbers."""
+        return self.start + left + right
+
+
+class SumLater:
+    async def __call__(self, left: int, right: int = 1) -> int:
+        """Add two numbers."""
+        return left + right
+
+
+FUNCTIONS = {
+    "add": add,
+    "add_later": add_later,
+    "add_by_position": add_by_position,
+    "add_by_name": add_by_name,
+    "method": Sum().method,
+    "of_class": Sum.of_class,
+    "of_nothing": Sum.of_nothing,
+    "Sum": Sum(),
+    "SumLater": SumLater(),
+}
+WRAPPED = {f"wrapped {name}": logged(each) for name, each in FUNCTIONS.items() if "Sum" not in name}
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), [*FUNCTIONS.items(), *WRAPPED.items()], ids=[*FUNCTIONS, *WRAPPED]
+)
+async def test_every_kind_of_function_becomes_a_tool(name, function):
+    tool = tw.tool(function)
+    assert tool.spec == tw.Spec(
+        name=name.removeprefix("wrapped "),
+        description="Add two numbers.",
+        parameters=schema("left", left=NUMBER, right={**NUMBER, "default": 1}),
+    )
+    assert await result(tool, '{"left": 20, "right": 22}') == 42
+    assert await result(tool, '{"left": 20}') == 21
+
+
+@pytest.mark.parametrize(
+    "function",
+    [add, add_later, functools.partial(add), Sum().method, tw.tool(add), tw.tool(add_later)],
+    ids=["sync", "async", "partial", "method", "tool", "async tool"],
+)
+async def test_what_a_partial_has_bound_is_hidden_from_the_model(function):
+    tool = tw.tool(functools.partial(function, right=22))
+    assert (tool.parameters, tool.description) == (schema("left", left=NUMBER), "Add two numbers.")
+    assert await result(tool, '{"left": 20}') == 42
+    assert verdict(tool, '{"left": 20, "right": 2}') == (
+        Problem("$.right", 'is not a parameter; there is "left"'),
+    )
+
+
+async def test_what_a_partial_has_bound_by_position_is_hidden_too():
+    tool = tw.tool(functools.partial(add, 20))
+    assert tool.parameters == schema(right={**NUMBER, "default": 1})
+    assert await result(tool, '{"right": 22}') == 42
+
+
+def test_a_partial_of_a_tool_stays_as_guarded_as_the_tool():
+    facts = tw.Facts(reach="outside", targets=("left", "right"))
+    plus = tw.tool(add, name="plus", description="Other words.", approval=True, facts=facts)
+    tool = tw.tool(functools.partial(plus, 1), description="Add one.")
+    assert (tool.name, tool.description, tool.approval) == ("plus", "Add one.", True)
+    assert tool.facts == tw.Facts(reach="outside", targets=("right",))
+
+
+class Account:
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+
+    @tw.tool
+    def balance(self, currency: str) -> str:
+        """The balance."""
+        return f"{self.owner} {currency}"
+
+    @tw.tool(name="wait_for_balance", effect="read")
+    async def later(self, currency: str, context: tw.Context, /) -> str:
+        return f"{self.owner} {currency} {context.tool}"
+
+    @tw.tool
+    @classmethod
+    def banks(cls, country: str) -> str:
+        return f"{cls.__name__} {country}"
+
+    @classmethod
+    @tw.tool
+    def more_banks(cls, country: str) -> str:
+        return f"{cls.__name__} {country}"
+
+    @tw.tool
+    @staticmethod
+    def rates(currency: str) -> str:
+        return currency
+
+    @staticmethod
+    @tw.tool
+    def more_rates(currency: str) -> str:
+        return currency
+
+
+class Savings(Account):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("take", "arguments", "value"),
+    [
+        (lambda: Account("Ann").balance, '{"currency": "EUR"}', "Ann EUR"),
+        (lambda: Account("Ann").later, '{"currency": "EUR"}', "Ann EUR wait_for_balance"),
+        (lambda: Savings("Bob").balance, '{"currency": "EUR"}', "Bob EUR"),
+        (lambda: Account.banks, '{"country": "FR"}', "Account FR"),
+        (lambda: Account("Ann").banks, '{"country": "FR"}', "Account FR"),
+        (lambda: Savings.banks, '{"country": "FR"}', "Savings FR"),
+        (lambda: Savings.more_banks, '{"country": "FR"}', "Savings FR"),
+        (lambda: Account.rates, '{"currency": "EUR"}', "EUR"),
+        (lambda: Account("Ann").rates, '{"currency": "EUR"}', "EUR"),
+        (lambda: Account.more_rates, '{"currency": "EUR"}', "EUR"),
+    ],
+)
+async def test_a_declared_method_is_a_tool_of_what_it_is_taken_from(take, arguments, value):
+    assert await result(take(), arguments) == value
+
+
+def test_two_instances_have_two_tools():
+    ann, bob = Account("Ann"), Account("Bob")
+    assert (ann.balance("EUR"), bob.balance("EUR")) == ("Ann EUR", "Bob EUR")
+    assert Account.balance(ann, "EUR") == "Ann EUR"
+    assert ann.balance.parameters == schema("currency", currency={"type": "string"})
+
+
+async def test_a_declared_function_is_still_the_function():
+    tool, later = tw.tool(add), tw.tool(add_later)
+    assert tool(20, right=22) == 42
+    assert await later(20, 22) == 42
+    assert (tool.__name__, tool.__wrapped__) == ("add", add)
+    assert inspect.signature(tool) == inspect.signature(add)
+
+
+def test_options_are_the_tools():
+    limits, facts = tw.Limits(timeout=5), tw.Facts(targets=("left",))
+    tool = tw.tool(
+        name="plus",
+        description="Other words.",
+        short="Adds",
+        examples=[{"left": 1}],
+        effect="pure",
+        approval=True,
+        serial=True,
+        repair=True,
+        limits=limits,
+        facts=facts,
+    )(add)
+    assert tool.spec == tw.Spec(
+        name="plus",
+        description="Other words.",
+        parameters=schema("left", left=NUMBER, right={**NUMBER, "default": 1}),
+        short="Adds",
+        examples=({"left": 1},),
+    )
+    assert (tool.effect, tool.limits, tool.facts) == ("pure", limits, facts)
+    assert (tool.approval, tool.serial, tool.repair) == (True, True, True)
+
+
+def test_declaring_a_tool_again_changes_it():
+    first = tw.tool(add, effect="pure")
+    second = tw.tool(first, name="plus", approval=True)
+    assert isinstance(second, FunctionTool)
+    assert (first.name, first.approval, first.effect) == ("add", False, "pure")
+    assert (second.name, second.approval, second.effect) == ("plus", True, "pure")
+    assert second(1, 2) == 3
+    assert tw.tool(tw.Tool("now", "The time."), approval=True).approval
+
+
+def test_an_example_that_does_not_fit_is_refused():
+    assert refused(add, examples=[{"left": 1}, {"left": "1"}]) == (
+        "add",
+        "examples[1]",
+        'the example does not fit the schema: $.left: must be an integer, not a string ("1").',
+    )
+
+
+def test_a_callable_without_words_of_its_own_has_those_of_its_class():
+    class Shout:
+        """Shouts.
+
+        Args:
+            text: What to shout.
+        """
+
+        def __call__(self, text: str) -> str:
+            return text.upper()
+
+    tool = tw.tool(Shout())
+    assert (tool.name, tool.description) == ("Shout", "Shouts.")
+    assert tool.parameters == schema("text", text={"type": "string", "description": "What to shout."})
+
+
+def test_names_local_to_a_function_can_be_annotations():
+    class Place(BaseModel):
+        name: str
+
+    Near = Annotated[int, Field(le=100)]  # noqa: N806 - an alias is a type
+
+    @tw.tool
+    def bare(place: Place) -> None: ...
+
+    @tw.tool(name="with_options")
+    def options(near: Near, places: list[Place | None]) -> None: ...
+
+    class Guide:
+        class Tip(BaseModel):
+            text: str
+
+        @tw.tool
+        def method(self, tip: Tip, place: Place) -> None: ...
+
+    named = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    tip = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    place = {"$ref": "#/$defs/Place"}
+    assert bare.parameters == {**schema("place", place=place), "$defs": {"Place": named}}
+    assert options.parameters == {
+        **schema(
+            "near",
+            "places",
+            near={"type": "integer", "maximum": 100},
+            places={"type": "array", "items": {"anyOf": [place, {"type": "null"}]}},
+        ),
+        "$defs": {"Place": named},
+    }
+    assert Guide().method.parameters == {
+        **schema("tip", "place", tip={"$ref": "#/$defs/Tip"}, place=place),
+        "$defs": {"Place": named, "Tip": tip},
+    }
+
+
+async def test_a_context_named_by_a_local_name_is_filled_in_whatever_the_tool_is_called():
+    Here = tw.Context[None]  # noqa: N806 - an alias is a type
+
+    @tw.tool
+    def where(context: Here, deep: int) -> tuple[str, int]:
+        return context.tool, deep
+
+    assert where.parameters == schema("deep", deep=NUMBER)
+    assert await result(where, '{"deep": 1}') == ("where", 1)
+    assert await result(where.replace(name="there"), '{"deep": 2}') == ("there", 2)
+
+
+class Answer(BaseModel):
+    """The answer, in full."""
+
+    text: str
+    sure: bool = Field(default=True, description="How sure.")
+
+
+async def test_a_model_is_a_tool_that_gives_back_the_instance():
+    tool = tw.tool(Answer)
+    assert tool.spec == tw.Spec(
+        name="Answer",
+        description="The answer, in full.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "text": {"type": "string"},
+                "sure": {"type": "boolean", "default": True, "description": "How sure."},
+            },
+            "required": ["text"],
+        },
+    )
+    assert (tool.handler, tool.invocation, tool.effect) == (None, None, "pure")
+    assert await result(tool, '{"text": "42"}') == Answer(text="42", sure=True)
+
+
+def test_a_model_takes_options_and_without_words_has_no_description():
+    class Silent(BaseModel):
+        text: str
+
+    assert tw.tool(Silent).description == ""
+    tool = tw.tool(Silent, name="finish", description="Say it.", effect="write")
+    assert (tool.name, tool.description, tool.effect) == ("finish", "Say it.", "write")
+
+
+async def test_a_dataclass_is_a_tool_that_makes_an_instance():
+    @dataclass
+    class Point:
+        """A point."""
+
+        x: int
+        y: int = 0
+
+    tool = tw.tool(Point)
+    assert tool.description == "A point."
+    assert tool.parameters == schema("x", x=NUMBER, y={**NUMBER, "default": 0})
+    assert await result(tool, '{"x": 1}') == Point(1, 0)
+
+
+async def test_a_lambda_with_a_name_is_a_tool():
+    assert await result(tw.tool(lambda: 42, name="answer"), "{}") == 42

@@ -1,0 +1,209 @@
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import toolwright as tw
+from toolwright.errors import DeclarationError
+
+
+@tw.tool
+def read(path: str) -> str:
+    return path
+
+
+def write(path: str, text: str) -> None: ...
+def send(to: str) -> None: ...
+
+
+class Answer(BaseModel):
+    text: str
+
+
+class Files:
+    def read(self, path: str) -> str:
+        return path
+
+    @tw.tool
+    def remove(self, path: str) -> None: ...
+
+
+def refused(make: Callable[[], object]) -> tuple[str, str | None, str]:
+    with pytest.raises(DeclarationError) as caught:
+        make()
+    error = caught.value
+    return error.tool, error.where, f"{error.reason} {error.fix}".strip()
+
+
+def box() -> tw.Toolbox:
+    return tw.Toolbox(read, write, send)
+
+
+def test_everything_that_can_be_a_tool_can_be_put_in_nested_as_it_comes():
+    toolbox = tw.Toolbox(
+        Answer,
+        [write, (tw.Toolbox(read), [])],
+        (each for each in [send]),
+        tw.Tool("now", "The time."),
+        Files().remove,
+        functools.partial(tw.tool(name="post")(send), to="me"),
+    )
+    assert toolbox.names() == ("Answer", "write", "read", "send", "now", "remove", "post")
+    assert all(isinstance(each, tw.Tool) for each in toolbox)
+
+
+def test_tools_keep_their_order_and_are_found_by_name():
+    toolbox = box()
+    assert [each.name for each in toolbox] == ["read", "write", "send"]
+    assert len(toolbox) == 3
+    assert "write" in toolbox
+    assert "nothing" not in toolbox
+    assert (toolbox["read"], toolbox.get("read"), toolbox.get("nothing")) == (read, read, None)
+    assert repr(toolbox) == "Toolbox(read, write, send)"
+    with pytest.raises(KeyError):
+        toolbox["nothing"]
+
+
+def test_a_toolbox_can_be_empty():
+    assert (len(tw.Toolbox()), tw.Toolbox([]).names()) == (0, ())
+
+
+HERE = __name__
+TWICE = {
+    "functions": ([read, tw.tool(write, name="read")], f"{HERE}.read and {HERE}.write"),
+    "the same": ([read, read], f"{HERE}.read and {HERE}.read"),
+    "method": ([read, Files().read], f"{HERE}.read and {HERE}.Files.read"),
+    "partial": ([write, functools.partial(write, text="")], f"{HERE}.write and {HERE}.write"),
+    "no handler": ([tw.Tool("read", ""), read], f"one without a handler and {HERE}.read"),
+    "toolboxes": ([tw.Toolbox(read), [tw.Toolbox(read)]], f"{HERE}.read and {HERE}.read"),
+}
+
+
+@pytest.mark.parametrize(("sources", "both"), TWICE.values(), ids=TWICE)
+def test_a_name_that_is_there_twice_is_refused_and_both_are_named(sources, both):
+    words = f"two tools have this name: {both}. Rename one, or prefix a toolbox."
+    name = "write" if "write and" in both else "read"
+    assert refused(lambda: tw.Toolbox(*sources)) == (name, "name", words)
+
+
+@pytest.mark.parametrize("method", [Files.remove, Files.read], ids=["declared", "plain"])
+def test_a_method_without_its_instance_is_refused(method):
+    assert refused(lambda: tw.Toolbox([method])) == (
+        method.__name__,
+        None,
+        "it is a method. Take it from an instance: instance.method.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [(5, "int"), (None, "NoneType"), ("read", "str"), (["read"], "str"), ({"read": read}, "str")],
+)
+def test_what_is_no_tool_is_refused(source, kind):
+    words = f"{kind} is not a function, a callable or a pydantic model."
+    assert refused(lambda: tw.Toolbox(source)) == (kind, None, words)
+
+
+def test_toolboxes_add_up():
+    assert (tw.Toolbox(send) + read + [write, Answer] + tw.Toolbox()).names() == (
+        "send",
+        "read",
+        "write",
+        "Answer",
+    )
+    assert refused(lambda: box() + read)[:2] == ("read", "name")
+
+
+@pytest.mark.parametrize(
+    ("keep", "names"),
+    [
+        (["send", "read"], ("read", "send")),
+        ({"write"}, ("write",)),
+        ("write", ("write",)),
+        ((), ()),
+        (lambda each: each.name != "write", ("read", "send")),
+        (lambda each: "text" in each.parameters["properties"], ("write",)),
+    ],
+    ids=["list", "set", "one name", "none", "by name", "by schema"],
+)
+def test_filtering_keeps_the_tools_asked_for_in_their_order(keep, names):
+    assert box().filter(keep).names() == names
+
+
+def test_filtering_by_one_name_keeps_no_tool_whose_name_is_a_part_of_it():
+    toolbox = tw.Toolbox(read, tw.tool(send, name="read_all"))
+    assert toolbox.filter("read_all").names() == ("read_all",)
+
+
+def test_a_prefix_goes_before_every_name():
+    prefixed = box().prefix("fs_")
+    assert prefixed.names() == ("fs_read", "fs_write", "fs_send")
+    assert prefixed["fs_read"].handler is read.handler
+    assert refused(lambda: box().prefix("fs."))[:2] == ("fs.read", "name")
+
+
+def test_a_tool_can_be_renamed_in_its_place():
+    assert box().rename({"write": "save"}).names() == ("read", "save", "send")
+    assert box().rename({"write": "read", "read": "write"}).names() == ("write", "read", "send")
+    assert refused(lambda: box().rename({"write": "read"}))[:2] == ("read", "name")
+
+
+@pytest.mark.parametrize(
+    ("which", "names"),
+    [
+        (None, ["read", "write", "send"]),
+        (["write", "send"], ["write", "send"]),
+        ("send", ["send"]),
+        (lambda each: each.name == "read", ["read"]),
+    ],
+    ids=["all", "some", "one", "by question"],
+)
+def test_approval_can_be_required(which, names):
+    toolbox = box().require_approval(which)
+    assert toolbox.names() == ("read", "write", "send")
+    assert [each.name for each in toolbox if each.approval] == names
+
+
+def test_a_tool_that_needs_approval_already_keeps_it():
+    toolbox = tw.Toolbox(tw.tool(send, approval=True), read).require_approval("read")
+    assert [each.approval for each in toolbox] == [True, True]
+
+
+UNKNOWN: dict[str, Callable[[tw.Toolbox], Any]] = {
+    "filter": lambda toolbox: toolbox.filter(["read", "reed"]),
+    "filter by one": lambda toolbox: toolbox.filter("reed"),
+    "rename": lambda toolbox: toolbox.rename({"reed": "read_it"}),
+    "approval": lambda toolbox: toolbox.require_approval({"reed"}),
+}
+
+
+@pytest.mark.parametrize("operate", UNKNOWN.values(), ids=UNKNOWN)
+def test_a_name_that_is_not_there_is_refused(operate):
+    assert refused(lambda: operate(box())) == (
+        "reed",
+        None,
+        "no such tool in this toolbox, which has read, write, send.",
+    )
+
+
+def test_no_name_is_in_an_empty_toolbox():
+    words = "no such tool in this toolbox, which has none."
+    assert refused(lambda: tw.Toolbox().filter(["read"])) == ("read", None, words)
+
+
+def test_no_operation_changes_the_toolbox_it_starts_from():
+    toolbox = box()
+    before = list(toolbox)
+    toolbox.filter(["read"])
+    toolbox.prefix("fs_")
+    toolbox.rename({"read": "load"})
+    toolbox.require_approval()
+    assert toolbox + Answer is not toolbox
+    assert list(toolbox) == before
+    assert [(each.name, each.approval) for each in toolbox] == [
+        ("read", False),
+        ("write", False),
+        ("send", False),
+    ]

@@ -1,0 +1,61 @@
+"""Every example in the README and the docs runs, and prints what the page says it prints.
+
+The Python blocks of a page run in order in one namespace. A text block right after one is its output.
+"""
+
+import ast
+import asyncio
+import contextlib
+import inspect
+import io
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
+
+
+def blocks_of(page: Path) -> list[tuple[int, str, str | None]]:
+    text = page.read_text()
+    return [
+        (text[: found.start()].count("\n") + 1, found["code"], found["output"])
+        for found in BLOCK.finditer(text)
+    ]
+
+
+async def run_block(code: str, name: str, line: int, namespace: dict[str, object]) -> str:
+    tree = ast.parse(code, name)
+    ast.increment_lineno(tree, line)
+    compiled = compile(tree, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        value = eval(compiled, namespace)
+        if inspect.isawaitable(value):
+            await value
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = types.ModuleType(f"page_{page.stem.lower()}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    async def run_page() -> None:
+        for line, code, output in blocks_of(page):
+            printed = await run_block(code, str(page), line, module.__dict__)
+            if output is not None:
+                assert printed == output, f"{page.name}:{line} prints something else"
+
+    asyncio.run(run_page())
+
+
+def test_the_pages_have_examples():
+    assert sum(len(blocks_of(page)) for page in PAGES) > 15

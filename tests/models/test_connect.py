@@ -1,0 +1,99 @@
+"""Names into models: providers, addresses, keys, prices."""
+
+import json
+
+import pytest
+
+import toolwright as tw
+from request.server import serving, whole
+from toolwright.core.message import said
+from toolwright.core.request import Request
+from toolwright.errors import UsageError
+from toolwright.providers import PROVIDERS
+from toolwright.transport.aio import AiohttpTransport
+
+KEY = "sk-test-0123456789abcdef"
+CHAT = {
+    "id": "r",
+    "model": "gpt-4o",
+    "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "Hi."}, "finish_reason": "stop"},
+    ],
+    "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch):
+    for provider in PROVIDERS.values():
+        for variable in (*provider.keys, provider.url_variable):
+            if variable:
+                monkeypatch.delenv(variable, raising=False)
+
+
+WRONG = {
+    "an unknown provider": ("antropic:claude", r"no provider 'antropic'; did you mean 'anthropic'\?"),
+    "no model": ("openai", "write the provider and the model as provider:model"),
+    "an address without a model": ("http://localhost:8080/v1", "as address|model"),
+    "no key": ("openai:gpt-4o", "openai: no key; set OPENAI_API_KEY, or pass api_key="),
+    "either of two keys": ("gemini:flash", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
+    "no address": ("azure:gpt", "pass base_url= or set AZURE_OPENAI_BASE_URL"),
+}
+
+
+@pytest.mark.parametrize(("name", "words"), WRONG.values(), ids=WRONG)
+def test_a_name_that_leads_nowhere_says_what_to_do(name, words):
+    with pytest.raises(UsageError, match=words):
+        tw.connect(name)
+
+
+def test_every_provider_can_be_connected_to():
+    for name in PROVIDERS:
+        model = tw.connect(f"{name}:some-model", api_key=KEY, base_url="http://localhost:1")
+        assert KEY not in repr(model)
+
+
+def test_the_key_comes_from_the_environment_and_stays_out_of_sight(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    assert KEY not in repr(tw.connect("anthropic:claude"))
+
+
+def test_the_price_tables_say_how_much_a_model_holds():
+    assert tw.connect("openai:gpt-4o", api_key=KEY).profile.context_window == 128_000
+    assert tw.connect("openai:no-such-model", api_key=KEY).profile.context_window is None
+
+
+async def exchange(name: str, **options: object) -> tuple[str, dict[str, str], dict, list]:
+    transport = AiohttpTransport()
+    async with serving(whole(json.dumps(CHAT).encode())) as server:
+        model = tw.connect(name.format(url=server.url), transport=transport, **options)
+        events = [event async for event in model.stream(Request(messages=(said("Hi"),)))]
+        path, headers, body = server.requests[0]
+    await transport.close()
+    return path, headers, json.loads(body), events
+
+
+async def test_an_address_of_ones_own_is_asked_without_a_key():
+    path, headers, body, _ = await exchange("{url}/v1|qwen3")
+    assert (path, body["model"], "authorization" in headers) == ("/v1/chat/completions", "qwen3", False)
+
+
+async def test_a_reply_is_priced_where_the_price_is_known(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    transport = AiohttpTransport()
+    async with serving(whole(json.dumps(CHAT).encode())) as server:
+        model = tw.connect("openai:gpt-4o", base_url=server.url, transport=transport)
+        result = await tw.Agent(model).run("Hi")
+    await transport.close()
+    assert result.usage.cost == pytest.approx(1000 * 2.5e-6 + 100 * 10e-6)
+
+
+async def test_a_header_of_the_provider_carries_the_key():
+    transport = AiohttpTransport()
+    async with serving(whole(json.dumps(CHAT).encode())) as server:
+        model = tw.connect("azure:gpt-4o", base_url=server.url, api_key=KEY, transport=transport)
+        _ = [event async for event in model.stream(Request(messages=(said("Hi"),)))]
+        _, headers, _ = server.requests[0]
+    await transport.close()
+    assert headers["api-key"] == KEY
+    assert "authorization" not in headers

@@ -1,0 +1,99 @@
+"""One entry of every kind, with everything in it that an entry can hold, and no secret."""
+
+from toolwright.core.budget import Budget, Stop
+from toolwright.core.call import Call, Repair
+from toolwright.core.decision import Allow, Answer, Deny, Rewrite
+from toolwright.core.entry import (
+    CallChecked,
+    CallDecided,
+    CallFinished,
+    CallStarted,
+    ReplyReceived,
+    RequestSent,
+    RunEnded,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    StepDone,
+)
+from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
+from toolwright.core.parts import Media, Text
+from toolwright.core.request import Named, Wanted
+from toolwright.core.result import Result
+from toolwright.core.tool import Spec
+from toolwright.core.usage import Usage
+
+EVERY_BYTE = bytes(range(256))
+PICTURE = Media(EVERY_BYTE, "image/png", "a ✓.png")
+SCHEMA = {
+    "type": "object",
+    "properties": {"password": {"type": "string"}, "max_tokens": {"type": "integer", "default": 5}},
+    "required": ["password"],
+}
+REPLY = Reply(
+    (
+        Reasoning("hm\u2028\n", {"anthropic": {"signature": "EqQBCgIYAhIM+/=="}}),
+        Text("Zürich 東京 😀\x00\x1f\u2028"),
+        Call(id="c1", name="get_weather", arguments='{"city": "Paris", "days": 3', truncated=True),
+        Call(
+            id="c2", name="get_token", arguments="", vendor={"gemini": {"thought": [1, 2.5, None, True]}}
+        ),
+        PICTURE,
+        Unknown({"openai": {"type": "new", "nested": [[{}]]}}),
+    ),
+    stop="calls",
+    stop_word="tool_use",
+    usage=Usage(input_tokens=12, output_tokens=7, cached_tokens=3, cost=0.25),
+    model="model-1",
+    vendor={"openai": {"id": "resp_1"}},
+)
+RESULT = Result(
+    call_id="c1",
+    name="get_weather",
+    outcome="returned",
+    content=(Text('{"degrees": 21}'), PICTURE),
+    source="the web",
+    vendor={"x": 1},
+)
+
+EVERY_ENTRY = (
+    RunStarted(
+        messages=(
+            said("Weather?"),
+            User((Text("and this"), PICTURE), "developer", {"x": "y"}),
+            REPLY,
+            Results((RESULT,)),
+        ),
+        budget=Budget(turns=3, cost=None),
+        system="Be brief.",
+        specs=(Spec(name="login", description="Logs in.", parameters=SCHEMA, examples=({"days": 1},)),),
+        choice=Named("login"),
+        sticky_choice=True,
+        wanted=Wanted(tool="answer", mode="tool", schema=SCHEMA),
+        parent="run-0",
+    ),
+    RequestSent(key="t1.model", messages=4),
+    ReplyReceived(key="t1.model", reply=REPLY, seconds=1.25, raw=EVERY_BYTE),
+    CallChecked(
+        key="t1.0.get_weather",
+        call_id="c1",
+        refused="invalid",
+        repairs=(Repair("$.days", "3", 3), Repair("$.extra", {"a": [1]}, None, removed=True)),
+    ),
+    CallDecided(key="t1.0.get_weather", call_id="c1", decision=Rewrite({"city": "Rome"}), by="hook"),
+    CallStarted(key="t1.0.get_weather", call_id="c1"),
+    CallFinished(
+        key="t1.0.get_weather",
+        result=RESULT,
+        seconds=0.5,
+        attempts=2,
+        usage=Usage(input_tokens=1),
+        error='Traceback (most recent call last):\n  File "x.py"\nValueError: "no"',
+    ),
+    StepDone(key="t2.summary", value="A summary."),
+    RunPaused(key="t2.paused", call_ids=("c3", "c4")),
+    RunResumed(decisions={"c3": Allow(), "c4": Deny("no"), "c5": Answer("42")}),
+    RunEnded(stop=Stop("limit", "tokens", "2,000,000 tokens")),
+    RunFailed(code="vendor", message="overloaded"),
+)

@@ -1,0 +1,96 @@
+"""A loopback HTTP server that answers each request with bytes of your choice, faults included."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+class Server:
+    """Answers the n-th request with the n-th answer, and the last one for ever."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers = answers
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
+        self.url = ""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                first, *lines = head.decode().strip().split("\r\n")
+                headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                self.requests.append((first.split()[1], headers, body))
+                answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
+                await answer(writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def serving(*answers: Answer) -> AsyncIterator[Server]:
+    server = Server(answers)
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    try:
+        yield server
+    finally:
+        listener.close()
+
+
+def head(status: int = 200, kind: str = "text/event-stream", **headers: str) -> bytes:
+    more = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([f"HTTP/1.1 {status} OK", f"content-type: {kind}", *more, ""]).encode()
+
+
+def whole(body: bytes, status: int = 200, kind: str = "application/json", **headers: str) -> Answer:
+    """A complete answer."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(head(status, kind, **headers) + b"content-length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+
+    return answer
+
+
+def streamed(*pieces: bytes, end: bool = True, pause: float = 0.0) -> Answer:
+    """An answer in chunks; without ``end`` the connection drops after the last of them."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + b"transfer-encoding: chunked\r\n\r\n")
+        for piece in pieces:
+            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            await writer.drain()
+            await asyncio.sleep(pause)
+        if end:
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+        else:
+            writer.close()
+
+    return answer
+
+
+async def silent(writer: asyncio.StreamWriter) -> None:
+    """Never answers."""
+    await asyncio.sleep(3600)
+
+
+async def dropped(writer: asyncio.StreamWriter) -> None:
+    """Hangs up."""
+    writer.close()
+
+
+def endless(piece: bytes) -> Answer:
+    """Never stops."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + b"transfer-encoding: chunked\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            await writer.drain()
+
+    return answer

@@ -1,0 +1,111 @@
+"""Event streams: the recorded format cases, whole, byte by byte and at every cut."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwright.errors import ProtocolError
+from toolwright.wire import sse
+from toolwright.wire.sse import ServerEvent, SseDecoder
+
+
+def decode(*chunks: bytes, finish: bool = True) -> list[ServerEvent]:
+    decoder = SseDecoder()
+    events = [event for chunk in chunks for event in decoder.feed(chunk)]
+    return [*events, *(decoder.finish() if finish else ())]
+
+
+def cases_in(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().split("\n") if line]
+
+
+def cuts(body: bytes):
+    yield [body]
+    yield [body[at : at + 1] for at in range(len(body))]
+    for at in range(len(body)):
+        yield [body[:at], body[at:]]
+
+
+SAMPLES = {
+    "lf": (b"data: a\n\ndata: b\n\n", [b"a", b"b"]),
+    "cr": (b"data: a\r\rdata: b\r\r", [b"a", b"b"]),
+    "crlf": (b"data: a\r\n\r\ndata: b\r\n\r\n", [b"a", b"b"]),
+    "mixed": (b"data: a\r\n\rdata: b\n\r\n", [b"a", b"b"]),
+    "several data lines": (b"data: a\ndata: b\ndata\n\n", [b"a\nb\n"]),
+    "comments and unknown fields": (b": hi\nfoo: bar\ndata:a\n:\n\n", [b"a"]),
+    "line separators are data": (
+        "data: a\u2028b\u2029\x0b\x0c\x85\n\n".encode(),
+        ["a\u2028b\u2029\x0b\x0c\x85".encode()],
+    ),
+    "a byte order mark": (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
+    "no blank line at the end": (b"data: a\n\ndata: b", [b"a", b"b"]),
+    "no line end at the end": (b"data: [DONE]", [b"[DONE]"]),
+    "only one space is taken": (b"data:  a\n\n", [b" a"]),
+    "events without data": (b"event: ping\n\ndata: a\n\n", [b"a"]),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), SAMPLES.values(), ids=SAMPLES)
+def test_events_are_the_same_at_every_cut(body, expected):
+    for chunks in cuts(body):
+        assert [event.data for event in decode(*chunks)] == expected
+
+
+def test_names_and_ids_belong_to_their_events():
+    body = b"event: a\nid: 1\ndata: x\n\ndata: y\n\nid\ndata: z\n\n"
+    assert decode(body) == [
+        ServerEvent(b"x", "a", "1"),
+        ServerEvent(b"y", "", "1"),
+        ServerEvent(b"z", "", ""),
+    ]
+
+
+def test_a_line_without_end_is_refused_and_not_held(monkeypatch):
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 100)
+    decoder = SseDecoder()
+    for _ in range(100):
+        decoder.feed(b"x")
+    with pytest.raises(ProtocolError, match="longer than 100 bytes"):
+        decoder.feed(b"x")
+
+
+@given(st.lists(st.binary(max_size=20).filter(lambda b: b"\n" not in b and b"\r" not in b)), st.data())
+def test_any_data_comes_back_whole_from_any_chunking(values, data):
+    body = b"".join(b"data: " + value + b"\r\n\r\n" for value in values)
+    chunks = []
+    while body:
+        size = data.draw(st.integers(1, len(body)))
+        chunks.append(body[:size])
+        body = body[size:]
+    assert [event.data for event in decode(*chunks)] == values
+
+
+def test_the_web_platform_cases_agree(shared_data):
+    cases = cases_in(shared_data / "sse" / "wpt.jsonl")
+    assert len(cases) == 21
+    for case in cases:
+        body = case["body_latin1"].encode("latin-1")
+        for chunks in cuts(body) if len(body) < 500 else [[body]]:
+            decoder = SseDecoder()
+            events = [event for chunk in chunks for event in decoder.feed(chunk)]
+            assert [event.data.decode(errors="replace") for event in events] == case["data"], case[
+                "name"
+            ]
+            if "retry" in case:
+                assert decoder.retry == case["retry"], case["name"]
+
+
+def test_the_eventsource_parser_cases_agree(shared_data):
+    cases = cases_in(shared_data / "sse" / "eventsource_parser.jsonl")
+    assert len(cases) == 21
+    for case in cases:
+        # Some byte order marks were recorded as the three characters their bytes are in Latin-1.
+        chunks = [chunk.replace("\u00ef\u00bb\u00bf", "\ufeff").encode() for chunk in case["chunks"]]
+        for pieces in (chunks, [b"".join(chunks)]):
+            got = [(event.name, event.data.decode()) for event in decode(*pieces, finish=False)]
+            assert got == [
+                (e.get("event") or "", e["data"]) for e in case["events"] if e["type"] == "event"
+            ], case["name"]
