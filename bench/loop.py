@@ -9,7 +9,6 @@ import asyncio
 import gc
 import platform
 import statistics
-import sys
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
@@ -65,7 +64,7 @@ async def median(work: Callable[[], Awaitable[None]], repeat: int) -> float:
     return statistics.median(samples)
 
 
-async def cost_per_turn() -> float:
+async def cost_per_turn() -> None:
     heads = ("turns x calls", "ms per run", "us per turn", "floor, us", "with journal")
     print(" ".join(f"{head:>{width}}" for head, width in zip(heads, (15, 11, 12, 10, 13), strict=True)))
     per_turn = {}
@@ -81,7 +80,6 @@ async def cost_per_turn() -> float:
         )
     growth = per_turn[400, 1] / per_turn[10, 1]
     print(f"a turn of a 400-turn run costs {growth:.2f} times one of a 10-turn run")
-    return growth
 
 
 async def many_at_once(count: int) -> None:
@@ -143,11 +141,10 @@ async def speculation() -> None:
 
 async def main() -> None:
     print(f"Python {platform.python_version()}, medians of {ROUNDS} rounds")
-    growth = await cost_per_turn()
+    await cost_per_turn()
     await many_at_once(1_000)
     await memory_per_idle_run(1_000)
     await speculation()
-    sys.exit(growth > 1.5)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from toolwright.core.jsontext import JsonValue, dump
 from toolwright.core.message import Message, User, said
 from toolwright.core.parts import Media, Text
 from toolwright.core.ports import Journal, Model, TokenCounter
-from toolwright.core.request import Named, OutputMode, ToolChoice, Wanted
+from toolwright.core.request import Named, ToolChoice, Wanted
 from toolwright.core.tool import Limits, Tool
 from toolwright.declare.function import tool
 from toolwright.declare.output import form_of
@@ -34,7 +34,6 @@ from toolwright.loop.setup import Approve, Hooks, Policy, Setup, Summarise
 from toolwright.loop.state import State
 from toolwright.loop.stream import Event, events_of
 from toolwright.loop.sync import run_sync
-from toolwright.loop.tokens import estimate_tokens
 from toolwright.loop.window import Window
 from toolwright.models import connect
 from toolwright.record.steps import JournalSteps, LiveSteps, redacted_calls
@@ -60,6 +59,27 @@ class RunOptions(TypedDict, total=False):
     """The run's name in the journal; made up unless given."""
 
 
+class AgentSettings(TypedDict, total=False):
+    """What can be said of an agent besides its model, tools and instructions."""
+
+    policy: Policy | None
+    """Says allow, deny, ask, rewrite or answer for each checked call."""
+    approve: Approve | None
+    """Asks a person, here and now; without it a run that needs one pauses."""
+    hooks: Hooks
+    window: Window | None
+    """How much of the history is sent; what the model's profile says, unless given."""
+    summarise: Summarise | None
+    """Puts words in place of the history that is not sent."""
+    count: TokenCounter
+    options: Mapping[str, JsonValue]
+    """The model's options, as ``ModelOptions`` names them."""
+    max_tokens: int | None
+    """Tokens that one reply may have."""
+    speculate: bool
+    """Start calls of pure and read tools while the reply still streams; True unless said."""
+
+
 _AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
 
 
@@ -78,46 +98,33 @@ class Agent:
         name: str = "agent",
         output: Any = None,
         budget: Budget | None = None,
-        policy: Policy | None = None,
-        approve: Approve | None = None,
-        hooks: Hooks | None = None,
         journal: Journal | None = None,
-        window: Window | None = None,
-        summarise: Summarise | None = None,
-        count: TokenCounter = estimate_tokens,
-        options: Mapping[str, JsonValue] | None = None,
-        max_tokens: int | None = None,
-        speculate: bool = True,
         concurrency: int = 32,
+        retry_broken: bool = False,
+        **settings: Unpack[AgentSettings],
     ) -> None:
         model = connect(model) if isinstance(model, str) else model
         self.name = name
-        self.tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-        if options and options.get("strict"):
-            # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-            self.tools = Toolbox([each.replace(repair=True) for each in self.tools])
+        self.tools = _toolbox(tools, repair=bool(settings.get("options", {}).get("strict")))
         self.budget = budget or Budget()
-        self._model = model
-        self._form = None if output is None else form_of(output)
-        self._mode: OutputMode | None = (
-            None if self._form is None else self._form.output.mode or model.profile.structured
-        )
-        self._instructions = instructions
-        self._policy = policy
-        self._approve = approve
-        self._hooks = hooks or Hooks()
         self._journal = journal
-        self._window = window or _default_window(model, max_tokens)
-        self._summarise = summarise
-        self._count = count
-        self._options = options or {}
-        self._max_tokens = max_tokens
-        self._speculate = speculate
-        self._executor = Executor(concurrency=concurrency)
-        self._all_tools = self.tools
-        if self._form is not None and self._mode == "tool":
-            self._all_tools = Toolbox(self.tools, self._form.tool)
-        self._specs = tuple(each.spec for each in self._all_tools)
+        self._retry_broken = retry_broken
+        self._form = form = None if output is None else form_of(output)
+        self._mode = None if form is None else form.output.mode or model.profile.structured
+        offered = Toolbox(self.tools, form.tool) if form and self._mode == "tool" else self.tools
+        if settings.get("window") is None:
+            settings["window"] = _default_window(model, settings.get("max_tokens"))
+        self._setup = Setup(
+            run="",
+            model=model,
+            tools=offered,
+            steps=LiveSteps(),
+            executor=Executor(concurrency=concurrency),
+            specs=tuple(each.spec for each in offered),
+            system=self._system(instructions),
+            answer=None if form is None else form.tool,
+            **settings,
+        )
 
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult:
         """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
@@ -146,7 +153,7 @@ class Agent:
         if self._journal is not None:
             self._journal.append(result.run, RunResumed(decisions=decided))
         segment = _Segment(
-            setup=self._setup(result.run, dependencies),
+            setup=self._setup_for(result.run, dependencies),
             state=result.state,
             begins=result.begins,
             decisions=decided,
@@ -163,7 +170,7 @@ class Agent:
         if start is None:
             raise UsageError(f"the journal holds no run {run!r}")
         segment = _Segment(
-            setup=self._setup(run, dependencies),
+            setup=self._setup_for(run, dependencies),
             state=state_of(start),
             begins=len(start.messages) - 1,
             decisions={**redacted_calls(entries), **decisions_in(entries)},
@@ -207,10 +214,11 @@ class Agent:
         start = RunStarted(
             messages=(*history, _user(prompt)),
             budget=options.get("budget") or self.budget,
-            system=self._system(),
-            specs=self._specs,
+            system=self._setup.system,
+            specs=self._setup.specs,
             choice=choice,
             sticky_choice=options.get("sticky_choice", False),
+            retry_broken=self._retry_broken,
             wanted=wanted,
         )
         run = options.get("run") or uuid4().hex
@@ -219,33 +227,14 @@ class Agent:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             self._journal.append(run, start)
         return _Segment(
-            setup=self._setup(run, options.get("dependencies")),
+            setup=self._setup_for(run, options.get("dependencies")),
             state=state_of(start),
             begins=len(history),
         )
 
-    def _setup(self, run: str, dependencies: Any) -> Setup:
-        journal = self._journal
-        return Setup(
-            run=run,
-            model=self._model,
-            tools=self._all_tools,
-            steps=LiveSteps() if journal is None else JournalSteps(journal, run),
-            executor=self._executor,
-            specs=self._specs,
-            system=self._system(),
-            options=self._options,
-            max_tokens=self._max_tokens,
-            answer=None if self._form is None else self._form.tool,
-            policy=self._policy,
-            approve=self._approve,
-            hooks=self._hooks,
-            window=self._window,
-            count=self._count,
-            summarise=self._summarise,
-            speculate=self._speculate,
-            dependencies=dependencies,
-        )
+    def _setup_for(self, run: str, dependencies: Any) -> Setup:
+        steps = LiveSteps() if self._journal is None else JournalSteps(self._journal, run)
+        return replace(self._setup, run=run, steps=steps, dependencies=dependencies)
 
     async def _drive(self, segment: "_Segment", emit: Emit | None = None) -> RunResult:
         driver = Driver(segment.setup, segment.state, emit=emit, decisions=segment.decisions)
@@ -278,11 +267,11 @@ class Agent:
             return Named(wanted.tool)
         return "auto"
 
-    def _system(self) -> str:
+    def _system(self, instructions: str) -> str:
         if self._form is None or self._mode != "text":
-            return self._instructions
+            return instructions
         schema = _AS_JSON.format(schema=dump(self._form.tool.parameters))
-        return f"{self._instructions}\n\n{schema}".strip()
+        return f"{instructions}\n\n{schema}".strip()
 
 
 class _Segment(Struct, frozen=True, kw_only=True, eq=False):
@@ -293,6 +282,12 @@ class _Segment(Struct, frozen=True, kw_only=True, eq=False):
     begins: int
     decisions: Mapping[str, FinalDecision] = {}
     earlier: tuple[CallRecord, ...] = ()
+
+
+def _toolbox(tools: ToolSource, *, repair: bool) -> Toolbox:
+    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
+    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
 
 
 def _user(prompt: Prompt) -> User:

@@ -33,6 +33,3 @@ async def run_calls(
 
 def _toolbox(tools: ToolSource) -> Toolbox:
     return tools if isinstance(tools, Toolbox) else Toolbox(tools)
-
-
-execute = run_calls

@@ -99,6 +99,11 @@ async def test_a_text_that_broke_off_ends_the_run_and_says_why():
     assert (result.text, result.stop) == ("It is a ", Stop("error", detail="transport"))
 
 
+async def test_a_text_that_the_end_of_time_broke_off_is_not_asked_for_again():
+    agent = Agent(Stuck(TextDelta("Well")), retry_broken=True, budget=Budget(seconds=0.03))
+    assert (await agent.run("Go.")).stop == NO_TIME
+
+
 @pytest.mark.parametrize("error", [None, TransportError("lost")], ids=named)
 async def test_what_goes_wrong_after_the_end_of_a_reply_takes_nothing_from_it(error):
     whole = Turn(reply=reply("It is so."), breaks=Break(1000, error))

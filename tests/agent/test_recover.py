@@ -4,15 +4,17 @@ import pytest
 
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
-from toolwright import Agent, Budget, Context, Output
+from toolwright import Agent, Budget, Context, Output, Rewrite
 from toolwright.core.budget import Stop
 from toolwright.core.entry import (
     CallChecked,
+    CallDecided,
     CallFinished,
     CallStarted,
     Entry,
     ReplyReceived,
     RunEnded,
+    RunResumed,
     StepDone,
 )
 from toolwright.core.tool import Effect
@@ -153,6 +155,32 @@ async def test_a_person_who_has_answered_is_not_asked_again():
     found = cut(journal, StepDone)
     await Agent(ScriptedModel(["Done."]), tools, approve=approve, journal=found).recover("r")
     assert (asked, desk.done) == (["a", "b"], ["send", "send"])
+
+
+async def test_what_a_person_decided_holds_though_nobody_is_there_to_be_asked_any_more():
+    async def approve(proposal):
+        return proposal.call_id == "a"
+
+    desk, journal = Desk(), MemoryJournal()
+    tools = [desk.tool("send", approval=True)]
+    script = [reply(call("send", id="a", what="x"), call("send", id="b", what="y")), "Done."]
+    await Agent(ScriptedModel(script), tools, approve=approve, journal=journal).run("Go.", run="r")
+    desk.done.clear()
+    found = cut(journal, CallDecided)
+    result = await Agent(ScriptedModel(["Done."]), tools, journal=found).recover("r")
+    assert (desk.done, outcomes(result)) == (["send x"], [("send", "returned"), ("send", "denied")])
+
+
+async def test_a_process_that_died_right_after_it_was_told_the_decisions_remembers_them():
+    desk, journal = Desk(), MemoryJournal()
+    tools = [desk.tool("send", approval=True)]
+    agent = Agent(
+        ScriptedModel([reply(call("send", id="a", what="x")), "Done."]), tools, journal=journal
+    )
+    await agent.resume(await agent.run("Go.", run="r"), {"a": Rewrite({"what": "y"})})
+    found = cut(journal, RunResumed)
+    result = await Agent(ScriptedModel(["Done."]), tools, journal=found).recover("r")
+    assert (desk.done, result.stop) == (["send y", "send y"], Stop("end"))
 
 
 @pytest.mark.parametrize("mode", ["native", "tool", "text"])

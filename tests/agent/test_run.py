@@ -94,6 +94,14 @@ async def test_a_model_whose_replies_keep_breaking_is_given_up():
     assert (desk.done, outcomes(result)) == ([], [("find", "truncated")] * 3)
 
 
+async def test_a_reply_that_holds_makes_up_for_those_that_broke():
+    desk = Desk()
+    finds = [call("find", what=str(n)) for n in range(4)]
+    turns = [reply(find, stop=stop) for find in finds for stop in ("error", "calls")]
+    result = await Agent(ScriptedModel([*turns, "Done."]), [desk.tool("find")]).run("Go.")
+    assert (desk.done, result.stop) == ([f"find {n}" for n in range(4)], Stop("end"))
+
+
 @pytest.mark.parametrize("stop", ["end", "stop_sequence", "pause"])
 async def test_calls_are_run_though_the_model_says_that_it_stopped_for_something_else(stop):
     desk = Desk()
@@ -193,6 +201,14 @@ async def test_only_the_calls_that_fit_the_budget_are_run():
     assert sorted(desk.done) == ["find 0", "find 1", "find 2"]
     assert [outcome for _, outcome in outcomes(result)] == ["returned"] * 3 + ["cancelled"]
     assert result.stop == Stop("limit", "calls")
+
+
+async def test_calls_that_did_not_run_take_no_room_in_the_budget():
+    desk = Desk()
+    bad, good = [call("nope"), call("find", what=5)], [call("find", what="x"), call("find", what="y")]
+    model = ScriptedModel([reply(*bad), reply(*good), "Done."])
+    result = await Agent(model, [desk.tool("find")], budget=Budget(calls=2)).run("Go.")
+    assert (sorted(desk.done), result.stop) == (["find x", "find y"], Stop("end"))
 
 
 async def test_a_forced_choice_holds_for_the_first_turn_so_that_the_run_ends():

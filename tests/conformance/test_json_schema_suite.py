@@ -130,11 +130,6 @@ def test_no_fewer_optional_tests_pass_than_are_recorded(suite):
     assert {name: tally for name, tally in measured.items() if tally.passed < OPTIONAL[name][0]} == {}
 
 
-@pytest.mark.xfail(
-    raises=tw.errors.DeclarationError,
-    reason="jsonschema-rs resolves references in a resource against the address it was registered at, "
-    "and not against the name the resource gives itself ($id)",
-)
 def test_a_resource_may_be_registered_under_another_address_than_its_own_name():
     resource = {
         "$id": "http://localhost:1234/outer.json",

@@ -22,7 +22,7 @@ from pydantic import BaseModel, SecretStr, field_serializer
 
 from toolwright.core.parts import Media, Text
 from toolwright.core.tool import Limits
-from toolwright.execute.encode import EncodeError, cut, encode, sniff
+from toolwright.execute.encode import Unshowable, cut, encode, sniff
 
 LIMITS = Limits()
 
@@ -255,14 +255,14 @@ def closed_file() -> io.BytesIO:
 )
 def test_what_cannot_be_shown_is_an_error_that_names_its_type_and_nothing_of_its_content(make):
     value = make()
-    with pytest.raises(EncodeError) as caught:
+    with pytest.raises(Unshowable) as caught:
         encode(value, LIMITS)
     assert str(caught.value) == f"{type(value).__qualname__} cannot be written for a model"
     assert caught.value.__cause__ is not None
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
-    with (tmp_path / "out").open("wb") as file, pytest.raises(EncodeError, match="BufferedWriter"):
+    with (tmp_path / "out").open("wb") as file, pytest.raises(Unshowable, match="BufferedWriter"):
         encode(file, LIMITS)
 
 
@@ -277,7 +277,7 @@ async def numbers():
 )
 def test_an_iterator_which_may_never_end_is_refused_unread(value):
     words = f"{type(value).__name__} holds no value until it is read; return a list"
-    with pytest.raises(EncodeError, match=f"^{re.escape(words)}$"):
+    with pytest.raises(Unshowable, match=f"^{re.escape(words)}$"):
         encode(value, LIMITS)
 
 

@@ -23,7 +23,7 @@ from toolwright.core.outcome import (
 from toolwright.core.parts import Media, Text
 from toolwright.core.problem import Problem
 from toolwright.core.result import Result
-from toolwright.execute.encode import EncodeError
+from toolwright.execute.encode import Unshowable
 from toolwright.execute.render import render
 
 TOOL = tw.Tool("search", "Search.")
@@ -147,7 +147,7 @@ def test_media_pass_as_they_are():
 
 
 def test_what_cannot_be_shown_is_for_the_caller_to_word():
-    with pytest.raises(EncodeError):
+    with pytest.raises(Unshowable):
         render(call(), Returned(object()), TOOL)
 
 

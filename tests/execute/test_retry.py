@@ -69,15 +69,15 @@ async def test_no_attempt_begins_that_the_deadline_would_not_let_begin(clock):
 
 
 async def test_a_later_attempt_has_only_the_time_that_is_left(clock):
-    @tw.tool(limits=tw.Limits(retries=1, backoff=0.02, timeout=0.05))
+    @tw.tool(limits=tw.Limits(retries=1, backoff=9.98, timeout=10.0))
     async def slow(context: tw.Context) -> None:
         if context.attempt == 1:
             raise tw.ToolFailure("Busy.", retryable=True)
-        # The fake clock has spent all but 30 ms; the real one lets no more than that pass.
+        # The pause took all but 20 ms, on the fake clock; the real one lets no more than that pass.
         await asyncio.sleep(5)
 
     done = await asyncio.wait_for(run(slow, clock), 2)
-    assert (done.outcome, done.attempts) == (TimedOut(0.05), 2)
+    assert (done.outcome, done.attempts) == (TimedOut(10.0), 2)
 
 
 async def test_a_blocking_tool_is_retried_as_well(clock):

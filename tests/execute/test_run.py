@@ -356,6 +356,6 @@ async def test_a_value_that_cannot_be_shown_is_a_failure_and_the_next_call_runs(
     done = await run(f)
     assert isinstance(done.outcome, Failed)
     assert done.outcome.message == "f ran, but what it returned cannot be shown."
-    assert "EncodeError" in done.outcome.error
+    assert "Unshowable" in done.outcome.error
     assert done.result.text == done.outcome.message
     assert (await run(tw.tool(plain), '{"number": 1}')).outcome == Returned(2)

@@ -54,6 +54,7 @@ class Plan(Struct, frozen=True):
     turns: tuple[TurnPlan, ...]
     budget: Budget
     speculate: bool
+    retry_broken: bool
     fragment: int
 
 
@@ -73,6 +74,7 @@ class World:
             self.tools,
             budget=plan.budget,
             speculate=plan.speculate,
+            retry_broken=plan.retry_broken,
             approve=_approve,
             journal=journal,
         )
@@ -205,5 +207,6 @@ plans = st.builds(
         repeats=st.sampled_from([None, 2, 3]),
     ),
     speculate=st.booleans(),
+    retry_broken=st.booleans(),
     fragment=st.integers(1, 6),
 )

@@ -119,6 +119,7 @@ def states() -> st.SearchStrategy[State]:
         ),
         choice=st.sampled_from(["auto", "required", "none", Named("look")]),
         sticky_choice=st.booleans(),
+        retry_broken=st.booleans(),
         wanted=st.none()
         | st.builds(
             Wanted,

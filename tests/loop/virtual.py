@@ -78,14 +78,14 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
             return runner.run(main)
     finally:
-        assert idle()
         threads._threads = before
+        assert idle(), "a thread is still at work"
 
 
 def idle() -> bool:
     """Whether every thread for tools comes to rest, given a moment."""
     for _ in range(2000):
-        if not _own.busy:
+        if not _own.busy and not _own.abandoned:
             return True
         time.sleep(0.001)
     return False

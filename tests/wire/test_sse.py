@@ -44,6 +44,10 @@ SAMPLES = {
     "no blank line at the end": (b"data: a\n\ndata: b", [b"a", b"b"]),
     "no line end at the end": (b"data: [DONE]", [b"[DONE]"]),
     "only one space is taken": (b"data:  a\n\n", [b" a"]),
+    "one line and two lines of data": (b"event: x\ndata: a\n\ndata: b\ndata: c\n\n", [b"a", b"b\nc"]),
+    "a comment that looks like data": (b": data: x\n\ndata: a\n\n", [b"a"]),
+    "named and alone": (b"data: a\n\nevent: x\ndata: b\n\ndata: c\n\n", [b"a", b"b", b"c"]),
+    "more blank lines than needed": (b"\n\n\ndata: a\n\n\n\ndata: b\n\n", [b"a", b"b"]),
     "events without data": (b"event: ping\n\ndata: a\n\n", [b"a"]),
 }
 

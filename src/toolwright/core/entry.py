@@ -31,6 +31,7 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     specs: tuple[Spec, ...] = ()
     choice: ToolChoice = "auto"
     sticky_choice: bool = False
+    retry_broken: bool = False
     wanted: Wanted | None = None
     version: int = VERSION
     parent: str | None = None

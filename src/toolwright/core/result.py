@@ -28,4 +28,6 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     @property
     def text(self) -> str:
         """The text parts, joined."""
+        if len(self.content) == 1 and type(self.content[0]) is Text:
+            return self.content[0].text
         return "".join([part.text for part in self.content if isinstance(part, Text)])

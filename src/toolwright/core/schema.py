@@ -205,8 +205,15 @@ def _onward(steps: list[str | int], node: Any) -> Iterator[tuple[list[str | int]
         yield from _onward([*steps, ""], node[""])
 
 
-def _items(resources: Mapping[str, JsonObject]) -> list[tuple[str, Any]]:
-    return [(uri, dict(document)) for uri, document in resources.items()]
+def _items(resources: Mapping[str, JsonObject]) -> Iterator[tuple[str, Any]]:
+    """The resources, each under the name it gives itself: its references are relative to that."""
+    for uri, document in resources.items():
+        own = document.get("$id")
+        if isinstance(own, str) and own != uri:
+            yield own, dict(document)
+            yield uri, {"$ref": own}
+        else:
+            yield uri, dict(document)
 
 
 def _types_wanted(

@@ -30,9 +30,10 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
     if tool is None:
         return _unknown(call.name, tools)
     text = call.arguments
-    size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
-    if size > tool.limits.max_arguments_bytes:
-        return _too_long(size, tool)
+    if len(text) * 4 > tool.limits.max_arguments_bytes:
+        size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+        if size > tool.limits.max_arguments_bytes:
+            return _too_long(size, tool)
     if not text or text.isspace():
         # Vendors send nothing at all for a call without arguments; whether that fits, the schema says.
         text = "{}"

@@ -24,7 +24,7 @@ _SIGNATURES = (
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
-class EncodeError(ValueError):
+class Unshowable(ValueError):
     """A value cannot be shown to a model; the message says why, for the developer."""
 
 
@@ -32,10 +32,10 @@ def encode(value: object, limits: Limits) -> tuple[Part, ...]:
     """The parts for a value: text as it is, media as media, everything else as compact JSON."""
     try:
         return tuple(_parts(value, limits))
-    except EncodeError:
+    except Unshowable:
         raise
     except Exception as error:  # serialisers, files and images are the developer's code
-        raise EncodeError(f"{type(value).__qualname__} cannot be written for a model") from error
+        raise Unshowable(f"{type(value).__qualname__} cannot be written for a model") from error
 
 
 def _parts(value: object, limits: Limits) -> Iterator[Part]:
@@ -97,7 +97,7 @@ def sound(text: str) -> str:
 
 def _json(value: Any) -> str:
     if isinstance(value, Iterator | AsyncIterator | Coroutine):
-        raise EncodeError(f"{type(value).__name__} holds no value until it is read; return a list")
+        raise Unshowable(f"{type(value).__name__} holds no value until it is read; return a list")
     try:
         return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain).decode()
     except PydanticSerializationError:

@@ -13,7 +13,7 @@ from toolwright.core.ports import Clock, Tools
 from toolwright.core.result import Result
 from toolwright.core.tool import Tool
 from toolwright.execute.check import check
-from toolwright.execute.encode import EncodeError
+from toolwright.execute.encode import Unshowable
 from toolwright.execute.plan import plan
 from toolwright.execute.render import render
 from toolwright.execute.run import Setting, SystemClock, attempt, retry
@@ -114,7 +114,7 @@ class Executor:
         seconds = clock.now() - started
         try:
             result = render(checked.call, outcome, tool)
-        except EncodeError:
+        except Unshowable:
             words = f"{tool.name} ran, but what it returned cannot be shown."
             outcome = Failed(words, error=traceback.format_exc())
             result = render(checked.call, outcome)

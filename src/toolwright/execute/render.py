@@ -44,7 +44,7 @@ _HIDDEN = re.compile(
 
 
 def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
-    """The result for a call. Raises EncodeError when a returned value cannot be shown."""
+    """The result for a call. Raises Unshowable when a returned value cannot be shown."""
     limits = _DEFAULT if tool is None else tool.limits
     source = call.name if tool is not None and tool.facts.untrusted else None
     content: tuple[Part, ...]

@@ -6,7 +6,8 @@ What comes next hangs on why generation stopped, not on whether there are calls:
     calls                   run them; none at all is a slip, told to the model
     length                  the last call is cut off and is not run; without calls, the run is over
     pause                   ask again
-    error                   the reply broke off: none of its calls is run, and the model is told
+    error                   the reply broke off: none of its calls is run, and the model is told;
+                            without calls the run is over, or the answer is asked for again
     refusal, filtered       the run is over, and no call is run
 
 A run over its budget stops before its next effect, and says which part of the budget it was.
@@ -32,6 +33,7 @@ CIRCLING = (
     "Use what you have, try something else, or give your answer."
 )
 ANNOUNCED = "You announced a tool call but made none. Make the call, or give your answer."
+BROKE_OFF = "Your last reply broke off because of a fault on its way. Give it again, whole."
 ANSWER_BY_TOOL = "Give your answer by calling the tool {tool}."
 
 NO_OUTPUT = Stop("output", detail="no valid output was given")
@@ -180,8 +182,11 @@ def _after_text(state: State, reply: Reply) -> Action:
         case "length" | "refusal" | "filtered":
             return Finish(_stop_for(reply))
         case "error":
-            limit = spent(state)
-            return Finish(_stop_for(reply) if limit is None else Stop("limit", limit))
+            if (limit := spent(state)) is not None:
+                return Finish(Stop("limit", limit))
+            if state.retry_broken and state.progress.breaks < MOST_BREAKS:
+                return Tell(said(BROKE_OFF, "runtime"))
+            return Finish(_stop_for(reply))
         case "pause":
             return _ask(state)
         case "calls":

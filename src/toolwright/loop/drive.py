@@ -80,12 +80,13 @@ class Driver:
         return None
 
     async def _ask(self, action: AskModel) -> Stop | None:
+        # Calls of the last reply that started early and then were not to be run.
+        await self._speculation.drop()
         if self._emit is not None:
             self._emit(TurnStart(action.turn))
         messages = await self._messages(action.turn)
         setup, budget = self.setup, self.state.budget
         room = None if budget.calls is None else budget.calls - self.state.progress.calls
-        await self._speculation.drop()
         self._speculation = Speculation(setup, partial(self._start_early, action.turn), room)
         question = Question(
             key=action.key,
@@ -107,12 +108,9 @@ class Driver:
         setup.steps.note(f"{action.key}.sent", RequestSent(key=action.key, messages=len(messages)))
         entry = await setup.steps.step(action.key, partial(ask, setup, question))
         if isinstance(entry, StepDone):
-            await self._speculation.drop()
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
         reply = entry.reply
-        if reply.stop == "error":
-            await self._speculation.drop()
         self._ids.update(call.id for call in reply.calls)
         self.state = replied(self.state, reply, entry.seconds)
         return None
@@ -134,7 +132,6 @@ class Driver:
             self.setup.steps.note(key, RunPaused(key=key, call_ids=waiting))
             return Stop("pending")
         done, seconds = await answering.run(verdicts)
-        await self._speculation.drop()
         self.finished += done
         spent = Spent(
             ran=sum(entry.attempts > 0 for entry in done),

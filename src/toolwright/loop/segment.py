@@ -20,6 +20,7 @@ def state_of(start: RunStarted) -> State:
         budget=start.budget,
         choice=start.choice,
         sticky_choice=start.sticky_choice,
+        retry_broken=start.retry_broken,
         wanted=start.wanted,
     )
 

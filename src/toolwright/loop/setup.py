@@ -28,7 +28,11 @@ Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 
 
 class Veto(Struct, frozen=True):
-    """A hook's no. Around a model call it ends the run, around a tool call it denies the call."""
+    """A hook's no.
+
+    Around a model call it ends the run. Before a tool call it denies the call; after one it withholds
+    the result, and the model is told that the tool ran.
+    """
 
     reason: str = ""
 

@@ -43,6 +43,8 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     choice: ToolChoice = "auto"
     sticky_choice: bool = False
     """The choice holds for every turn, not for the first alone."""
+    retry_broken: bool = False
+    """An answer that broke off is asked for again; calls that broke off always are."""
     wanted: Wanted | None = None
     answered: bool = False
     """The output asked for has been given."""

@@ -4,6 +4,8 @@ Lines end at CR, LF or CRLF and nowhere else: U+2028 inside data is data. The co
 its bytes, however long the stream has been.
 """
 
+import re
+
 from msgspec import Struct
 
 from toolwright.errors import ProtocolError
@@ -12,6 +14,8 @@ MAX_EVENT_BYTES = 64 * 1024 * 1024
 """A single event longer than this is an attack or a fault, and is refused instead of held."""
 
 _BOM = b"\xef\xbb\xbf"
+_ALONE = re.compile(rb"^data: ([^\n]*)\n\n", re.MULTILINE)
+_NAMED = re.compile(rb"^event: ([^\n]*)\ndata: ([^\n]*)\n\n", re.MULTILINE)
 
 
 class ServerEvent(Struct, frozen=True, gc=False):
@@ -48,16 +52,16 @@ class SseDecoder:
         if not self._ends_an_event(chunk):
             self._hold(chunk)
             return ()
-        *events, rest = self._take(chunk).split(b"\n\n")
+        text, end, rest = self._take(chunk).rpartition(b"\n\n")
         self._hold(rest)
-        return tuple([event for block in events if (event := self._event(block)) is not None])
+        return tuple(self._events(text + end))
 
     def finish(self) -> tuple[ServerEvent, ...]:
         """The event that the end of the stream left without its blank line.
 
         The standard throws it away; vendors forget the blank line and mean the event.
         """
-        left = self._event(self._take(b""))
+        left = self._lines(self._take(b""))
         return () if left is None else (left,)
 
     def _ends_an_event(self, chunk: bytes) -> bool:
@@ -81,17 +85,24 @@ class SseDecoder:
                 raise ProtocolError(f"an event of the stream is longer than {MAX_EVENT_BYTES:,} bytes")
             self._pieces.append(piece)
 
-    def _event(self, block: bytes) -> ServerEvent | None:
-        """One event from its lines. Nearly all have one line of data, alone or after their name."""
-        if block.startswith(b"data: ") and b"\n" not in block:
-            return ServerEvent(block[6:], "", self._id)
-        if block.startswith(b"event: "):
-            name, _, data = block.partition(b"\ndata: ")
-            if data and b"\n" not in data and b"\n" not in name:
-                return ServerEvent(data, name[7:].decode(errors="replace"), self._id)
-        return self._lines(block)
+    def _events(self, text: bytes) -> list[ServerEvent]:
+        """The events of whole blocks."""
+        # Vendors' events have one line of data, all after a name or all alone. No other line is there
+        # when there are as many lines as such events account for.
+        lines, last = text.count(b"\n"), self._id
+        if text.startswith(b"data: "):
+            alone = _ALONE.findall(text)
+            if lines == 2 * len(alone):
+                return [ServerEvent(data, "", last) for data in alone]
+        elif text.startswith(b"event: "):
+            named = _NAMED.findall(text)
+            if lines == 3 * len(named):
+                return [ServerEvent(data, name.decode(errors="replace"), last) for name, data in named]
+        blocks = text.split(b"\n\n")[:-1]
+        return [event for block in blocks if (event := self._lines(block)) is not None]
 
     def _lines(self, block: bytes) -> ServerEvent | None:
+        """One event from its lines."""
         data: list[bytes] = []
         name = ""
         for line in block.split(b"\n"):

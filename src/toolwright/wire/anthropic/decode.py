@@ -87,7 +87,10 @@ class Decoder:
             body, self._plain = b"".join(self._plain), None
             _take_whole(self._reply, body)
         for event in self._sse.finish():
-            _take(self._reply, event)
+            try:
+                _take(self._reply, event)
+            except ProtocolError as problem:
+                raise TruncatedStream(f"{NAME}: the stream ended in the middle of an event") from problem
         if not self._reply.is_done:
             raise TruncatedStream(f"{NAME}: the stream ended before message_stop")
         return self._told()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from toolwright.core.jsontext import JsonObject, dump
 from toolwright.core.request import Named, Outgoing, Request
@@ -16,9 +17,10 @@ from toolwright.errors import EncodeError
 from toolwright.wire.openai_chat.hosts import OPENAI, Host
 from toolwright.wire.openai_chat.messages import messages_of
 from toolwright.wire.openai_chat.tables import NAME
-from toolwright.wire.strict import OPENAI as STRICT
+from toolwright.wire.strict import OPENAI as OPENAI_RULES
 from toolwright.wire.strict import check_ceilings, strict_schema
 
+STRICT = replace(OPENAI_RULES, dialect=NAME)
 PATH = "/chat/completions"
 _SAMPLING = ("temperature", "top_p")
 _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))

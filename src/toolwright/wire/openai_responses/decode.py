@@ -126,7 +126,10 @@ class Decoder:
         Only here, as a recorded stream holds several responses, of which the last one counts.
         """
         for event in self._sse.finish():
-            self._take(event)
+            try:
+                self._take(event)
+            except ProtocolError as error:
+                raise TruncatedStream("the stream ended in the middle of an event") from error
         if self._is_finished:
             return ()
         if self._body is not None:

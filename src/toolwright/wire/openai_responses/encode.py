@@ -10,6 +10,7 @@ from re import sub
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from toolwright.core.jsontext import JsonObject, JsonValue, dump
 from toolwright.core.request import Named, Outgoing, Request
@@ -20,6 +21,7 @@ from toolwright.wire.openai_responses.items import Item
 from toolwright.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
 from toolwright.wire.strict import OPENAI, check_ceilings, strict_schema
 
+_RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")
 _ROOT_REFUSED = ("oneOf", "anyOf", "allOf", "enum", "not")
 """What a function's parameters must not have at the top, strict or not."""
@@ -70,7 +72,7 @@ def _tools(request: Request) -> Item:
     strict = bool(request.options.get("strict"))
     functions = [_function(spec, strict=strict) for spec in request.specs]
     if strict:
-        check_ceilings(request.specs, [function["parameters"] for function in functions], OPENAI)
+        check_ceilings(request.specs, [function["parameters"] for function in functions], _RULES)
     own: Any = request.options.get("vendor_tools") or ()
     tools = [*functions, *own]
     if not tools:
@@ -101,7 +103,7 @@ def _function(spec: Spec, *, strict: bool) -> Item:
     """A tool. ``strict`` is always said, as the API takes its absence for a yes."""
     description = spec.description
     if strict:
-        parameters = strict_schema(spec.parameters, OPENAI, tool=spec.name).schema
+        parameters = strict_schema(spec.parameters, _RULES, tool=spec.name).schema
     else:
         parameters, also = _root(spec.parameters)
         if also:
@@ -136,7 +138,7 @@ def _format(schema: JsonObject, strict: JsonValue) -> Item:
     if strict is False:
         return form
     try:
-        return {**form, "strict": True, "schema": strict_schema(schema, OPENAI, tool="output").schema}
+        return {**form, "strict": True, "schema": strict_schema(schema, _RULES, tool="output").schema}
     except EncodeError:
         if strict:
             raise
