@@ -1,5 +1,6 @@
 """A journal into the run it records, again: without model and tools, or with one of them live."""
 
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 
@@ -24,6 +25,9 @@ from toolwright.loop.segment import decisions_in, result_of, state_of
 from toolwright.loop.setup import Setup
 from toolwright.record.replay import RecordedSteps, RecordedTools, recorded_results
 
+_MODEL = re.compile(r"t\d+\.model")
+"""The key of a reply; a call of a tool named ``model`` has one number more."""
+
 
 async def replay(
     journal: Journal, run: str, *, model: Model | None = None, tools: ToolSource | None = None
@@ -45,7 +49,7 @@ async def replay(
     } - decisions.keys()
 
     def is_live(key: str) -> bool:
-        return model is not None or (tools is not None and not key.endswith(".model"))
+        return model is not None or (tools is not None and not _MODEL.fullmatch(key))
 
     def policy(checked: CheckedCall) -> Ask | None:
         return Ask() if checked.call.id in waiting else None

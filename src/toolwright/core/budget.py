@@ -15,7 +15,7 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     calls: int | None = 128
     """How many calls may run."""
     seconds: float | None = 600.0
-    """Wall time in the model and in tools; waiting for a person is not counted."""
+    """Wall time in the model and in tools; a run that is paused for a person spends none."""
     tokens: int | None = 2_000_000
     """Input and output tokens of all turns together, subagents' included."""
     cost: float | None = 10.0

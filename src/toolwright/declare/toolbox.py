@@ -22,10 +22,14 @@ class Toolbox:
     does this.
     """
 
-    __slots__ = ("_tools",)
+    __slots__ = ("_tools", "get")
+
+    get: Callable[[str], Tool | None]
+    """The tool of that name; None if there is none."""
 
     def __init__(self, *sources: ToolSource) -> None:
         self._tools: dict[str, Tool] = {}
+        self.get = self._tools.get
         for found in _flatten(sources):
             if found.name in self._tools:
                 first = self._tools[found.name]
@@ -54,10 +58,6 @@ class Toolbox:
 
     def __repr__(self) -> str:
         return f"Toolbox({', '.join(self._tools)})"
-
-    def get(self, name: str) -> Tool | None:
-        """The tool of that name."""
-        return self._tools.get(name)
 
     def names(self) -> tuple[str, ...]:
         """The names, in order."""

@@ -23,6 +23,9 @@ Approve: TypeAlias = Callable[[CheckedCall], Awaitable[bool | Denied]]
 """Asks a person about one call: True to run it, False or a Denied with a reason not to."""
 
 
+_PLAIN = Setting()
+
+
 class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """What became of one call."""
 
@@ -59,7 +62,7 @@ class Executor:
             if type(verdict) is CheckedCall and verdict.tool.approval:
                 verdict = await self._ask(verdict)
             verdicts.append(verdict)
-        setting = Setting(dependencies=dependencies)
+        setting = _PLAIN if dependencies is None else Setting(dependencies=dependencies)
         if len(verdicts) == 1 and type(verdict) is CheckedCall:
             # Nearly every turn: no stages, no tasks.
             return (await self.run(verdict, setting),)

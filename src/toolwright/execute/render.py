@@ -51,7 +51,8 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     if type(outcome) is Returned:
         value = outcome.value
         # A short plain string needs nothing done to it, and is what most tools return.
-        if type(value) is str and source is None and _is_plain(value, limits):
+        plain = type(value) is str and value.isascii() and len(value) <= limits.max_output_bytes
+        if plain and source is None:
             content = (Text(value),)
         else:
             content = _finish(encode(value, limits), source, limits.max_output_bytes)
@@ -114,10 +115,6 @@ def _unknown(outcome: UnknownTool) -> str:
     names = outcome.available[:_SHOWN_NAMES]
     more = len(outcome.available) - len(names)
     return f"{words} Available: {', '.join(names)}" + (f" and {more} more." if more else ".")
-
-
-def _is_plain(text: str, limits: Limits) -> bool:
-    return text.isascii() and len(text) <= limits.max_output_bytes
 
 
 def _finish(content: tuple[Part, ...], source: str | None, limit: int) -> tuple[Part, ...]:

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from toolwright.errors import UsageError
+
 T = TypeVar("T")
 
 
@@ -44,9 +46,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     loop = _background.loop()
     if threading.current_thread().name == "toolwright: run_sync":
         coroutine.close()
-        raise RuntimeError(
-            "run_sync inside a run that run_sync started would wait for itself; use await"
-        )
+        raise UsageError("run_sync inside a run that run_sync started would wait for itself; use await")
     future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return future.result()
