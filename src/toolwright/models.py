@@ -39,8 +39,12 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     retry: Retry | None = None,
     timeouts: Timeouts | None = None,
     transport: Transport | None = None,
+    keep_raw: bool = False,
 ) -> WireModel:
-    """A model by name. The key comes from the provider's usual environment variable unless given."""
+    """A model by name. The key comes from the provider's usual environment variable unless given.
+
+    ``keep_raw`` puts the vendor's own bytes of each reply into the journal.
+    """
     provider, place, model = _resolve(name)
     url = (
         base_url
@@ -71,6 +75,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         timeouts=timeouts,
         price=None if prices is None else prices.cost,
         defaults=quirks_of(place, model),
+        keep_raw=keep_raw,
     )
 
 

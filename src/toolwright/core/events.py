@@ -56,6 +56,8 @@ class ReplyEnd(Struct, frozen=True, gc=False, tag=True):
     """The whole reply. Always the last event of a model's stream; without it the stream broke."""
 
     reply: Reply
+    raw: bytes | None = None
+    """The vendor's own bytes, if they were asked for; they go to the journal."""
 
 
 class TurnStart(Struct, frozen=True, gc=False, tag=True):

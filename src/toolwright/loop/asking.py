@@ -52,18 +52,25 @@ async def ask(setup: Setup, question: Question) -> Entry:
     hooks, started = setup.hooks, setup.clock.now()
     if hooks.before_model is not None and (veto := await hooks.before_model(question.request)):
         return StepDone(key=question.key, value=veto.reason)
-    reply, in_time = await _generate(setup, question)
-    if hooks.after_model is not None and (veto := await hooks.after_model(reply)):
+    generated = await _generate(setup, question)
+    if hooks.after_model is not None and (veto := await hooks.after_model(generated.reply)):
         return StepDone(key=question.key, value=veto.reason)
     seconds = setup.clock.now() - started
-    if not in_time:
+    if not generated.in_time:
         # Two clocks may differ a little, and the run's time is used up all the same.
         seconds = max(seconds, question.seconds or 0.0)
-    return ReplyReceived(key=question.key, reply=reply, seconds=seconds)
+    return ReplyReceived(key=question.key, reply=generated.reply, seconds=seconds, raw=generated.raw)
 
 
-async def _generate(setup: Setup, question: Question) -> tuple[Reply, bool]:
-    """The reply, whole or as far as it came, and whether it came in time."""
+class _Generated(Struct, frozen=True, eq=False):
+    """A reply, whole or as far as it came; whether it came in time; and its bytes, if they were kept."""
+
+    reply: Reply
+    in_time: bool
+    raw: bytes | None
+
+
+async def _generate(setup: Setup, question: Question) -> _Generated:
     draft, broke = Draft(), "no end"
     stream = setup.model.stream(question.request)
     try:
@@ -80,7 +87,7 @@ async def _generate(setup: Setup, question: Question) -> tuple[Reply, bool]:
     finally:
         await _close(stream)
     # What comes after the end of a reply, or does not come, takes nothing from it.
-    return draft.reply or draft.broken(broke), not time.expired()
+    return _Generated(draft.reply or draft.broken(broke), not time.expired(), draft.raw)
 
 
 class _Names:
@@ -102,8 +109,8 @@ class _Names:
             case CallEnd(index, call):
                 own = self._by_index.get(index) or self._begin(index, call.id)
                 return CallEnd(index, replace(call, id=own)) if own != call.id else event
-            case ReplyEnd(reply):
-                return ReplyEnd(self._whole(reply))
+            case ReplyEnd(reply, raw):
+                return ReplyEnd(self._whole(reply), raw)
             case _:
                 return event
 

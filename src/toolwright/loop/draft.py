@@ -20,6 +20,7 @@ class Draft:
     def __init__(self) -> None:
         self.reply: Reply | None = None
         """The finished reply, once its end has come."""
+        self.raw: bytes | None = None
         self._parts: list[_Piece] = []
         self._calls: dict[int, _Piece] = {}
 
@@ -55,8 +56,8 @@ class Draft:
                     self._parts.append(self._calls[index])
                 self._calls[index].call = call
                 self._calls[index].ended = True
-            case ReplyEnd(reply):
-                self.reply = reply
+            case ReplyEnd(reply, raw):
+                self.reply, self.raw = reply, raw
             case _:
                 pass
 

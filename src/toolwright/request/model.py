@@ -36,7 +36,11 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 class WireModel:
-    """A model behind HTTP. ``defaults`` are options it needs unless a request says otherwise."""
+    """A model behind HTTP.
+
+    ``defaults`` are options it needs unless a request says otherwise. ``keep_raw`` has the vendor's own
+    bytes of each reply kept, for the journal.
+    """
 
     def __init__(  # noqa: PLR0913 - each is one fact about the model
         self,
@@ -50,6 +54,7 @@ class WireModel:
         timeouts: Timeouts | None = None,
         price: Price | None = None,
         defaults: Mapping[str, JsonValue] | None = None,
+        keep_raw: bool = False,
     ) -> None:
         self._dialect = dialect
         self._transport = transport
@@ -60,6 +65,7 @@ class WireModel:
         self._timeouts = timeouts or Timeouts()
         self._price = price
         self._defaults = defaults or {}
+        self._keep_raw = keep_raw
 
     def __repr__(self) -> str:
         return f"WireModel({self._dialect.name}, {self._address!r})"
@@ -109,23 +115,28 @@ class WireModel:
         """The events of a reply, as many together as came together."""
         if incoming.status >= 400:  # noqa: PLR2004
             raise self._dialect.error(incoming.status, incoming.headers, await _whole(incoming))
+        raw: list[bytes] = []
         if not self._streaming or "json" in incoming.headers.get("content-type", ""):
             # Some hosts answer a request for a stream with a whole reply, or with an error in one.
-            yield self._priced(tuple(unfolded(self._dialect.decode(await _whole(incoming)))))
+            raw.append(await _whole(incoming))
+            yield self._finished(tuple(unfolded(self._dialect.decode(raw[0]))), raw)
             return
         decoder = self._dialect.decoder()
         async for chunk in incoming.chunks:
+            if self._keep_raw:
+                raw.append(chunk)
             if events := decoder.feed(chunk):
-                yield self._priced(events)
-        yield self._priced(decoder.finish())
+                yield self._finished(events, raw)
+        yield self._finished(decoder.finish(), raw)
 
-    def _priced(self, events: Sequence[ModelEvent]) -> Sequence[ModelEvent]:
-        """The events, the reply at their end with what it cost."""
-        if self._price is None or not events or not isinstance(events[-1], ReplyEnd):
+    def _finished(self, events: Sequence[ModelEvent], raw: list[bytes]) -> Sequence[ModelEvent]:
+        """The events, the reply at their end with what it cost and the bytes it came in."""
+        if not events or not isinstance(events[-1], ReplyEnd):
             return events
         reply = events[-1].reply
-        usage = replace(reply.usage, cost=self._price(reply))
-        return (*events[:-1], ReplyEnd(replace(reply, usage=usage)))
+        if self._price is not None:
+            reply = replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
+        return (*events[:-1], ReplyEnd(reply, b"".join(raw) if self._keep_raw else None))
 
     def _hide_key(self, error: ToolwrightError) -> None:
         """Vendors quote the key that they refuse; nobody else may."""
