@@ -205,7 +205,7 @@ class Savings(Account):
         (lambda: Account.banks, '{"country": "FR"}', "Account FR"),
         (lambda: Account("Ann").banks, '{"country": "FR"}', "Account FR"),
         (lambda: Savings.banks, '{"country": "FR"}', "Savings FR"),
-        (lambda: Savings.more_banks, '{"country": "FR"}', "Savings FR"),
+        (lambda: tw.Toolbox(Savings.more_banks)["more_banks"], '{"country": "FR"}', "Savings FR"),
         (lambda: Account.rates, '{"currency": "EUR"}', "EUR"),
         (lambda: Account("Ann").rates, '{"currency": "EUR"}', "EUR"),
         (lambda: Account.more_rates, '{"currency": "EUR"}', "EUR"),

@@ -59,7 +59,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What is known of a tool's dangers. None means nobody said, and is treated as the worst."""
+    """What is known of a tool's dangers. None: nobody said, and rules must take that for the worst."""
 
     untrusted: bool | tuple[str, ...] | None = None
     """Whether outsiders could have written what it returns; or the fields they could have written."""

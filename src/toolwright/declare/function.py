@@ -4,7 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from msgspec.structs import replace
@@ -52,8 +52,15 @@ class FunctionTool(Tool, Generic[P, R], frozen=True, eq=False, dict=True, weakre
         if not self.unbound or (instance is None and not isinstance(self.handler, classmethod)):
             return self
         assert self.handler is not None
+        return self._with_handler(self.handler.__get__(instance, owner))
+
+    def bound_to(self, first: object) -> "FunctionTool[..., R]":
+        """The tool with its first parameter filled in."""
+        assert self.handler is not None
+        return self._with_handler(MethodType(self.handler, first))
+
+    def _with_handler(self, bound: Callable[..., Any]) -> "FunctionTool[..., R]":
         assert self.calling is not None
-        bound = self.handler.__get__(instance, owner)
         return replace(self, handler=bound, calling=replace(self.calling, function=bound), unbound=False)
 
     @property
@@ -97,6 +104,9 @@ def _names_around(frame: FrameType | None) -> dict[str, Any]:
 
 
 def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions) -> Tool:
+    if isinstance(target, MethodType) and isinstance(target.__func__, FunctionTool):
+        # @classmethod over @tool: from Python 3.13 on, what is taken from the class is such a method.
+        target = target.__func__.bound_to(target.__self__)
     if isinstance(target, Tool):
         return target.replace(**options)
     if isinstance(target, partial) and isinstance(target.func, FunctionTool):
