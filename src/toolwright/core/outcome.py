@@ -61,11 +61,13 @@ class UnknownTool(Struct, frozen=True, gc=False, tag="unknown"):
 
 
 class Denied(Struct, frozen=True, gc=False, tag="denied"):
-    """A policy or a person said no; the tool was not run."""
+    """A policy, a hook or a person said no."""
 
     kind: ClassVar[OutcomeKind] = "denied"
 
     reason: str = ""
+    ran: bool = False
+    """The no came after the tool had run, and only its result is withheld."""
 
 
 class TimedOut(Struct, frozen=True, gc=False, tag="timed_out"):

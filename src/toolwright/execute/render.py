@@ -84,9 +84,10 @@ def _words(call: Call, outcome: Outcome) -> str:
             return "\n".join(lines)
         case UnknownTool():
             return _unknown(outcome)
-        case Denied(reason):
+        case Denied(reason, ran):
             because = f": {reason}" if reason else "."
-            return f"{name} was not run; permission was denied{because}"
+            denied = "ran, but its result is withheld" if ran else "was not run; permission was denied"
+            return f"{name} {denied}{because}"
         case TimedOut(seconds):
             return (
                 f"{name} did not finish within {seconds:g} s and was given up. "

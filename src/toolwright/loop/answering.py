@@ -23,7 +23,6 @@ from toolwright.core.outcome import (
     TimedOut,
     Truncated,
 )
-from toolwright.core.parts import Text
 from toolwright.core.usage import Usage
 from toolwright.errors import UsageError
 from toolwright.execute.check import check
@@ -33,7 +32,7 @@ from toolwright.execute.run import Setting
 from toolwright.loop.asking import Emit
 from toolwright.loop.decide import AnswerCalls
 from toolwright.loop.policy import decision_for
-from toolwright.loop.setup import Setup, Veto
+from toolwright.loop.setup import Setup
 from toolwright.loop.speculate import Speculation
 
 _decisions: json.Decoder[FinalDecision] = json.Decoder(FinalDecision)
@@ -183,7 +182,8 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         ledger: list[Usage] = []
         execution = await self._execute(key, checked, ledger, left)
         if hooks.after_tool is not None and (veto := await hooks.after_tool(execution)):
-            execution = _withheld(execution, veto)
+            denied = not_run(call, Denied(veto.reason, ran=True))
+            execution = replace(execution, outcome=denied.outcome, result=denied.result)
         return _finished(key, call, execution, ledger)
 
     async def _execute(
@@ -214,14 +214,6 @@ def final(answer: object) -> FinalDecision:
         "a decision is True, False, Allow, Deny, Rewrite or Answer, "
         f"and not of the type {type(answer).__name__}"
     )
-
-
-def _withheld(execution: Execution, veto: Veto) -> Execution:
-    """The call as if it had been denied, except that it ran, which the model must know."""
-    because = f": {veto.reason}" if veto.reason else "."
-    words = Text(f"{execution.call.name} ran, but its result is withheld{because}")
-    denied = not_run(execution.call, Denied(veto.reason))
-    return replace(execution, outcome=denied.outcome, result=replace(denied.result, content=(words,)))
 
 
 def setting(setup: Setup, key: str, ledger: list[Usage]) -> Setting:
