@@ -1,4 +1,4 @@
-"""No test reaches beyond this machine, and every test leaves the event loop as it found it."""
+"""No test reaches beyond this machine."""
 
 import ipaddress
 import os

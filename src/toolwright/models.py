@@ -56,13 +56,12 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
             f"{place}: every customer has an address of their own; pass base_url= "
             f"or set {provider.url_variable}"
         )
-    key = api_key or _key(provider, place, must=base_url is None)
-    own = {provider.key_header: key} if provider.key_header and key else {}
     address = Address(
         url=url,
         model=model,
-        key=None if own else key,
-        headers={**own, **(headers or {})},
+        key=api_key or _key(provider, place, must=base_url is None),
+        key_header=provider.key_header,
+        headers=headers or {},
     )
     prices = _prices(provider.prices, model)
     return WireModel(

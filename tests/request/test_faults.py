@@ -136,6 +136,15 @@ async def test_an_exchange_that_cannot_succeed_ends_in_its_error_after_so_many_r
     assert KEY not in f"{caught.value!r} {caught.value} {model!r} {caplog.text}"
 
 
+async def test_a_key_in_a_header_of_the_providers_own_is_hidden_as_well(transport):
+    async with serving(refusal(401)) as server:
+        model = connect("azure:m", base_url=server.url, api_key=KEY, transport=transport)
+        with pytest.raises(VendorError) as caught:
+            await reply_of(model)
+    assert server.requests[0][1]["api-key"] == KEY
+    assert KEY not in f"{caught.value!r} {caught.value} {model!r}"
+
+
 async def test_nothing_is_repeated_once_something_was_given_out(transport):
     async with serving(streamed(*HELLO[:2], end=False), GOOD) as server:
         stream = model_at(server, transport).stream(Request(messages=(said("Hi"),)))

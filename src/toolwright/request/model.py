@@ -29,6 +29,8 @@ class Address(Struct, frozen=True, kw_only=True):
     url: str
     model: str
     key: str | None = None
+    key_header: str = ""
+    """The header that carries the key, where it is not the dialect's own."""
     headers: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
@@ -105,10 +107,12 @@ class WireModel:
             request = replace(request, options={**self._defaults, **request.options})
         outgoing = self._dialect.encode(request, model=self._address.model, stream=self._streaming)
         headers = {"content-type": "application/json", "user-agent": "toolwright", **outgoing.headers}
-        if self._address.key is not None:
-            headers.update(self._dialect.authorize(self._address.key))
-        headers.update(self._address.headers)
-        url = self._address.url.rstrip("/") + outgoing.path
+        address = self._address
+        if address.key is not None:
+            own = {address.key_header: address.key} if address.key_header else None
+            headers.update(own or self._dialect.authorize(address.key))
+        headers.update(address.headers)
+        url = address.url.rstrip("/") + outgoing.path
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
 
     async def _batches(self, incoming: Incoming) -> AsyncIterator[Sequence[ModelEvent]]:
