@@ -1,12 +1,14 @@
 """The face: a model, tools and instructions into an agent that runs."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypedDict, Unpack
 from uuid import uuid4
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolwright.builtin.defaults import default_tools
 from toolwright.core.budget import Budget, Stop
 from toolwright.core.call import CheckedCall
 from toolwright.core.context import Context
@@ -27,10 +29,11 @@ from toolwright.execute.executor import Executor
 from toolwright.loop.answering import final
 from toolwright.loop.asking import Emit
 from toolwright.loop.drive import Driver
+from toolwright.loop.follow import Following, is_live
 from toolwright.loop.output import judge
 from toolwright.loop.result import CallRecord, RunResult
 from toolwright.loop.segment import decisions_in, run_segment, state_of
-from toolwright.loop.setup import Approve, Hooks, Policy, Setup, Summarise
+from toolwright.loop.setup import Approve, Hooks, Offered, Policy, Setup, Summarise
 from toolwright.loop.state import State
 from toolwright.loop.stream import Event, events_of
 from toolwright.loop.sync import run_sync
@@ -105,22 +108,24 @@ class Agent:
     ) -> None:
         model = connect(model) if isinstance(model, str) else model
         self.name = name
-        self.tools = _toolbox(tools, repair=bool(settings.get("options", {}).get("strict")))
+        make = partial(_toolbox, repair=bool(settings.get("options", {}).get("strict")))
+        self.tools = make(tools)
+        self._follow = partial(Following, tools, make) if is_live(tools) else None
         self.budget = budget or Budget()
         self._journal = journal
         self._retry_broken = retry_broken
         self._form = form = None if output is None else form_of(output)
         self._mode = None if form is None else form.output.mode or model.profile.structured
-        offered = Toolbox(self.tools, form.tool) if form and self._mode == "tool" else self.tools
+        offered = self._offered(self.tools)
         if settings.get("window") is None:
             settings["window"] = _default_window(model, settings.get("max_tokens"))
         self._setup = Setup(
             run="",
             model=model,
-            tools=offered,
+            tools=offered.tools,
             steps=LiveSteps(),
             executor=Executor(concurrency=concurrency),
-            specs=tuple(each.spec for each in offered),
+            specs=offered.specs,
             system=self._system(instructions),
             answer=None if form is None else form.tool,
             **settings,
@@ -211,30 +216,42 @@ class Agent:
         history = mend(options.get("history", ())).messages
         wanted = self._wanted()
         choice = options.get("choice") or self._first_choice(wanted)
+        run = options.get("run") or uuid4().hex
+        setup = self._setup_for(run, options.get("dependencies"))
         start = RunStarted(
             messages=(*history, _user(prompt)),
             budget=options.get("budget") or self.budget,
-            system=self._setup.system,
-            specs=self._setup.specs,
+            system=setup.system,
+            specs=setup.specs,
             choice=choice,
             sticky_choice=options.get("sticky_choice", False),
             retry_broken=self._retry_broken,
             wanted=wanted,
         )
-        run = options.get("run") or uuid4().hex
         if self._journal is not None:
             if any(True for _ in self._journal.entries(run)):
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             self._journal.append(run, start)
-        return _Segment(
-            setup=self._setup_for(run, options.get("dependencies")),
-            state=state_of(start),
-            begins=len(history),
-        )
+        return _Segment(setup=setup, state=state_of(start), begins=len(history))
 
     def _setup_for(self, run: str, dependencies: Any) -> Setup:
         steps = LiveSteps() if self._journal is None else JournalSteps(self._journal, run)
-        return replace(self._setup, run=run, steps=steps, dependencies=dependencies)
+        setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies)
+        if self._follow is None:
+            return setup
+        following = self._follow()
+        offered = self._offered(following.toolbox)
+
+        def follow() -> Offered | None:
+            changed = following.changed()
+            return None if changed is None else self._offered(changed)
+
+        return replace(setup, tools=offered.tools, specs=offered.specs, follow=follow)
+
+    def _offered(self, tools: Toolbox) -> Offered:
+        form = self._form
+        box = Toolbox(tools, form.tool) if form and self._mode == "tool" else tools
+        return Offered(box, tuple(each.spec for each in box))
 
     async def _drive(self, segment: "_Segment", emit: Emit | None = None) -> RunResult:
         driver = Driver(segment.setup, segment.state, emit=emit, decisions=segment.decisions)
@@ -307,10 +324,18 @@ def _default_window(model: Model, max_tokens: int | None) -> Window | None:
 
 
 def ask(
-    prompt: Prompt, *, model: Model | str, tools: ToolSource = (), **options: Unpack[RunOptions]
+    prompt: Prompt,
+    *,
+    model: Model | str = "embedded",
+    tools: ToolSource | None = None,
+    **options: Unpack[RunOptions],
 ) -> str:
-    """One question, one answer: the text of an agent's reply. Raises when a run ends without one."""
-    result = Agent(model, tools).run_sync(prompt, **options)
+    """One question, one answer: the text of an agent's reply. Raises when a run ends without one.
+
+    Without a model it is the embedded one; without tools, arithmetic and the date and time.
+    """
+    given = default_tools() if tools is None else tools
+    result = Agent(model, given).run_sync(prompt, **options)
     if not result.stop.is_answer:
         error = LimitReached(f"the run ended without an answer: {result.stop}")
         error.result = result

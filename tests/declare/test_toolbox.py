@@ -144,6 +144,16 @@ def test_a_prefix_goes_before_every_name():
     assert refused(lambda: box().prefix("fs."))[:2] == ("fs.read", "name")
 
 
+def test_a_vendors_definition_stays_with_the_vendors_name():
+    bash = tw.Tool(
+        "bash", "Run a command.", native={"anthropic": {"type": "bash_20250124", "name": "bash"}}
+    )
+    kept = tw.Toolbox(bash)
+    assert kept["bash"].native
+    assert kept.prefix("my_")["my_bash"].native == {}
+    assert kept.rename({"bash": "sh"})["sh"].native == {}
+
+
 def test_a_tool_can_be_renamed_in_its_place():
     assert box().rename({"write": "save"}).names() == ("read", "save", "send")
     assert box().rename({"write": "read", "read": "write"}).names() == ("write", "read", "send")

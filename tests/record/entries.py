@@ -16,6 +16,7 @@ from toolwright.core.entry import (
     RunResumed,
     RunStarted,
     StepDone,
+    ToolsChanged,
 )
 from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
 from toolwright.core.parts import Media, Text
@@ -75,6 +76,9 @@ EVERY_ENTRY = (
     ),
     RequestSent(key="t1.model", messages=4),
     ReplyReceived(key="t1.model", reply=REPLY, seconds=1.25, raw=EVERY_BYTE),
+    ToolsChanged(
+        key="t2.tools", specs=(Spec(name="logout", description="Logs out.", parameters=SCHEMA),)
+    ),
     CallChecked(
         key="t1.0.get_weather",
         call_id="c1",

@@ -170,7 +170,7 @@ async def test_an_endless_stream_is_ended_by_the_time_for_the_whole(transport):
 
 
 async def test_an_endless_line_is_refused_and_not_held(transport, monkeypatch):
-    monkeypatch.setattr("toolwright.wire.sse.MAX_EVENT_BYTES", 1_000_000)
+    monkeypatch.setattr("toolwright.core.sse.MAX_EVENT_BYTES", 1_000_000)
     async with serving(endless(b"x" * 10_000)) as server:
         with pytest.raises(ProtocolError):
             await reply_of(model_at(server, transport))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolwright.core import sse
 from toolwright.errors import ProtocolError
-from toolwright.wire import sse
 from toolwright.wire.sse import ServerEvent, SseDecoder
 
 

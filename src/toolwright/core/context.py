@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from toolwright.core.progress import CallProgress
 from toolwright.core.usage import Usage
 
 D = TypeVar("D")
@@ -33,3 +34,9 @@ class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
     one that loops should ask."""
     spend: Callable[[Usage], None] = ignore
     """Tell the run what this call spends on models, so that its budget counts it."""
+    tell: Callable[[CallProgress], None] = ignore
+    """Takes what ``progress`` says."""
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Say how far the call is: so much done, of so much, and with what. From any thread."""
+        self.tell(CallProgress(self.call_id, done, total, text))

@@ -57,6 +57,13 @@ class ReplyReceived(
     """The vendor's own bytes, if they were asked for."""
 
 
+class ToolsChanged(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="tools_changed"):
+    """From here on the model is offered these tools."""
+
+    key: str
+    specs: tuple[Spec, ...]
+
+
 class CallChecked(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_checked"):
     """A call went through the gate: ``refused`` says how it failed there, if it did."""
 
@@ -131,6 +138,7 @@ class RunFailed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True,
 Entry: TypeAlias = (
     RunStarted
     | RequestSent
+    | ToolsChanged
     | ReplyReceived
     | CallChecked
     | CallDecided

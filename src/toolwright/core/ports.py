@@ -1,7 +1,7 @@
 """What the centre asks of the rest, as Protocols."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from toolwright.core.entry import Entry
 from toolwright.core.events import ModelEvent
@@ -20,6 +20,20 @@ class Tools(Protocol):
 
     def names(self) -> Sequence[str]:
         """The names of all tools, in order."""
+        ...
+
+
+@runtime_checkable
+class LiveTools(Protocol):
+    """Tools that may change while a run goes on. An agent looks at them again before each turn."""
+
+    @property
+    def version(self) -> int:
+        """Another number whenever the tools are not the same any more."""
+        ...
+
+    def __iter__(self) -> Iterator[Tool]:
+        """The tools as they are now."""
         ...
 
 

@@ -78,6 +78,9 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parameters: JsonObject
     short: str = ""
     examples: tuple[JsonObject, ...] = ()
+    questions: tuple[str, ...] = ()
+    native: Mapping[str, JsonObject] = field(default_factory=dict)
+    """The vendor's own definition of this tool, by dialect, for one that its models were trained on."""
 
 
 class Options(Struct, frozen=True, kw_only=True, eq=False):
@@ -87,6 +90,10 @@ class Options(Struct, frozen=True, kw_only=True, eq=False):
     """One line, for places where the whole description is too long."""
     examples: Sequence[JsonObject] = ()
     """Worked arguments for the model to see; each must be valid."""
+    questions: Sequence[str] = ()
+    """What a user would say for each of the examples; small models learn from the pair."""
+    native: Mapping[str, JsonObject] = field(default_factory=dict)
+    """By dialect: the vendor's own definition, sent in place of ours. Its models call what they know."""
     effect: Effect = "write"
     approval: bool = False
     """A person must say yes to each call."""
@@ -141,6 +148,8 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
             parameters=self.parameters,
             short=self.short,
             examples=tuple(self.examples),
+            questions=tuple(self.questions),
+            native=self.native,
         )
 
     @cached_property
@@ -259,6 +268,13 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
                 )
 
     def _check_examples(self) -> None:
+        if len(self.questions) > len(self.examples):
+            raise DeclarationError(
+                self.name,
+                f"{len(self.questions)} questions, but {len(self.examples)} examples.",
+                where="questions",
+                fix="Give each question the arguments it asks for, in examples.",
+            )
         for index, example in enumerate(self.examples):
             if not isinstance(example, Mapping):
                 raise DeclarationError(

@@ -37,6 +37,12 @@ class Transport(Protocol):
         """Send a body, and give back the reply while it comes."""
         ...
 
+    def get(
+        self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Incoming]:
+        """Ask for what is there, and give back the reply while it comes."""
+        ...
+
     async def close(self) -> None:
         """Let go of every connection."""
         ...

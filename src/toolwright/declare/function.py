@@ -28,6 +28,7 @@ class ToolOptions(TypedDict, total=False):
     description: str
     short: str
     examples: Sequence[JsonObject]
+    questions: Sequence[str]
     effect: Effect
     approval: bool
     serial: bool

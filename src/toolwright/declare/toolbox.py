@@ -70,12 +70,12 @@ class Toolbox:
 
     def prefix(self, text: str) -> "Toolbox":
         """Every name with ``text`` before it."""
-        return Toolbox([each.replace(name=text + each.name) for each in self])
+        return Toolbox([_renamed(each, text + each.name) for each in self])
 
     def rename(self, names: Mapping[str, str]) -> "Toolbox":
         """Some tools under other names."""
         self._require(names)
-        return Toolbox([each.replace(name=names.get(each.name, each.name)) for each in self])
+        return Toolbox([_renamed(each, names.get(each.name, each.name)) for each in self])
 
     def require_approval(self, which: Selection | None = None) -> "Toolbox":
         """A person must say yes to calls of these tools; of all, unless told which."""
@@ -94,6 +94,11 @@ class Toolbox:
             if name not in self._tools:
                 there = ", ".join(self._tools) or "none"
                 raise DeclarationError(name, f"no such tool in this toolbox, which has {there}.")
+
+
+def _renamed(found: Tool, name: str) -> Tool:
+    """The tool under another name. A vendor's own definition holds for the vendor's own name only."""
+    return found if name == found.name else found.replace(name=name, native={})
 
 
 def _flatten(sources: Iterable[ToolSource]) -> Iterator[Tool]:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from inspect import isawaitable
@@ -16,6 +17,7 @@ from toolwright.core.call import CheckedCall
 from toolwright.core.context import Context, ignore
 from toolwright.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
 from toolwright.core.ports import Clock
+from toolwright.core.progress import CallProgress
 from toolwright.core.usage import Usage
 from toolwright.errors import ToolFailure
 from toolwright.execute.drive import CancelledInside, DeadlinePassed, drive
@@ -42,6 +44,8 @@ class Setting(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Names the call on every attempt at it; its own id unless given."""
     spend: Callable[[Usage], None] = ignore
     """Told what the call itself spends on models."""
+    tell: Callable[[CallProgress], None] = ignore
+    """Told how far the call is, in the event loop."""
 
 
 class Tries(Struct, frozen=True, eq=False, gc=False):
@@ -120,7 +124,19 @@ def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | Non
         dependencies=setting.dependencies,
         spend=setting.spend,
         is_cancelled=bool if job is None else job.is_abandoned,
+        tell=setting.tell if job is None else _from_thread(setting.tell),
     )
+
+
+def _from_thread(tell: Callable[[CallProgress], None]) -> Callable[[CallProgress], None]:
+    """The same, said in another thread; nobody listens once the loop is closed."""
+    loop = asyncio.get_running_loop()
+
+    def send(progress: CallProgress) -> None:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, progress)
+
+    return send
 
 
 async def _in_thread(threads: Threads, function: Callable[[], Any], job: Job) -> Any:

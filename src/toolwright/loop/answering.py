@@ -9,6 +9,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from toolwright.core.call import Call, CheckedCall
+from toolwright.core.context import ignore
 from toolwright.core.decision import Allow, Answer, Ask, Deny, FinalDecision, Proposal, Rewrite
 from toolwright.core.entry import CallChecked, CallDecided, CallFinished, CallStarted, Entry, StepDone
 from toolwright.core.events import ResultEnd
@@ -195,7 +196,9 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
                     execution = await early.task
                     ledger += early.ledger
                     return execution
-                return await self.setup.executor.run(checked, setting(self.setup, key, ledger))
+                return await self.setup.executor.run(
+                    checked, setting(self.setup, key, ledger, self.emit)
+                )
         except TimeoutError:
             if not time.expired():
                 raise
@@ -216,9 +219,14 @@ def final(answer: object) -> FinalDecision:
     )
 
 
-def setting(setup: Setup, key: str, ledger: list[Usage]) -> Setting:
+def setting(setup: Setup, key: str, ledger: list[Usage], emit: Emit | None) -> Setting:
     """What a call of this run is run with."""
-    return Setting(dependencies=setup.dependencies, key=f"{setup.run}.{key}", spend=ledger.append)
+    return Setting(
+        dependencies=setup.dependencies,
+        key=f"{setup.run}.{key}",
+        spend=ledger.append,
+        tell=emit or ignore,
+    )
 
 
 def _finished(

@@ -22,13 +22,14 @@ from toolwright.core.events import (
 from toolwright.core.history import made_up_id, with_ids
 from toolwright.core.message import Reply
 from toolwright.core.partial import PartialJson
+from toolwright.core.progress import CallProgress
 from toolwright.core.request import Request
 from toolwright.errors import ToolwrightError
 from toolwright.loop.draft import Draft
 from toolwright.loop.setup import Setup
 from toolwright.loop.speculate import Speculation
 
-StreamEvent: TypeAlias = ModelEvent | TurnStart | ResultEnd
+StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd
 Emit: TypeAlias = Callable[[StreamEvent], None]
 
 

@@ -7,6 +7,8 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 from collections.abc import Mapping
 from functools import partial
 
+from msgspec.structs import replace
+
 from toolwright.core.budget import Stop
 from toolwright.core.call import CheckedCall
 from toolwright.core.decision import FinalDecision, Proposal
@@ -17,6 +19,7 @@ from toolwright.core.entry import (
     RequestSent,
     RunPaused,
     StepDone,
+    ToolsChanged,
 )
 from toolwright.core.events import TurnStart
 from toolwright.core.jsontext import JsonObject
@@ -85,6 +88,7 @@ class Driver:
         if self._emit is not None:
             self._emit(TurnStart(action.turn))
         messages = await self._messages(action.turn)
+        self._look_at_tools(action.turn)
         setup, budget = self.setup, self.state.budget
         room = None if budget.calls is None else budget.calls - self.state.progress.calls
         self._speculation = Speculation(setup, partial(self._start_early, action.turn), room)
@@ -114,6 +118,15 @@ class Driver:
         self._ids.update(call.id for call in reply.calls)
         self.state = replied(self.state, reply, entry.seconds)
         return None
+
+    def _look_at_tools(self, turn: int) -> None:
+        """Offer the tools that there are now."""
+        follow = self.setup.follow
+        if follow is None or (changed := follow()) is None:
+            return
+        self.setup = replace(self.setup, tools=changed.tools, specs=changed.specs)
+        key = f"t{turn}.tools"
+        self.setup.steps.note(key, ToolsChanged(key=key, specs=changed.specs))
 
     async def _answer(self, action: AnswerCalls) -> Stop | None:
         answering = Answering(
@@ -189,4 +202,4 @@ class Driver:
         self, turn: int, index: int, checked: CheckedCall, ledger: list[Usage]
     ) -> Execution:
         key = call_key(turn, index, checked.tool.name)
-        return await self.setup.executor.run(checked, setting(self.setup, key, ledger))
+        return await self.setup.executor.run(checked, setting(self.setup, key, ledger, self._emit))

@@ -10,12 +10,14 @@ from toolwright.core.events import (
     TextDelta,
     TurnStart,
 )
+from toolwright.core.progress import CallProgress
 from toolwright.loop.result import RunEnd
 from toolwright.loop.stream import Event
 
 __all__ = [
     "CallDelta",
     "CallEnd",
+    "CallProgress",
     "CallStart",
     "Event",
     "ReasoningDelta",

@@ -54,6 +54,13 @@ class Runner(Protocol):
         ...
 
 
+class Offered(Struct, frozen=True, eq=False):
+    """Tools, and what the model is told of them."""
+
+    tools: Tools
+    specs: tuple[Spec, ...]
+
+
 class Setup(Struct, frozen=True, kw_only=True, eq=False):
     """Everything a run uses and does not change."""
 
@@ -63,6 +70,8 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     steps: Steps
     executor: Runner
     specs: tuple[Spec, ...] = ()
+    follow: Callable[[], Offered | None] | None = None
+    """Asked before each turn what is offered from now on; None when that is the same."""
     system: str = ""
     options: Mapping[str, JsonValue] = {}
     max_tokens: int | None = None

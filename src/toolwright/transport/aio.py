@@ -6,7 +6,7 @@ Proxies come from the environment (``HTTPS_PROXY``, ``NO_PROXY``), and so do cer
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from weakref import WeakKeyDictionary
 
 import aiohttp
@@ -32,18 +32,31 @@ class AiohttpTransport:
             WeakKeyDictionary()
         )
 
-    @asynccontextmanager
-    async def post(
+    def post(
         self, url: str, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AsyncIterator[Incoming]:
+    ) -> AbstractAsyncContextManager[Incoming]:
         """Send a body, and give back the reply while it comes."""
+        return self._send("POST", url, headers, body, timeouts)
+
+    def get(
+        self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Incoming]:
+        """Ask for what is there, and give back the reply while it comes."""
+        return self._send("GET", url, headers, None, timeouts)
+
+    @asynccontextmanager
+    async def _send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeouts: Timeouts
+    ) -> AsyncIterator[Incoming]:
         limits = aiohttp.ClientTimeout(
             total=timeouts.whole, connect=timeouts.connect, sock_read=timeouts.between_chunks
         )
         response: aiohttp.ClientResponse | None = None
         try:
             async with asyncio.timeout(timeouts.first_byte):
-                response = await self._session().post(url, headers=headers, data=body, timeout=limits)
+                response = await self._session().request(
+                    method, url, headers=headers, data=body, timeout=limits
+                )
             names = {name.lower(): value for name, value in response.headers.items()}
             yield Incoming(response.status, names, _chunks(response))
         except tuple(kind for kind, _ in TRANSLATED) as error:
