@@ -1,0 +1,56 @@
+"""A file into the reason not to trust it: who else could have written it, or could put another there."""
+
+import os
+import pwd
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class Distrust(Struct, frozen=True):
+    """Why a file is not to be trusted, and what to do about it."""
+
+    reason: str
+    fix: str
+
+
+def distrust(path: Path) -> Distrust | None:
+    """Why a file must not decide what is run: somebody else can write it, or what it is found by.
+
+    A symbolic link is judged by its own place and by what it leads to.
+    """
+    target = path.resolve()
+    for place in dict.fromkeys([target, *target.parents, *path.absolute().parents]):
+        if found := _judge(place, place.stat()):
+            return found
+    return None
+
+
+def distrust_open(path: Path, file: int) -> Distrust | None:
+    """The same for a file that is open already, so that what is judged is what is read."""
+    return _judge(path, os.fstat(file)) or distrust(path)
+
+
+def _judge(place: Path, status: os.stat_result) -> Distrust | None:
+    kind = "directory " if stat.S_ISDIR(status.st_mode) else ""
+    if status.st_uid not in {0, os.geteuid()}:
+        return Distrust(
+            f"the {kind or 'file '}{place} belongs to {_name(status.st_uid)}, neither you nor root",
+            f"run chown {_name(os.geteuid())} {place}, if you trust what is in it",
+        )
+    # In a sticky directory, such as /tmp, nobody can replace what is another's.
+    sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    if status.st_mode & stat.S_IWOTH and not sticky:
+        mode = stat.S_IMODE(status.st_mode)
+        return Distrust(
+            f"anyone may write the {kind or 'file '}{place} (mode {mode:04o})", f"run chmod o-w {place}"
+        )
+    return None
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"

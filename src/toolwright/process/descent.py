@@ -1,0 +1,76 @@
+"""A process into all that descend from it, and signals to all of them.
+
+Where the kernel lists no processes (only Linux does), nothing is found, and a command's own group is
+all that can be reached.
+"""
+
+# ruff: noqa: PTH110, PTH123, PTH208 - loading pathlib would take as long as all the rest of the start
+
+import ctypes
+import os
+import sys
+from contextlib import suppress
+
+LINUX = sys.platform == "linux"
+PDEATHSIG, SUBREAPER = 1, 36
+_LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def prctl(option: int, value: int) -> None:
+    """One of Linux's process controls."""
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def children_of(pid: int) -> list[int]:
+    """The children of a process."""
+    if not _LISTS_CHILDREN:
+        return scan().get(pid, [])
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found.extend(map(int, file.read().split()))
+    return found
+
+
+def scan() -> dict[int, list[int]]:
+    """The children of every process, for kernels that do not list them."""
+    found: dict[int, list[int]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+            parent = int(file.read().rpartition(b")")[2].split()[1])
+            found.setdefault(parent, []).append(int(name))
+    return found
+
+
+def descendants(most: int) -> list[int]:
+    """The processes below this one, nearest first; no more than ``most`` and a few."""
+    if not LINUX:
+        return []
+    known = None if _LISTS_CHILDREN else scan()
+    found: list[int] = []
+    layer = [os.getpid()]
+    while layer and len(found) <= most:
+        layer = [
+            child
+            for pid in layer
+            for child in (children_of(pid) if known is None else known.get(pid, ()))
+        ]
+        found += layer
+    return found
+
+
+def signal_all(numbers: tuple[int, ...], leader: int | None) -> None:
+    """Send signals to everything below, group by group: a group cannot fork away from a signal.
+
+    The leader began a session, and nobody enters another's session; so every group that something
+    below is in holds nothing else.
+    """
+    groups = {leader} if leader is not None else set()
+    for pid in descendants(1 << 20):
+        with suppress(OSError):
+            groups.add(os.getpgid(pid))
+    for group in groups - {os.getpgrp()}:
+        for number in numbers:
+            with suppress(OSError):
+                os.killpg(group, number)
