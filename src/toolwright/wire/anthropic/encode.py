@@ -10,6 +10,8 @@ Choices where the vendor and a request do not fit together:
   or another vendor's, so there it is left out until the next turn.
 - ``seed`` has no counterpart and is left out.
 - ``betas`` among the ``extra`` members goes into the ``anthropic-beta`` header, as in the vendor's SDK.
+- A tool with a native definition is sent as that. It has no schema of ours, so that strict mode and its
+  ceilings leave it out; calls of it come back like any other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +27,7 @@ from toolwright.core.tool import Spec
 from toolwright.errors import EncodeError
 from toolwright.wire.anthropic.messages import encode_messages
 from toolwright.wire.anthropic.tables import (
+    BETAS,
     DEFAULT_MAX_TOKENS,
     EFFORT_MAX_TOKENS,
     EFFORTS,
@@ -34,6 +37,7 @@ from toolwright.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
+from toolwright.wire.native import native_of
 from toolwright.wire.strict import check_ceilings, strict_schema
 
 _PATH = "/v1/messages"
@@ -79,13 +83,16 @@ def encode(request: Request, /, *, model: str, stream: bool) -> Outgoing:
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
-    return Outgoing(path=_PATH, body=_bytes(body), headers=_headers(betas))
+    return Outgoing(path=_PATH, body=_bytes(body), headers=_headers(betas, request.specs))
 
 
-def _headers(betas: object) -> Mapping[str, str]:
+def _headers(betas: object, specs: Sequence[Spec]) -> Mapping[str, str]:
     headers = {"content-type": "application/json", "anthropic-version": _VERSION}
-    if betas:
-        headers["anthropic-beta"] = betas if isinstance(betas, str) else ",".join(_sequence(betas))
+    given = betas.split(",") if isinstance(betas, str) else _sequence(betas)
+    needed = [BETAS.get(native_of(spec, NAME).get("type", ""), "") for spec in specs]
+    named = dict.fromkeys(word.strip() for word in (*given, *needed) if word.strip())
+    if named:
+        headers["anthropic-beta"] = ",".join(named)
     return headers
 
 
@@ -160,29 +167,30 @@ def _tools(request: Request) -> list[dict[str, Any]]:
     own: list[dict[str, Any]] = [
         dict(_mapping(tool)) for tool in _sequence(request.options.get("vendor_tools"))
     ]
-    schemas: Sequence[JsonObject] = [spec.parameters for spec in request.specs]
     is_strict = bool(request.options.get("strict"))
-    if is_strict:
-        schemas = [
-            strict_schema(spec.parameters, RULES, tool=spec.name).schema for spec in request.specs
-        ]
-        check_ceilings(request.specs, schemas, RULES)
-        if request.output is not None:
-            _check_with_output(request, schemas, request.output)
-    return [
-        *own,
-        *(
-            _tool(spec, schema, is_strict=is_strict)
-            for spec, schema in zip(request.specs, schemas, strict=True)
-        ),
+    tools = [
+        native_of(spec, NAME) or _tool(spec, _schema(spec, is_strict=is_strict), is_strict=is_strict)
+        for spec in request.specs
     ]
+    if is_strict:
+        pairs = zip(request.specs, tools, strict=True)
+        ours = [(spec, tool["input_schema"]) for spec, tool in pairs if not spec.native.get(NAME)]
+        _check_ceilings(ours, request.output)
+    return [*own, *tools]
 
 
-def _check_with_output(request: Request, schemas: Sequence[JsonObject], output: JsonObject) -> None:
-    """The answer's schema counts towards the same ceilings, except that it is no tool."""
-    answer = Spec(name="output", description="", parameters=output)
-    schema = strict_schema(output, RULES, tool="output").schema
-    check_ceilings([*request.specs, answer], [*schemas, schema], replace(RULES, max_strict_tools=0))
+def _check_ceilings(tools: Sequence[tuple[Spec, JsonObject]], output: JsonObject | None) -> None:
+    specs, schemas = [spec for spec, _ in tools], [schema for _, schema in tools]
+    check_ceilings(specs, schemas, RULES)
+    if output is not None:
+        # The answer's schema counts towards the same ceilings, except that it is no tool.
+        answer = Spec(name="output", description="", parameters=output)
+        schema = strict_schema(output, RULES, tool="output").schema
+        check_ceilings([*specs, answer], [*schemas, schema], replace(RULES, max_strict_tools=0))
+
+
+def _schema(spec: Spec, *, is_strict: bool) -> JsonObject:
+    return strict_schema(spec.parameters, RULES, tool=spec.name).schema if is_strict else spec.parameters
 
 
 def _tool(spec: Spec, schema: JsonObject, *, is_strict: bool) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from toolwright.wire.openai_responses.errors import refusal
 from toolwright.wire.openai_responses.items import (
     Item,
     call_id,
+    called,
+    is_call,
     is_object,
     items_in,
     read_call,
@@ -34,7 +36,7 @@ from toolwright.wire.openai_responses.items import (
     written,
 )
 from toolwright.wire.openai_responses.slots import Slot, Slots
-from toolwright.wire.openai_responses.tables import CALLS, ENDS, PIECES, TEXTS, Channel
+from toolwright.wire.openai_responses.tables import ENDS, NATIVE, PIECES, TEXTS, Channel
 from toolwright.wire.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 
 _FAILED = "the response failed, and the vendor did not say why"
@@ -182,7 +184,7 @@ class Decoder:
         # Some hosts announce null: https://github.com/openai/openai-python/pull/3126
         if isinstance(frame.item, dict):
             slot = self._slots.announce(frame.item, frame.output_index)
-            if slot.kind in CALLS and text_in(slot.item.get("name")):
+            if is_call(slot.item) and called(slot.item):
                 self._start(slot)
 
     def _item_done(self, frame: _Frame, _kind: str) -> None:
@@ -191,7 +193,7 @@ class Decoder:
         slot = self._slots.close(frame.item, frame.output_index)
         self._settle(slot, frame.item)
         slot.is_done = True
-        if slot.kind in CALLS and not slot.ended and _is_whole(slot.item):
+        if is_call(slot.item) and not slot.ended and _is_whole(slot.item):
             self._end_call(slot, slot.item)
 
     def _end(self, frame: _Frame, kind: str) -> None:
@@ -212,7 +214,7 @@ class Decoder:
             slot = self._slots.match(item, left)
             if not slot.is_done:
                 self._settle(slot, item)
-            if slot.kind in CALLS and not next(calls).truncated and not slot.ended:
+            if is_call(item) and not next(calls).truncated and not slot.ended:
                 self._end_call(slot, item)
 
     def _streamed(self, status: str) -> list[Item]:
@@ -225,7 +227,7 @@ class Decoder:
 
     def _settle(self, slot: Slot, item: Item) -> None:
         """Give what the finished item holds and no delta brought."""
-        if slot.kind in CALLS:
+        if is_call(item):
             self._start(slot, item)
         final = _texts(item)
         if slot.total < sum(len(text) for _, text in final):
@@ -257,12 +259,13 @@ class Decoder:
         item = slot.item if item is None else item
         slot.index = len(self._ids)
         self._ids.append(call_id(item, slot.index, self._ids))
-        self._events.append(CallStart(slot.index, text_in(item.get("name")), self._ids[-1]))
+        self._events.append(CallStart(slot.index, called(item), self._ids[-1]))
         held = "".join([text for texts in slot.pieces.values() for text in texts])
         if held:
             self._events.append(CallDelta(slot.index, held))
 
     def _end_call(self, slot: Slot, item: Item) -> None:
+        self._start(slot, item)
         assert slot.index is not None
         slot.ended = True
         self._ids[slot.index] = call_id(item, slot.index, self._ids[: slot.index])
@@ -288,10 +291,8 @@ def _part(frame: _Frame) -> int:
 def _texts(item: Item) -> list[tuple[tuple[Channel, int], str]]:
     """Every piece of text in a finished item, with its place."""
     kind = item.get("type")
-    if kind == "function_call":
-        return [(("arguments", 0), written(item))]
-    if kind == "custom_tool_call":
-        return [(("input", 0), written(item))]
+    if is_call(item):
+        return [(("input" if kind == "custom_tool_call" else "arguments", 0), written(item))]
     found: list[tuple[tuple[Channel, int], str]] = []
     if kind == "message":
         for at, part in enumerate(items_in(item.get("content"))):
@@ -307,7 +308,7 @@ def _texts(item: Item) -> list[tuple[tuple[Channel, int], str]]:
 
 def _is_whole(item: Item) -> bool:
     """Whether a call may be run before the response has ended. One in doubt waits for the end."""
-    if item.get("status") not in (None, "", "completed"):
+    if item["type"] in NATIVE or item.get("status") not in (None, "", "completed"):
         return False
     return item["type"] == "custom_tool_call" or is_object(written(item))
 

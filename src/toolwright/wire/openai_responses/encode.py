@@ -16,8 +16,9 @@ from toolwright.core.jsontext import JsonObject, JsonValue, dump
 from toolwright.core.request import Named, Outgoing, Request
 from toolwright.core.tool import Spec
 from toolwright.errors import EncodeError
+from toolwright.wire.native import native_of
 from toolwright.wire.openai_responses.input import input_items
-from toolwright.wire.openai_responses.items import Item
+from toolwright.wire.openai_responses.items import Item, items_in, text_in
 from toolwright.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
 from toolwright.wire.strict import OPENAI, check_ceilings, strict_schema
 
@@ -46,7 +47,8 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     # For those, say ``extra={"include": []}``.
     body.update(store=False, include=["reasoning.encrypted_content"], stream=stream)
     _merge(body, options.get("extra"))
-    body["input"] = body.pop("input", None) or input_items(request.messages)
+    offered = {text_in(tool.get("type")) for tool in items_in(body.get("tools"))}
+    body["input"] = body.pop("input", None) or input_items(request.messages, offered)
     return Outgoing(path=PATH, body=msgspec.json.encode(body))
 
 
@@ -70,11 +72,13 @@ def _settings(request: Request) -> Item:
 
 def _tools(request: Request) -> Item:
     strict = bool(request.options.get("strict"))
-    functions = [_function(spec, strict=strict) for spec in request.specs]
+    ours = [native_of(spec, NAME) or _function(spec, strict=strict) for spec in request.specs]
     if strict:
-        check_ceilings(request.specs, [function["parameters"] for function in functions], _RULES)
+        pairs = zip(request.specs, ours, strict=True)
+        held = [(spec, tool["parameters"]) for spec, tool in pairs if not spec.native.get(NAME)]
+        check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
     own: Any = request.options.get("vendor_tools") or ()
-    tools = [*functions, *own]
+    tools = [*ours, *own]
     if not tools:
         if request.choice == "required" or isinstance(request.choice, Named):
             raise EncodeError(NAME, "a call is demanded, and there are no tools.", where="choice")

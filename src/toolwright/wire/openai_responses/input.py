@@ -2,25 +2,28 @@
 
 What this dialect gave is given back as it came: reasoning with its encrypted content, messages with id
 and phase, calls with their item ids, items that nobody else understands. Other vendors' reasoning is
-left out.
+left out. A call of a native tool is given back as one while the request has that tool, and otherwise as
+the call of a function.
 """
 
 from base64 import b64encode
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from itertools import takewhile
 from re import compile as pattern
 from typing import Any, TypeAlias, assert_never
 
+from msgspec import Struct
+
 from toolwright.core.call import Call
-from toolwright.core.jsontext import dump
+from toolwright.core.jsontext import JsonError, dump, parse
 from toolwright.core.message import Reasoning, Reply, Results, Transcript, Unknown, User
 from toolwright.core.parts import Media, Part, Text
 from toolwright.core.result import Result
 from toolwright.errors import EncodeError
 from toolwright.wire.openai_responses.items import Item, is_object
-from toolwright.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, OUTPUTS, TEXTS
+from toolwright.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, NATIVE, OUTPUTS, TEXTS
 
 RAW_ARGUMENTS = "raw_arguments"
 """Arguments that are no JSON object are sent as an object with their text under this name: OpenAI takes
@@ -30,9 +33,12 @@ Content: TypeAlias = Text | Reasoning | Call | Media | Unknown
 _LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
 
 
-def input_items(messages: Transcript) -> list[Item]:
-    """The items for a whole transcript. Those of a longer one begin with those of a shorter one."""
-    writer = _Writer()
+def input_items(messages: Transcript, offered: Collection[str] = ()) -> list[Item]:
+    """The items for a whole transcript. Those of a longer one begin with those of a shorter one.
+
+    ``offered`` are the types of the request's tools.
+    """
+    writer = _Writer(offered)
     for at, message in enumerate(messages):
         match message:
             case User():
@@ -46,12 +52,22 @@ def input_items(messages: Transcript) -> list[Item]:
     return writer.items
 
 
+class _Asked(Struct, frozen=True):
+    """A call on the wire, which waits for its result."""
+
+    identity: str
+    kind: str = "function_call"
+    most: object = None
+    """How many characters of output a shell's call asked for."""
+
+
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, offered: Collection[str]) -> None:
         self.items: list[Item] = []
+        self._offered = offered
         self._ids: set[str] = set()
-        self._waiting: defaultdict[str, deque[tuple[str, str]]] = defaultdict(deque)
-        """For each call's id: the id it got on the wire, and the type of its output."""
+        self._waiting: defaultdict[str, deque[_Asked]] = defaultdict(deque)
+        """The calls without a result, by the id that the transcript has for them."""
 
     def user(self, message: User, where: str) -> None:
         """A user's message. Its bag may hold ``items`` of the vendor's own, which go before it."""
@@ -94,11 +110,11 @@ class _Writer:
         """The results, each to the call it answers."""
         for result in message.results:
             waiting = self._waiting[result.call_id]
-            found = (legal_id(result.call_id), OUTPUTS["function_call"])
-            identity, kind = waiting.popleft() if waiting else found
+            asked = waiting.popleft() if waiting else _Asked(legal_id(result.call_id))
             own = result.vendor.get(NAME)
             extra = dict(own) if isinstance(own, Mapping) else {}
-            self.items.append({"type": kind, "call_id": identity, "output": _output(result), **extra})
+            answer = {"type": OUTPUTS[asked.kind], "call_id": asked.identity}
+            self.items.append({**answer, **_answered(result, asked), **extra})
 
     def _append(self, item: Item, *, bare: bool) -> None:
         self.items.append({key: value for key, value in item.items() if key != "id"} if bare else item)
@@ -127,7 +143,15 @@ class _Writer:
         kind = bag.pop("type", "function_call")
         kind = kind if isinstance(kind, str) and kind in CALLS else "function_call"
         identity = self._identity(call, seen, is_own=own is not None)
-        self._waiting[call.id].append((identity, OUTPUTS[kind]))
+        if kind in NATIVE:
+            written = _object(call.arguments)
+            if NATIVE[kind] in self._offered and not call.truncated and written is not None:
+                asked = _Asked(identity, kind, written.get("max_output_length"))
+                self._waiting[call.id].append(asked)
+                return {"type": kind, **bag, "call_id": identity, CALLS[kind]: written}
+            # As a function's it must not have the item id of another kind.
+            kind, bag = "function_call", {}
+        self._waiting[call.id].append(_Asked(identity, kind))
         text = call.arguments if kind == "custom_tool_call" else _arguments(call.arguments)
         return {"type": kind, **bag, "call_id": identity, "name": call.name, CALLS[kind]: text}
 
@@ -203,6 +227,29 @@ def _arguments(text: str) -> str:
     if is_object(text):
         return text
     return dump({RAW_ARGUMENTS: text}) if text.strip() else "{}"
+
+
+def _object(text: str) -> Item | None:
+    try:
+        value = parse(text)
+    except JsonError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _answered(result: Result, asked: _Asked) -> Item:
+    """What an item says of a result, in the form that goes with the kind of the call."""
+    if asked.kind not in NATIVE:
+        return {"output": _output(result)}
+    text = "".join([part.text if isinstance(part, Text) else _note(part) for part in result.content])
+    if asked.kind == "apply_patch_call":
+        return {"status": "failed" if result.is_error else "completed", "output": text}
+    outcome: Item = {"type": "exit", "exit_code": int(result.is_error)}
+    if result.outcome == "timed_out":
+        outcome = {"type": "timeout"}
+    # "This is generated by the model and should be passed back with the raw output."
+    most = {} if asked.most is None else {"max_output_length": asked.most}
+    return {"output": [{"stdout": text, "stderr": "", "outcome": outcome}], **most}
 
 
 def _output(result: Result) -> str | list[Item]:

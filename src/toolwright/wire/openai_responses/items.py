@@ -9,7 +9,7 @@ from toolwright.core.call import Call
 from toolwright.core.message import Reasoning, Reply, StopReason, Unknown
 from toolwright.core.parts import Text
 from toolwright.core.usage import Usage
-from toolwright.wire.openai_responses.tables import CALLS, INCOMPLETE, NAME, TEXTS, USAGE
+from toolwright.wire.openai_responses.tables import CALLS, INCOMPLETE, NAME, NATIVE, TEXTS, USAGE
 
 Item: TypeAlias = dict[str, Any]
 """A JSON object as the vendor sent it."""
@@ -61,12 +61,24 @@ def reasoning_texts(item: Item) -> list[str]:
     return [text for part in parts if (text := text_in(part.get("text")))]
 
 
+def is_call(item: Item) -> bool:
+    """Whether an item is a call for us to run. A shell in a container is the vendor's to run."""
+    environment = item.get("environment")
+    hosted = isinstance(environment, dict) and text_in(environment.get("type")).startswith("container")
+    return text_in(item.get("type")) in CALLS and not hosted
+
+
+def called(item: Item) -> str:
+    """The name of the tool that a call is for; empty where it is not known yet."""
+    return NATIVE.get(item["type"]) or text_in(item.get("name"))
+
+
 def written(item: Item) -> str:
     """What the model wrote into a call: arguments as JSON text, or a custom tool's input."""
     value = item.get(CALLS[item["type"]])
     if value is None or isinstance(value, str):
         return value or ""
-    # Some hosts send the arguments as an object instead of as text.
+    # Native tools have an object here, and some hosts do for the arguments of functions.
     return msgspec.json.encode(value).decode()
 
 
@@ -94,7 +106,7 @@ def read_call(item: Item, identity: str, *, truncated: bool = False) -> Call:
     own = ("call_id", "name", CALLS[item["type"]])
     return Call(
         id=identity,
-        name=text_in(item.get("name")),
+        name=called(item),
         arguments=written(item),
         truncated=truncated,
         vendor={NAME: {key: value for key, value in item.items() if key not in own}},
@@ -120,7 +132,7 @@ class _Reader:
             self._take_message(item, parts)
         elif kind == "reasoning":
             self.content.append(Reasoning("\n\n".join(reasoning_texts(item)), {NAME: item}))
-        elif kind in CALLS:
+        elif is_call(item):
             identity = call_id(item, len(self.ids), self.ids)
             self.ids.append(identity)
             self.content.append(read_call(item, identity, truncated=self._is_cut(at, item)))
@@ -151,6 +163,9 @@ class _Reader:
             return status == "incomplete"
         if status == "in_progress":
             return True
+        if item["type"] in NATIVE:
+            # An object is always whole JSON: half a command cannot be told from a short one.
+            return at == self._last
         whole = status == "completed" if item["type"] == "custom_tool_call" else is_object(written(item))
         return at == self._last and not whole
 

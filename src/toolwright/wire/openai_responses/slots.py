@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from toolwright.wire.openai_responses.items import Item, text_in
-from toolwright.wire.openai_responses.tables import CALLS, Channel
+from toolwright.wire.openai_responses.tables import CALLS, NATIVE, Channel
 
 
 class Slot:
@@ -58,6 +58,9 @@ class Slot:
         """The item as far as it is known: as the vendor closed it, or put together from its pieces."""
         if self.is_done:
             return self.item
+        if self.kind in NATIVE:
+            # How much of the object there is to come, only the finished item tells.
+            return {**self.item, "status": "incomplete"}
         item = {**self.item, "status": "completed" if status == "completed" else "incomplete"}
         joined = [(channel, "".join(texts)) for (channel, _), texts in sorted(self.pieces.items())]
         if self.kind in CALLS:

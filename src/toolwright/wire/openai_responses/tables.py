@@ -47,13 +47,20 @@ USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
 TEXTS = frozenset(("output_text", "text"))
 """The parts of a message that are text. A refusal is not: the official SDK leaves it out of it too."""
 
-CALLS: Mapping[str, str] = {"function_call": "arguments", "custom_tool_call": "input"}
+CALLS: Mapping[str, str] = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "shell_call": "action",
+    "apply_patch_call": "operation",
+}
 """The items that are calls for us to run, and the member that holds what the model wrote."""
 
-OUTPUTS: Mapping[str, str] = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
-}
+OUTPUTS: Mapping[str, str] = {kind: f"{kind}_output" for kind in CALLS}
+
+NATIVE: Mapping[str, str] = {"shell_call": "shell", "apply_patch_call": "apply_patch"}
+"""Calls of the tools that the vendor's models are trained on, and the type of the tool, also its name.
+What the model wrote is an object. https://platform.openai.com/docs/guides/tools-shell and
+https://platform.openai.com/docs/guides/tools-apply-patch"""
 
 Channel: TypeAlias = Literal["text", "refusal", "summary", "content", "arguments", "input"]
 """Where in its item a piece of a stream belongs."""
