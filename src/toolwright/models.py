@@ -1,7 +1,7 @@
 """A model's name into a model: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile.
 
-Names are ``provider:model``, or an address and a model for anything that speaks like OpenAI:
-``"http://localhost:8080/v1|qwen3"``.
+Names are ``provider:model``; an address and a model for anything that speaks like OpenAI,
+``"http://localhost:8080/v1|qwen3"``; or a local model's, as ``local_models`` knows them.
 """
 
 import difflib
@@ -9,13 +9,15 @@ import os
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from toolwright.core.message import Reply
-from toolwright.core.ports import Dialect
+from toolwright.core.ports import Dialect, Model
 from toolwright.core.request import Profile
 from toolwright.core.transport import Timeouts, Transport
 from toolwright.errors import UsageError
+from toolwright.local_models import SERVERS, Local, is_local, local_model
 from toolwright.providers import PROVIDERS, Provider, quirks_of
 from toolwright.request.model import Address, WireModel
 from toolwright.request.retry import Retry
@@ -26,6 +28,14 @@ _STRUCTURED = {
     "openai_chat": "native",
     "openai_responses": "native",
 }
+
+
+class Connected(Model, Protocol):
+    """A model that holds something open: connections, or weights in memory."""
+
+    async def close(self) -> None:
+        """Let go of it."""
+        ...
 
 
 def connect(  # noqa: PLR0913 - each is one fact about the connection
@@ -40,22 +50,19 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     timeouts: Timeouts | None = None,
     transport: Transport | None = None,
     keep_raw: bool = False,
-) -> WireModel:
+    template: str | Path | None = None,
+    family: str | None = None,
+) -> Connected:
     """A model by name. The key comes from the provider's usual environment variable unless given.
 
-    ``keep_raw`` puts the vendor's own bytes of each reply into the journal.
+    ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
+    are for local models: the chat template, as text or a file, and how the model writes calls.
     """
+    if name not in PROVIDERS and is_local(name):
+        local = Local(template=template, family=family, key=api_key or "", profile=profile)
+        return local_model(name, local, lambda: transport or _transport())
     provider, place, model = _resolve(name)
-    url = (
-        base_url
-        or (os.environ.get(provider.url_variable) if provider.url_variable else "")
-        or provider.url
-    )
-    if not url:
-        raise UsageError(
-            f"{place}: every customer has an address of their own; pass base_url= "
-            f"or set {provider.url_variable}"
-        )
+    url = base_url or _url(provider, place)
     address = Address(
         url=url,
         model=model,
@@ -84,15 +91,25 @@ def _resolve(name: str) -> tuple[Provider, str, str]:
         if not bar or not model:
             raise UsageError(f"{name!r}: write the address and the model as address|model")
         return Provider(dialect="openai_chat", url=url), url, model
-    place, colon, model = name.partition(":")
+    place, _, model = name.partition(":")
     provider = PROVIDERS.get(place)
     if provider is None:
         near = difflib.get_close_matches(place, PROVIDERS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise UsageError(f"no provider {place!r}; {hint}there is {', '.join(PROVIDERS)}")
-    if not colon or not model:
+        raise UsageError(f"no provider {place!r}; {hint}there is {', '.join([*PROVIDERS, *SERVERS])}")
+    if not model:
         raise UsageError(f"{name!r}: write the provider and the model as provider:model")
     return provider, place, model
+
+
+def _url(provider: Provider, place: str) -> str:
+    variable = provider.url_variable
+    url = (os.environ.get(variable) if variable else "") or provider.url
+    if not url:
+        raise UsageError(
+            f"{place}: every customer has an address of their own; pass base_url= or set {variable}"
+        )
+    return url
 
 
 def _key(provider: Provider, place: str, *, must: bool) -> str | None:

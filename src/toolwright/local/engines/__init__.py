@@ -1,0 +1,1 @@
+"""What runs models: llama.cpp in this process or behind HTTP, vLLM, Hugging Face transformers."""

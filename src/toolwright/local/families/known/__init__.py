@@ -1,0 +1,1 @@
+"""The families that are known, by the form of their calls."""

