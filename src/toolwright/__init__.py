@@ -10,7 +10,7 @@ from toolwright.core.lazy import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from toolwright import builtin, errors, record, testing, wire
+    from toolwright import builtin, errors, local, manifest, record, testing, wire
     from toolwright.agent import Agent, ask
     from toolwright.core import outcome
     from toolwright.core.budget import Budget
@@ -75,6 +75,8 @@ _HOMES = {
     "connect": "models",
     "errors": "errors",
     "events": "loop.events",
+    "local": "local",
+    "manifest": "manifest",
     "outcome": "core.outcome",
     "record": "record",
     "replay": "rerun",
@@ -121,6 +123,8 @@ __all__ = [
     "connect",
     "errors",
     "events",
+    "local",
+    "manifest",
     "outcome",
     "record",
     "replay",

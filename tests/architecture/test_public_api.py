@@ -47,6 +47,8 @@ APPROVED = [
     "connect",
     "errors",
     "events",
+    "local",
+    "manifest",
     "outcome",
     "record",
     "replay",

@@ -3,13 +3,12 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import toolwright as tw
-from toolwright.cli.main import main
+from toolwright.cli.main import COMMANDS, main
 
 TOOLS = '''
 import sys
@@ -62,20 +61,14 @@ same = add
 number = 5
 '''
 
+NAMES = [name for group in COMMANDS.values() for name in group]
+
 
 @pytest.fixture
 def tools(tmp_path: Path) -> str:
     path = tmp_path / "my_tools.py"
     path.write_text(TOOLS)
     return str(path)
-
-
-@pytest.fixture(autouse=True)
-def _loaded_for_this_test_only(tmp_path: Path) -> Iterator[None]:
-    yield
-    for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
-            del sys.modules[name]
 
 
 def names(text: str) -> list[str]:
@@ -253,7 +246,9 @@ def test_version_is_the_packages(capsys):
     assert (ended.value.code, capsys.readouterr().out) == (0, f"{tw.__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["nosuch"], ["specs"], ["call", "x.py"], ["--nosuch"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["nosuch"], ["specs"], ["call", "x.py"], ["--nosuch"], ["models"]]
+)
 def test_bad_usage_of_the_command_itself_exits_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -262,13 +257,53 @@ def test_bad_usage_of_the_command_itself_exits_with_2(arguments, capsys):
     assert err.startswith("usage: toolwright")
 
 
-def test_help_names_the_commands(capsys):
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["aks"], "no command 'aks'; did you mean 'ask'?"),
+        (["xyzzy"], f"no command 'xyzzy'; there is {', '.join(NAMES)}"),
+        (["--aks"], "no option '--aks' before a command"),
+        ([], "which command? toolwright --help lists them"),
+    ],
+)
+def test_a_mistake_in_the_command_says_what_to_do(arguments, words, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert capsys.readouterr().err == f"usage: toolwright COMMAND [...]\ntoolwright: error: {words}\n"
+
+
+def test_help_shows_every_command_in_its_group_and_examples(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     out = capsys.readouterr().out
     assert ended.value.code == 0
-    assert "specs" in out
-    assert "call" in out
+    shown = [line.split()[0] for line in out.split("options:")[0].splitlines() if line.startswith("  ")]
+    assert shown == NAMES
+    assert [group for group in COMMANDS if f"{group}:\n" not in out] == []
+    assert "examples:\n  toolwright ask" in out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    out = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert out.startswith(f"usage: toolwright {name}")
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in NAMES)], ids=" ".join)
+def test_help_loads_nothing_heavy(arguments):
+    heavy = ["pydantic", "msgspec", "rich", "aiohttp", "asyncio", "jinja2", "jsonschema_rs", "readline"]
+    script = (
+        f"import sys\nsys.path[:] = {sys.path!r}\nfrom toolwright.cli.main import main\n"
+        f"try:\n    main({[*arguments, '--help']!r})\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
+    )
+    # -S leaves out site, whose path files may load anything.
+    command = [sys.executable, "-S", "-c", script]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "[]\n")
 
 
 @pytest.mark.parametrize(
@@ -282,3 +317,23 @@ def test_the_installed_command_is_the_same(tools, arguments, code, out):
         [*script, "call", tools, *arguments], capture_output=True, timeout=30, check=False
     )
     assert (ran.returncode, ran.stdout.decode()[: len(out)]) == (code, out)
+
+
+@pytest.mark.parametrize("command", [["--help"], ["specs", "{tools}"]], ids=["help", "specs"])
+def test_closed_streams_are_no_reason_to_break(tools, command):
+    script = [
+        sys.executable,
+        "-m",
+        "toolwright.cli.main",
+        *(each.format(tools=tools) for each in command),
+    ]
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *script]
+    assert subprocess.run(closed, timeout=30, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+def test_a_full_disk_is_said_in_words(tools):
+    script = [sys.executable, "-m", "toolwright.cli.main", "specs", tools]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(script, stdout=full, stderr=subprocess.PIPE, timeout=30, check=False)
+    assert (ran.returncode, ran.stderr) == (1, b"toolwright: [Errno 28] No space left on device\n")

@@ -1,7 +1,6 @@
-"""What toolwright does, offline, in one screen. Run it with ``make demo``.
+"""What toolwright does, offline, in one screen. Run it with ``make tour``.
 
-No model is embedded yet: a scripted one says what hijacked, sloppy and honest models say, and everything
-else is real.
+A scripted model says what hijacked, sloppy and honest models say, and everything else is real.
 """
 
 import asyncio

@@ -1,0 +1,1 @@
+"""One module per command: ``add_arguments`` says what it takes, ``run`` does it."""

@@ -1,0 +1,201 @@
+"""``toolwright chat``: a conversation, from a pipe and on a terminal."""
+
+import json
+import stat
+
+import pytest
+
+from cli.kit import Terminal, run
+from toolwright.cli.transcript import load
+from toolwright.core.message import Reply, User
+
+MODEL = ["--quiet", "--model", "world.py:echo"]
+
+
+def answers(out: str) -> list[str]:
+    """What was echoed of the conversation, turn by turn."""
+    return [line.partition(";")[0] for line in out.splitlines()]
+
+
+def test_each_line_of_a_pipe_is_a_turn_that_knows_the_ones_before(home):
+    ran = run(home, "chat", *MODEL, stdin=b"first\n\n  second \nthird")
+    assert (ran.code, ran.err) == (0, "")
+    assert answers(ran.out) == ["1: first", "3: first | second", "5: first | second | third"]
+
+
+def test_quit_ends_it_and_reset_forgets(home):
+    ran = run(home, "chat", *MODEL, stdin=b"first\n/reset\nsecond\n/quit\nthird\n")
+    assert (ran.code, ran.err) == (0, "forgotten\n")
+    assert answers(ran.out) == ["1: first", "1: second"]
+
+
+def test_a_conversation_is_saved_and_loaded(home):
+    ran = run(home, "chat", *MODEL, stdin=b"first\n/save talk.json\n/reset\n/load talk.json\nsecond\n")
+    assert answers(ran.out) == ["1: first", "3: first | second"]
+    assert ran.err == "saved 2 messages in talk.json\nforgotten\nloaded 2 messages from talk.json\n"
+    assert [type(message) for message in load(home / "talk.json")] == [User, Reply]
+    assert json.loads((home / "talk.json").read_text())[0]["content"][0]["text"] == "first"
+
+
+def test_commands_tell_about_tools_model_and_usage(home):
+    (home / "other.py").write_text(
+        "from toolwright.testing import ScriptedModel\nmodel = ScriptedModel(lambda _: 'other')\n"
+    )
+    said = b"hi\n/tools\n/usage\n/model\n/model other.py:model\nhi\n/help\n"
+    tools = ["--tool", "world.py:get_weather", "--no-default-tools"]
+    ran = run(home, "chat", *MODEL, *tools, stdin=said)
+    assert ran.code == 0
+    assert ran.err.splitlines()[:4] == [
+        "get_weather: Current weather for a city.",
+        "10 tokens in, 5 out",
+        "model: world.py:echo",
+        "model: other.py:model",
+    ]
+    assert answers(ran.out) == ["1: hi", "other"]
+    helped = [line.split()[0] for line in ran.err.splitlines()[4:]]
+    assert helped == ["/help", "/tools", "/model", "/reset", "/save", "/load", "/usage", "/quit"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("/rest", "no command /rest; did you mean /reset?"),
+        ("/xyzzy", "no command /xyzzy; /help lists them"),
+        ("/save", "which file?"),
+        ("/save no/such/talk.json", "no/such/talk.json cannot be written: No such file or directory"),
+        ("/load absent.json", "absent.json cannot be read: No such file or directory"),
+        ("/load world.py", "world.py does not hold a conversation: JSON is malformed"),
+        ("/model world.py:nosuch", "world.py has no 'nosuch'"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_says_why_and_the_talk_goes_on(home, line, words):
+    ran = run(home, "chat", *MODEL, stdin=f"first\n{line}\nsecond\n".encode())
+    assert ran.code == 1
+    assert ran.err.startswith(f"toolwright: {words}")
+    assert answers(ran.out) == ["1: first", "3: first | second"]
+
+
+def test_a_turn_without_an_answer_is_told_by_the_exit_code_and_forgotten(home):
+    ran = run(home, "chat", "--quiet", "--model", "world.py:broken", stdin=b"hello\n")
+    assert (ran.code, ran.out, ran.err) == (1, "", "toolwright: overloaded ␛[31m\n")
+
+
+def test_a_question_that_nothing_came_of_is_not_part_of_the_history(home):
+    said = b"first\nplease fail\nsecond\n"
+    ran = run(home, "chat", "--quiet", "--model", "world.py:failing", stdin=said)
+    assert (ran.code, ran.err) == (1, "toolwright: overloaded\n")
+    assert answers(ran.out) == ["1: first", "3: first | second"]
+
+
+def test_calls_and_results_become_part_of_the_history(home):
+    arguments = ["--quiet", "--tool", "world.py", "--model", "world.py:weather"]
+    ran = run(home, "chat", *arguments, stdin=b"Weather?\n/save talk.json\n")
+    assert (ran.code, ran.out) == (0, "It is sunny.\n")
+    kinds = [type(message).__name__ for message in load(home / "talk.json")]
+    assert kinds == ["User", "Reply", "Results", "Reply"]
+
+
+def test_on_a_terminal_it_prompts_answers_and_leaves_at_the_end_of_input(home):
+    with Terminal(home, "chat", *MODEL) as terminal:
+        terminal.wait_for("> ")
+        terminal.send("hello\n")
+        terminal.wait_for("1: hello; ")
+        terminal.wait_for("> ")
+        terminal.send("\x04")
+        assert terminal.end() == 0
+
+
+def test_typed_lines_are_remembered_for_the_next_time(home):
+    with Terminal(home, "chat", *MODEL) as terminal:
+        terminal.wait_for("> ")
+        terminal.send("remember me\n")
+        terminal.wait_for("1: remember me; ")
+        terminal.wait_for("> ")
+        terminal.send("/quit\n")
+        assert terminal.end() == 0
+    history = home / ".local" / "state" / "toolwright" / "history"
+    assert "remember me\n/quit\n" in history.read_text()
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    with Terminal(home, "chat", *MODEL) as terminal:
+        terminal.wait_for("> ")
+        terminal.send("\x1b[A\x1b[A\n")
+        terminal.wait_for("1: remember me; ")
+
+
+def test_an_interrupt_stops_the_reply_and_keeps_what_was_said(home):
+    with Terminal(home, "chat", "--model", "world.py:pausing") as terminal:
+        terminal.wait_for("> ")
+        terminal.send("please wait\n")
+        terminal.wait_for("Begu")
+        terminal.interrupt()
+        terminal.wait_for("interrupted; no call had finished")
+        terminal.wait_for("> ")
+        terminal.send("/save talk.json\n")
+        terminal.wait_for("saved 2 messages")
+        terminal.wait_for("> ")
+        terminal.send("and now?\n")
+        terminal.wait_for("3: please wait | and now?; ")
+        terminal.wait_for("> ")
+        terminal.send("\x04")
+        assert terminal.end() == 0
+    user, reply = load(home / "talk.json")
+    assert isinstance(user, User)
+    assert isinstance(reply, Reply)
+    assert (user.text, reply.stop) == ("please wait", "error")
+    assert "Begun and never ended".startswith(reply.text)
+    assert reply.text
+
+
+def test_an_interrupt_while_a_tool_runs_leaves_a_transcript_that_holds(home):
+    with Terminal(home, "chat", "--tool", "world.py", "--model", "world.py:busy") as terminal:
+        terminal.wait_for("> ")
+        terminal.send("go\n")
+        terminal.wait_for("→ forever")
+        terminal.wait_for("running forever")
+        terminal.interrupt()
+        terminal.wait_for("> ")
+        terminal.send("/save talk.json\n")
+        terminal.wait_for("saved 3 messages")
+    results = load(home / "talk.json")[2].results
+    assert [(result.name, result.outcome) for result in results] == [("forever", "interrupted")]
+
+
+def test_two_interrupts_in_a_row_leave(home):
+    with Terminal(home, "chat", *MODEL) as terminal:
+        terminal.wait_for("> ")
+        terminal.interrupt()
+        terminal.wait_for("(Ctrl-C once more, or Ctrl-D, to leave)")
+        terminal.wait_for("> ")
+        terminal.send("hello\n")
+        terminal.wait_for("1: hello")
+        terminal.wait_for("> ")
+        terminal.interrupt()
+        terminal.wait_for("to leave)")
+        terminal.wait_for("> ")
+        terminal.interrupt()
+        assert terminal.end() == 130
+
+
+def test_an_interrupt_after_one_that_stopped_a_reply_leaves(home):
+    with Terminal(home, "chat", "--model", "world.py:pausing") as terminal:
+        terminal.wait_for("> ")
+        terminal.send("please wait\n")
+        terminal.wait_for("Begu")
+        terminal.interrupt()
+        terminal.wait_for("to leave)")
+        terminal.wait_for("> ")
+        terminal.interrupt()
+        assert terminal.end() == 130
+
+
+def test_the_person_is_asked_in_the_middle_of_a_conversation(home):
+    with Terminal(home, "chat", "--tool", "world.py", "--model", "world.py:mail") as terminal:
+        terminal.wait_for("> ")
+        terminal.send("Say hi to Bob.\n")
+        terminal.wait_for("Run it? [y/N/why not] ")
+        terminal.send("y\n")
+        terminal.wait_for("← send_mail 0.0 s sent to bob")
+        terminal.wait_for("Done.")
+        terminal.wait_for("> ")
+        terminal.send("\x04")
+        assert terminal.end() == 0

@@ -1,0 +1,61 @@
+"""A conversation into a file, and back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toolwright.cli.transcript import load, save
+from toolwright.core.call import Call
+from toolwright.core.message import Reasoning, Reply, Results, User, said
+from toolwright.core.parts import Media, Text
+from toolwright.core.result import Result
+from toolwright.errors import UsageError
+
+TALK = (
+    User((Text("Look: "), Media(b"\x00\xff", "image/png", "cat.png"))),
+    Reply((Reasoning("Hm.", {"anthropic": {"signature": "x"}}), Call(id="1", name="look")), "calls"),
+    Results((Result(call_id="1", name="look", outcome="returned", content=(Text("naïve 漢字"),)),)),
+    Reply((Text("A cat."),)),
+)
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path):
+    save(TALK, tmp_path / "talk.json")
+    assert load(tmp_path / "talk.json") == TALK
+    assert [path.name for path in tmp_path.iterdir()] == ["talk.json"]
+
+
+def test_half_a_character_is_replaced_and_the_rest_is_kept(tmp_path):
+    save((said("half \ud83d"),), tmp_path / "talk.json")
+    assert load(tmp_path / "talk.json") == (said("half ?"),)
+
+
+def test_a_call_without_a_result_gets_one(tmp_path):
+    save(TALK[:2], tmp_path / "talk.json")
+    *_, results = load(tmp_path / "talk.json")
+    assert [result.outcome for result in results.results] == ["interrupted"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{}", b"[1]", b'[{"type": "user"}]', b'[{"type": "nosuch"}]', b"\xff", b"[" * 100_000],
+    ids=["empty", "object", "number", "no-content", "unknown", "not-utf-8", "deep"],
+)
+def test_a_file_that_holds_something_else_is_said_to(tmp_path, text):
+    (tmp_path / "talk.json").write_bytes(text)
+    with pytest.raises(UsageError, match="does not hold a conversation"):
+        load(tmp_path / "talk.json")
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    (tmp_path / "talk.json").mkdir()
+    with pytest.raises(UsageError, match=r"talk.json cannot be written: Is a directory"):
+        save(TALK, tmp_path / "talk.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["talk.json"]
+
+
+def test_a_saved_conversation_is_json_that_others_can_read(tmp_path):
+    save((said("Hello"),), Path(tmp_path / "talk.json"))
+    written = json.loads((tmp_path / "talk.json").read_text())
+    assert written == [{"type": "user", "content": [{"type": "text", "text": "Hello"}]}]
