@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Linux wheels of torch bring CUDA along; where one without is at hand: make test-transformers TORCH=torch==2.13.0+cpu
+TORCH ?= torch
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test test-transformers check format bench bench-embedded bench-transports clean
@@ -34,7 +36,7 @@ test: $(READY) ## run every test
 test-transformers: ## run the tests that need torch, in an environment of their own
 	@test -x .venv-transformers/bin/python || $(PYTHON) -m venv .venv-transformers
 	@.venv-transformers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		-e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
+		$(TORCH) -e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-transformers/bin/python -m pytest -q tests/local/engines/test_huggingface.py
 
 check: $(READY) ## lint, strict types, import rules

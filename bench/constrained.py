@@ -81,7 +81,7 @@ async def fits(model: Any, made: tw.Tool, *, strict: bool) -> bool:
         messages=(said(f"Please {made.name.replace('_', ' the ')} for me: {wanted}."),),
         specs=(made.spec,),
         choice=Named(made.name),
-        max_tokens=700,
+        max_tokens=700 if strict else 160,
         options={"temperature": 0.7, "seed": 7, "strict": strict},
     )
     calls: tuple[tw.Call, ...] = ()

@@ -145,9 +145,8 @@ def test_a_prefix_goes_before_every_name():
 
 
 def test_a_vendors_definition_stays_with_the_vendors_name():
-    bash = tw.Tool(
-        "bash", "Run a command.", native={"anthropic": {"type": "bash_20250124", "name": "bash"}}
-    )
+    known = {"anthropic": {"type": "bash_20250124", "name": "bash"}}
+    bash = tw.Tool("bash", "Run a command.", native=known)
     kept = tw.Toolbox(bash)
     assert kept["bash"].native
     assert kept.prefix("my_")["my_bash"].native == {}

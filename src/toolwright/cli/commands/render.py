@@ -61,16 +61,26 @@ def run(options: Namespace) -> int:
     template = read_template(options.template or file_of(options.model))
     if options.problems:
         _tell_problems(template)
-    request = _request(options)
-    family = detect(template.choose(tools=bool(request.specs)))
-    prompt = render_prompt(request, template, fallback=Told(family))
-    if options.raw:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(prompt.text.encode(errors="replace"))
-        sys.stdout.buffer.flush()
-    else:
-        _print(prompt, template)
+    family = detect(template.choose(tools=bool(options.tools)))
+    for request in _requests(options):
+        prompt = render_prompt(request, template, fallback=Told(family))
+        if options.raw:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(prompt.text.encode(errors="replace"))
+            sys.stdout.buffer.flush()
+        else:
+            _print(prompt, template)
     return OK
+
+
+def _requests(options: Namespace) -> "tuple[Request, ...]":
+    """What the model is asked first: the embedded one, each of its lessons by itself."""
+    from toolwright.catalogue import EMBEDDED  # noqa: PLC0415
+    from toolwright.local.guided.preview import first_lessons  # noqa: PLC0415
+
+    request = _request(options)
+    led = options.model.removeprefix("local:") == EMBEDDED and not options.template
+    return first_lessons(request) if led else (request,)
 
 
 def _request(options: Namespace) -> "Request":

@@ -17,11 +17,8 @@ _MOST = 6
 
 def questions_in(text: str) -> tuple[str, ...]:
     """The questions of a message, in order; the message itself when there is only one."""
-    found = [
-        _LEAD.sub("", piece) or piece
-        for sentence in _END.split(text.strip())
-        for piece in _asked(sentence)
-    ]
+    pieces = [piece for sentence in _END.split(text.strip()) for piece in _asked(sentence)]
+    found = [_LEAD.sub("", piece) or piece for piece in pieces]
     if not 1 < len(found) <= _MOST:
         return (text.strip(),)
     return tuple(piece[:1].upper() + piece[1:] for piece in found)
