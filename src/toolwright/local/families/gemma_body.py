@@ -4,7 +4,7 @@ import re
 from typing import Literal, TypeAlias
 
 from toolwright.local.families.admitted import ANY, STRING, Shapes
-from toolwright.local.families.body import MAX_HEAD, Verdict
+from toolwright.local.families.body import MAX_HEAD, Body, Verdict
 from toolwright.local.families.draft import Draft
 from toolwright.local.families.jsonend import JsonEnd
 from toolwright.local.families.jsonstring import inner, quoted
@@ -22,15 +22,16 @@ _MAX_WORD = 4096
 """A word longer than this is none, and what is without quotes is a word."""
 
 
-class GemmaBody:
+class GemmaBody(Body):
     """One call."""
 
     __slots__ = (
         "_closers", "_draft", "_end", "_is_first", "_key", "_name", "_place", "_quote", "_scanner",
-        "_shapes", "_specs", "_text", "has_started", "rest",
+        "_shapes", "_specs",
     )  # fmt: skip
 
     def __init__(self, quote: str, draft: Draft, specs: Specs) -> None:
+        super().__init__()
         self._quote = quote
         self._draft = draft
         self._specs = specs
@@ -42,18 +43,6 @@ class GemmaBody:
         self._is_first = True
         self._name = ""
         self._key = ""
-        self._text = ""
-        self.has_started = False
-        self.rest = ""
-
-    def feed(self, text: str) -> Verdict:
-        """Take text."""
-        self._text += text
-        while True:
-            verdict = self._step()
-            if verdict is not None:
-                self.rest = self._text if verdict != "more" else ""
-                return verdict
 
     def finish(self) -> None:
         """The brace was not closed."""

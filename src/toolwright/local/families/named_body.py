@@ -4,7 +4,7 @@ import re
 from collections.abc import Container
 from typing import Literal, TypeAlias
 
-from toolwright.local.families.body import MAX_HEAD, Verdict
+from toolwright.local.families.body import MAX_HEAD, Body, Verdict
 from toolwright.local.families.draft import Draft
 from toolwright.local.families.family import Family, NamedForm, Slot
 from toolwright.local.families.heads import is_name
@@ -31,17 +31,17 @@ class Heads:
         self.marks = Scanner((*self.slots, "{", *ends))
 
 
-class NamedBody:
+class NamedBody(Body):
     """One call. With a ``name``, its head has been read already; ``known`` are those of the tools."""
 
     __slots__ = (
-        "_draft", "_end", "_form", "_found", "_heads", "_known", "_place", "_size", "_slot", "_text",
-        "has_started", "is_text", "rest",
+        "_draft", "_end", "_form", "_found", "_heads", "_known", "_place", "_size", "_slot", "is_text",
     )  # fmt: skip
 
     def __init__(
         self, heads: Heads, draft: Draft, *, known: Container[str] = (), name: str = ""
     ) -> None:
+        super().__init__()
         self._heads = heads
         self._form = heads.form
         self._known = known
@@ -49,26 +49,14 @@ class NamedBody:
         self._place: _Place = "head"
         self._slot: Slot = heads.form.first
         self._found: dict[Slot, str] = {}
-        self._text = ""
         self._size = 0
         self._end = JsonEnd()
-        self.has_started = False
         self.is_text = False
         """What follows is no call: the name was the one that stands before text."""
-        self.rest = ""
         if name:
             self._found["name"] = name
             self._place = "before"
             self._start()
-
-    def feed(self, text: str) -> Verdict:
-        """Take text."""
-        self._text += text
-        while True:
-            verdict = self._step()
-            if verdict is not None:
-                self.rest = self._text if verdict != "more" else ""
-                return verdict
 
     def finish(self) -> None:
         """The arguments were not complete, or it would not be going on."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from toolwright.local.families.admitted import ANY, STRING, Shapes, Types
-from toolwright.local.families.body import MAX_HEAD, Verdict
+from toolwright.local.families.body import MAX_HEAD, Body, Verdict
 from toolwright.local.families.draft import Draft
 from toolwright.local.families.family import NestedForm
 from toolwright.local.families.heads import head
@@ -33,15 +33,16 @@ class _Level(Struct, gc=False):
     count: int = 0
 
 
-class NestedBody:
+class NestedBody(Body):
     """One call."""
 
     __slots__ = (
         "_draft", "_form", "_levels", "_pieces", "_place", "_prefix", "_shapes", "_specs",
-        "_tag", "_text", "_types", "_value", "has_started", "rest",
+        "_tag", "_types", "_value",
     )  # fmt: skip
 
     def __init__(self, form: NestedForm, draft: Draft, specs: Specs) -> None:
+        super().__init__()
         self._form = form
         self._draft = draft
         self._specs = specs
@@ -53,18 +54,6 @@ class NestedBody:
         self._types: Types = ANY
         self._pieces: list[str] = []
         self._place: _Place = "name"
-        self._text = ""
-        self.has_started = False
-        self.rest = ""
-
-    def feed(self, text: str) -> Verdict:
-        """Take text."""
-        self._text += text
-        while True:
-            verdict = self._step()
-            if verdict is not None:
-                self.rest = self._text if verdict != "more" else ""
-                return verdict
 
     def finish(self) -> None:
         """The call was not closed."""

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from toolwright.local.families.body import MAX_HEAD, Verdict
+from toolwright.local.families.body import MAX_HEAD, Body, Verdict
 from toolwright.local.families.draft import Draft
 from toolwright.local.families.family import JsonForm
 from toolwright.local.families.jsonend import JsonEnd
@@ -30,16 +30,16 @@ _SILENT = frozenset(('"type"', '"index"'))
 """Members that say nothing about the arguments."""
 
 
-class ObjectBody:
+class ObjectBody(Body):
     """One call. ``known``: where nothing marks calls, the names that may be called without arguments."""
 
     __slots__ = (
         "_depth", "_draft", "_end", "_form", "_has_arguments", "_id", "_is_bare", "_key", "_known",
-        "_name", "_others", "_pieces", "_place", "_role", "_roles", "_text", "_waiting", "_way",
-        "has_started", "rest",
+        "_name", "_others", "_pieces", "_place", "_role", "_roles", "_waiting", "_way",
     )  # fmt: skip
 
     def __init__(self, form: JsonForm, draft: Draft, *, is_bare: bool, known: Container[str]) -> None:
+        super().__init__()
         self._form = form
         self._draft = draft
         self._is_bare = is_bare
@@ -48,7 +48,6 @@ class ObjectBody:
         self._place: _Place = "open"
         self._role: _Role = "other"
         self._depth = 0
-        self._text = ""
         self._name = ""
         self._id = ""
         self._end = JsonEnd()
@@ -62,17 +61,6 @@ class ObjectBody:
         """The last key as it is written, while its value has not begun."""
         self._others: list[str] = []
         """The members that are neither, as they are written."""
-        self.has_started = False
-        self.rest = ""
-
-    def feed(self, text: str) -> Verdict:
-        """Take text."""
-        self._text += text
-        while True:
-            verdict = self._step()
-            if verdict is not None:
-                self.rest = self._text if verdict != "more" else ""
-                return verdict
 
     def finish(self) -> None:
         """The object was not closed, or it would not be going on."""

@@ -3,7 +3,7 @@
 import re
 from typing import Literal, TypeAlias
 
-from toolwright.local.families.body import MAX_HEAD, Verdict
+from toolwright.local.families.body import MAX_HEAD, Body, Verdict
 from toolwright.local.families.draft import Draft
 from toolwright.local.families.jsonstring import quoted
 from toolwright.local.families.python_value import PythonValue
@@ -17,7 +17,7 @@ _KEY_SO_FAR = re.compile(r"(?:[^\W\d]\w*\s*)?")
 _SPACE = re.compile(r"\s*")
 
 
-class PythonBody:
+class PythonBody(Body):
     """One call. ``names``: the only ones that it may have; None for any."""
 
     __slots__ = (
@@ -26,31 +26,17 @@ class PythonBody:
         "_name",
         "_names",
         "_place",
-        "_text",
         "_value",
-        "has_started",
-        "rest",
     )
 
     def __init__(self, draft: Draft, names: frozenset[str] | None = None) -> None:
+        super().__init__()
         self._draft = draft
         self._names = names
         self._place: _Place = "name"
         self._name = ""
-        self._text = ""
         self._count = 0
         self._value = PythonValue()
-        self.has_started = False
-        self.rest = ""
-
-    def feed(self, text: str) -> Verdict:
-        """Take text."""
-        self._text += text
-        while True:
-            verdict = self._step()
-            if verdict is not None:
-                self.rest = self._text if verdict != "more" else ""
-                return verdict
 
     def finish(self) -> None:
         """The parenthesis was not closed, unless that was waiting for what follows."""

@@ -7,7 +7,7 @@ from html import unescape
 from typing import Literal, TypeAlias
 
 from toolwright.local.families.admitted import ANY, STRING, Shapes, Types
-from toolwright.local.families.body import MAX_HEAD, Verdict
+from toolwright.local.families.body import MAX_HEAD, Body, Verdict
 from toolwright.local.families.draft import Draft
 from toolwright.local.families.family import Family, TagForm
 from toolwright.local.families.heads import head
@@ -61,15 +61,16 @@ def _value_ends(form: TagForm) -> Sequence[str]:
     return (f"\n{form.value_close}", form.value_close) if form.is_on_lines else (form.value_close,)
 
 
-class TagBody:
+class TagBody(Body):
     """One call."""
 
     __slots__ = (
         "_count", "_draft", "_end", "_ends", "_form", "_junk", "_key", "_pieces", "_place", "_shapes",
-        "_specs", "_tags", "_text", "_types", "has_started", "rest",
+        "_specs", "_tags", "_types",
     )  # fmt: skip
 
     def __init__(self, tags: Tags, draft: Draft, specs: Specs) -> None:
+        super().__init__()
         self._tags = tags
         self._form = tags.form
         self._draft = draft
@@ -77,7 +78,6 @@ class TagBody:
         self._shapes = Shapes()
         self._types: Types = ANY
         self._place: _Place = "name"
-        self._text = ""
         self._key = ""
         self._pieces: list[str] = []
         """A value that is wanted as a whole."""
@@ -86,17 +86,6 @@ class TagBody:
         self._count = 0
         self._end = JsonEnd()
         self._ends = tags.value
-        self.has_started = False
-        self.rest = ""
-
-    def feed(self, text: str) -> Verdict:
-        """Take text."""
-        self._text += text
-        while True:
-            verdict = self._step()
-            if verdict is not None:
-                self.rest = self._text if verdict != "more" else ""
-                return verdict
 
     def finish(self) -> None:
         """The call was not closed. What was held back belongs to where it stands."""
