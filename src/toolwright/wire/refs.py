@@ -1,10 +1,9 @@
 """The references inside one schema document: what they point at, and which come back to themselves."""
 
-import re
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwright.core.jsontext import JsonObject
+from toolwright.core.pointer import at, nodes
 
 
 class References:
@@ -14,7 +13,7 @@ class References:
         self._document = document
         self._anchors = {
             f"#{node['$anchor']}": node
-            for node in _nodes(document)
+            for node in nodes(document)
             if isinstance(node.get("$anchor"), str)
         }
         self._names: dict[str, str] = {}
@@ -28,16 +27,7 @@ class References:
             if not (isinstance(own, str) and own and reference.startswith(own + "#")):
                 return None
             reference = reference.removeprefix(own)
-        node: Any = self._document
-        for step in _unescaped(reference[1:]).split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, Mapping) and key in node:
-                node = node[key]
-            elif isinstance(node, list | tuple) and key.isdigit() and int(key) < len(node):
-                node = node[int(key)]
-            else:
-                return None
-        return node
+        return at(self._document, reference)
 
     def is_recursive(self, reference: str) -> bool:
         """Whether what it points at leads back to it."""
@@ -64,25 +54,5 @@ class References:
         return self._names[reference]
 
 
-_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
-
-
-def _unescaped(text: str) -> str:
-    """The text of a URI's fragment."""
-    return _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode(errors="replace")
-
-
 def _references(node: Any) -> list[str]:
-    return [found["$ref"] for found in _nodes(node) if isinstance(found.get("$ref"), str)]
-
-
-def _nodes(root: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object in a document."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Mapping):
-            yield node
-            waiting += node.values()
-        elif isinstance(node, list | tuple):
-            waiting += node
+    return [found["$ref"] for found in nodes(node) if isinstance(found.get("$ref"), str)]

@@ -3,10 +3,10 @@
 Two schemas with the same structure have the same grammar.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from toolwright.core.pointer import at, nodes
 from toolwright.errors import UsageError
 from toolwright.local.grammar.flatten import SubSchema
 
@@ -27,7 +27,6 @@ _SINGLE = frozenset(
 _COUNTS = frozenset(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"])
 MOST_DEEP = 200
 """How deep schemas may stand in schemas."""
-_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def structure(schema: Any, depth: int = 0) -> Any:
@@ -70,10 +69,10 @@ class References:
     def __init__(self, document: SubSchema) -> None:
         self._document = document
         self._own = document.get("$id") if isinstance(document, Mapping) else None
-        nodes = list(_nodes(document))
+        every = list(nodes(document))
         # Inside of a resource with a name of its own, a reference means another thing.
-        self._is_plain = not any("$id" in node for node in nodes[1:])
-        self._anchors = {f"#{node['$anchor']}": node for node in nodes if "$anchor" in node}
+        self._is_plain = not any("$id" in node for node in every[1:])
+        self._anchors = {f"#{node['$anchor']}": node for node in every if "$anchor" in node}
 
     def follow(self, schema: SubSchema) -> SubSchema:
         """What a schema that is only a reference stands for; False for one that leads to itself."""
@@ -99,30 +98,5 @@ class References:
             return self._anchors[reference]
         if reference != "#" and not reference.startswith("#/"):
             return None
-        node: Any = self._document
-        for step in _unescaped(reference[1:]).split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, Mapping) and key in node:
-                node = node[key]
-            elif isinstance(node, list | tuple) and key.isdecimal() and int(key) < len(node):
-                node = node[int(key)]
-            else:
-                return None
+        node = at(self._document, reference)
         return node if isinstance(node, Mapping | bool) else None
-
-
-def _unescaped(text: str) -> str:
-    """The text of a URI's fragment."""
-    return _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode(errors="replace")
-
-
-def _nodes(root: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object in a document, the outermost first."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Mapping):
-            yield node
-            waiting += node.values()
-        elif isinstance(node, list | tuple):
-            waiting += node
