@@ -59,6 +59,13 @@ def test_a_model_is_added_listed_and_removed(home, capsys):
     assert list(listed(capsys)) == ["embedded"]
 
 
+def test_they_are_listed_unless_told_otherwise(home, capsys):
+    assert main(["models", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert main(["models"]) == 0
+    assert capsys.readouterr().out == listed
+
+
 def test_the_table_lines_up(home, capsys):
     gguf(home / "tiny.gguf")
     main(["models", "add", "tiny", "tiny.gguf"])

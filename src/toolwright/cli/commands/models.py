@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What the command takes."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|add|remove")
+    parser.set_defaults(json=False)
+    actions = parser.add_subparsers(dest="action", metavar="list|add|remove")
     listing = actions.add_parser("list", help="every name, its file, and what the file holds")
     listing.add_argument("--json", action="store_true", help="one line of JSON for each")
     adding = actions.add_parser("add", help="give a file a name")
@@ -27,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """List, add or remove."""
+    """List, add or remove; list, unless told."""
     from toolwright import catalogue  # noqa: PLC0415 - help and errors need none of this
     from toolwright.cli.safe import harmless  # noqa: PLC0415
 
