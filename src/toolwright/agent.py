@@ -12,7 +12,7 @@ from toolwright.builtin.defaults import default_tools
 from toolwright.core.budget import Budget, Stop
 from toolwright.core.call import CheckedCall
 from toolwright.core.context import Context
-from toolwright.core.decision import FinalDecision
+from toolwright.core.decision import FinalDecision, Grant
 from toolwright.core.entry import RunResumed, RunStarted
 from toolwright.core.history import mend
 from toolwright.core.jsontext import JsonValue, dump
@@ -37,9 +37,12 @@ from toolwright.loop.setup import Approve, Hooks, Offered, Policy, Setup, Summar
 from toolwright.loop.state import State
 from toolwright.loop.stream import Event, events_of
 from toolwright.loop.sync import run_sync
+from toolwright.loop.watching import guard_above
 from toolwright.loop.window import Window
 from toolwright.models import connect
 from toolwright.record.steps import JournalSteps, LiveSteps, redacted_calls
+from toolwright.trust.facts import facts_together, labelled
+from toolwright.trust.rules import Rules
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
 Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
@@ -60,6 +63,8 @@ class RunOptions(TypedDict, total=False):
     budget: Budget
     run: str
     """The run's name in the journal; made up unless given."""
+    grant: Grant
+    """What this run may do once outsiders have spoken, for an agent with rules of trust."""
 
 
 class AgentSettings(TypedDict, total=False):
@@ -67,6 +72,8 @@ class AgentSettings(TypedDict, total=False):
 
     policy: Policy | None
     """Says allow, deny, ask, rewrite or answer for each checked call."""
+    trust: Rules | None
+    """The rules that hold even when the model is hijacked. Without them a policy is all there is."""
     approve: Approve | None
     """Asks a person, here and now; without it a run that needs one pauses."""
     hooks: Hooks
@@ -108,7 +115,9 @@ class Agent:
     ) -> None:
         model = connect(model) if isinstance(model, str) else model
         self.name = name
-        make = partial(_toolbox, repair=bool(settings.get("options", {}).get("strict")))
+        strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
+        self.trust = trust
+        make = partial(_toolbox, repair=strict, label=trust is not None)
         self.tools = make(tools)
         self._follow = partial(Following, tools, make) if is_live(tools) else None
         self.budget = budget or Budget()
@@ -195,7 +204,8 @@ class Agent:
         async def delegate(task: str, context: Context[Any]) -> Any:
             own = budget or self.budget
             try:
-                result = await self.run(task, dependencies=context.dependencies, budget=own)
+                said_by = said(task, "agent") if self._setup.trust is not None else task
+                result = await self.run(said_by, dependencies=context.dependencies, budget=own)
             except ToolwrightError as error:
                 if error.result is not None:
                     context.spend(error.result.usage)
@@ -210,6 +220,7 @@ class Agent:
             name=name or self.name,
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
             limits=Limits(timeout=timeout),
+            facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         )
 
     def _begin(self, prompt: Prompt, options: RunOptions) -> "_Segment":
@@ -227,7 +238,12 @@ class Agent:
             sticky_choice=options.get("sticky_choice", False),
             retry_broken=self._retry_broken,
             wanted=wanted,
+            grant=options.get("grant"),
         )
+        if start.grant is not None and setup.trust is None:
+            raise UsageError(
+                "a grant needs rules to hold the run to it; give the agent some with trust="
+            )
         if self._journal is not None:
             if any(True for _ in self._journal.entries(run)):
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
@@ -236,7 +252,8 @@ class Agent:
 
     def _setup_for(self, run: str, dependencies: Any) -> Setup:
         steps = LiveSteps() if self._journal is None else JournalSteps(self._journal, run)
-        setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies)
+        above = guard_above()
+        setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
         if self._follow is None:
             return setup
         following = self._follow()
@@ -301,8 +318,11 @@ class _Segment(Struct, frozen=True, kw_only=True, eq=False):
     earlier: tuple[CallRecord, ...] = ()
 
 
-def _toolbox(tools: ToolSource, *, repair: bool) -> Toolbox:
+def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
     box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    if label:
+        # What rules take for outsiders' words must be shown to the model as such.
+        box = Toolbox([labelled(each) for each in box])
     # Strict schemas have the model write null for what it leaves out; repair takes it out again.
     return Toolbox([each.replace(repair=True) for each in box]) if repair else box
 

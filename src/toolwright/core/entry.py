@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from toolwright.core.budget import Budget, Stop
 from toolwright.core.call import Repair
-from toolwright.core.decision import FinalDecision
+from toolwright.core.decision import Evidence, FinalDecision, Grant
 from toolwright.core.message import Reply, Transcript
 from toolwright.core.outcome import OutcomeKind
 from toolwright.core.request import ToolChoice, Wanted
@@ -33,6 +33,7 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     sticky_choice: bool = False
     retry_broken: bool = False
     wanted: Wanted | None = None
+    grant: Grant | None = None
     version: int = VERSION
     parent: str | None = None
     """The run that this one was forked from."""
@@ -80,6 +81,10 @@ class CallDecided(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     call_id: str
     decision: FinalDecision
     by: Literal["policy", "person", "hook"]
+    reason: str = ""
+    """Why it came to be decided, where rules of trust had a say."""
+    evidence: tuple[Evidence, ...] = ()
+    """What that was based on: which values, seen where."""
 
 
 class CallStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_started"):

@@ -17,8 +17,9 @@ StopReason: TypeAlias = Literal[
 """Why generation stopped. ``pause``: the vendor wants to be asked to go on. ``error``: the reply broke
 off, and nothing in it can be relied on to be complete."""
 
-Author: TypeAlias = Literal["user", "developer", "runtime"]
-"""Who speaks in a user message: the person, the application, or toolwright itself."""
+Author: TypeAlias = Literal["user", "developer", "runtime", "agent"]
+"""Who speaks in a user message: the person, the application, toolwright itself, or another agent's model
+that hands on a task."""
 
 
 class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True, tag="reasoning"):

@@ -18,6 +18,12 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     content: tuple[Part, ...]
     source: str | None = None
     """Whose words these are, when they are not to be trusted; None when the tool vouches for them."""
+    vouched: tuple[str, ...] = ()
+    """What in it is the system's own word, although the source is not to be trusted."""
+    names: tuple[str, ...] = ()
+    """What in it names something that the system knows, although outsiders chose the name."""
+    suspected: bool = False
+    """A screen took it for an attempt to give orders. One more label, and never the only wall."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property

@@ -23,6 +23,9 @@ end state (idempotent), or a second act (write)."""
 Reach: TypeAlias = Literal["nothing", "user", "outside"]
 """What a tool touches: nothing, the user's own data, or the world outside."""
 
+Danger: TypeAlias = Literal["money", "deletes", "credentials"]
+"""What makes a tool worse than its reach says: it moves money, deletes, or touches credentials."""
+
 # The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -58,16 +61,32 @@ class Limits(Struct, frozen=True, kw_only=True):
             raise UsageError("limits: rate must be (calls, seconds), each more than 0")
 
 
-class Facts(Struct, frozen=True, kw_only=True):
-    """What is known of a tool's dangers. None: nobody said, and rules must take that for the worst."""
+class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """What is known of a tool's dangers. None: nobody said, and rules must take that for the worst.
+
+    A field is named by its key, wherever it is in what the tool returns, or by the end of the path to
+    it: ``"body"``, ``"author.name"``. Everything below it is meant, too.
+    """
 
     untrusted: bool | tuple[str, ...] | None = None
-    """Whether outsiders could have written what it returns; or the fields they could have written."""
+    """Whether outsiders could have written what it returns; or the fields they could have written, and
+    the others are the system's own word."""
+    names: bool | tuple[str, ...] = ()
+    """The fields with names that outsiders chose and the system knows: of files, of channels, of people;
+    or True for every text. They count as untrusted, but each, as a whole, vouches for what it names."""
     private: bool | tuple[str, ...] | None = None
     """Whether it returns data that not everyone may see; or the fields that are."""
     reach: Reach | None = None
+    dangers: tuple[Danger, ...] | None = None
+    """What else it does: moves money, deletes, touches credentials; () when it does nothing of it."""
     targets: tuple[str, ...] | None = None
     """The parameters that say who, where or which account; () when none does."""
+    content: tuple[str, ...] | None = None
+    """The parameters whose text travels to the targets. None: all that are no targets. Those in neither
+    are harmless."""
+    derived: bool = False
+    """What it returns is made of its arguments, as a model's answer is and a pure tool's: it vouches for
+    no more than they do."""
 
 
 class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -136,7 +155,7 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
         if self.validator is None:
             self._check_schema()
             self._check_handler()
-        self._check_targets()
+        self._check_roles()
         self._check_examples()
 
     @property
@@ -196,7 +215,12 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
 
     def _check_words(self) -> None:
         reach = self.facts.reach
-        for where, word, words in (("effect", self.effect, Effect), ("facts.reach", reach, Reach)):
+        dangers = [("facts.dangers", danger, Danger) for danger in self.facts.dangers or ()]
+        for where, word, words in (
+            ("effect", self.effect, Effect),
+            ("facts.reach", reach, Reach),
+            *dangers,
+        ):
             if word is not None and word not in get_args(words):
                 raise DeclarationError(
                     self.name,
@@ -260,12 +284,14 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
         several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
         return [n for n, p in takes.items() if p.default is p.empty and p.kind not in several]
 
-    def _check_targets(self) -> None:
-        for target in self.facts.targets or ():
-            if target not in _keys(self.parameters.get("properties")):
-                raise DeclarationError(
-                    self.name, f"there is no parameter {target!r}.", where="facts.targets"
-                )
+    def _check_roles(self) -> None:
+        known = _keys(self.parameters.get("properties"))
+        for where, names in (("targets", self.facts.targets), ("content", self.facts.content)):
+            for name in names or ():
+                if name not in known:
+                    raise DeclarationError(
+                        self.name, f"there is no parameter {name!r}.", where=f"facts.{where}"
+                    )
 
     def _check_examples(self) -> None:
         if len(self.questions) > len(self.examples):

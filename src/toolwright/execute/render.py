@@ -26,10 +26,12 @@ from toolwright.core.outcome import (
 )
 from toolwright.core.parts import Part, Text
 from toolwright.core.result import Result
-from toolwright.core.tool import Limits, Tool
+from toolwright.core.tool import Facts, Limits, Tool
 from toolwright.execute.encode import cut, encode, sound
+from toolwright.execute.fields import NOBODYS, has_fields, told_apart
 
 _DEFAULT = Limits()
+_NOTHING = Facts()
 _SHOWN_NAMES = 30
 _SHOWN_PROBLEMS = 20
 _LONGEST_NAME = 64
@@ -46,8 +48,10 @@ _HIDDEN = re.compile(
 def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     """The result for a call. Raises Unshowable when a returned value cannot be shown."""
     limits = _DEFAULT if tool is None else tool.limits
-    source = call.name if tool is not None and tool.facts.untrusted else None
+    facts = _NOTHING if tool is None else tool.facts
+    source = call.name if facts.untrusted or facts.names else None
     content: tuple[Part, ...]
+    told = NOBODYS
     if type(outcome) is Returned:
         value = outcome.value
         # A short plain string needs nothing done to it, and is what most tools return.
@@ -55,7 +59,11 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         if plain and source is None:
             content = (Text(value),)
         else:
-            content = _finish(encode(value, limits), source, limits.max_output_bytes)
+            content = encode(value, limits)
+            if source is not None and type(value) is not str and has_fields(facts):
+                told = told_apart(content, facts, limits.max_output_bytes)
+                source = None if told.is_clean else source
+            content = _finish(content, source, limits.max_output_bytes)
     elif type(outcome) is Failed and outcome.message:
         content = _finish(encode(outcome.message, limits), source, limits.max_output_bytes)
     else:
@@ -67,6 +75,8 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         outcome=outcome.kind,
         content=content,
         source=source,
+        vouched=told.own,
+        names=told.names,
     )
 
 

@@ -5,12 +5,21 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TypeAlias
 
-from msgspec import Struct, json
+from msgspec import Struct, field, json
 from msgspec.structs import replace
 
 from toolwright.core.call import Call, CheckedCall
 from toolwright.core.context import ignore
-from toolwright.core.decision import Allow, Answer, Ask, Deny, FinalDecision, Proposal, Rewrite
+from toolwright.core.decision import (
+    Allow,
+    Answer,
+    Approval,
+    Ask,
+    Deny,
+    FinalDecision,
+    Proposal,
+    Rewrite,
+)
 from toolwright.core.entry import CallChecked, CallDecided, CallFinished, CallStarted, Entry, StepDone
 from toolwright.core.events import ResultEnd
 from toolwright.core.jsontext import dump
@@ -32,9 +41,12 @@ from toolwright.execute.plan import Stage, plan
 from toolwright.execute.run import Setting
 from toolwright.loop.asking import Emit
 from toolwright.loop.decide import AnswerCalls
-from toolwright.loop.policy import decision_for
+from toolwright.loop.policy import decision_for, reviewed
 from toolwright.loop.setup import Setup
 from toolwright.loop.speculate import Speculation
+from toolwright.loop.watching import watched_by
+from toolwright.trust.approval import approval_for, covers
+from toolwright.trust.guard import Finding, Guard
 
 _decisions: json.Decoder[FinalDecision] = json.Decoder(FinalDecision)
 
@@ -52,6 +64,9 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     seconds: float | None
     """What is left of the run's time."""
     emit: Emit | None
+    guard: Guard | None = None
+    approvals: list[Approval] = field(default_factory=list)
+    """What a person has said yes to beyond one call; grows when they do so again."""
 
     async def judge(self) -> list[Verdict]:
         """What is to become of each call. A proposal is one that must wait for a person."""
@@ -103,32 +118,49 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         return await self._decide(key, verdict)
 
     async def _decide(self, key: str, checked: CheckedCall) -> Verdict:
-        decision, by = decision_for(checked, self.setup.policy), "policy"
-        if isinstance(decision, Rewrite) and checked.tool.approval:
-            # The tool wants a person's yes, and to what will be run.
+        finding, by = decision_for(checked, self.setup.policy, self.guard), "policy"
+        decision = finding.decision
+        if isinstance(decision, Rewrite):
             rewritten = self._carry_out(checked, decision)
-            if not isinstance(rewritten, CheckedCall):
-                return rewritten
-            checked, decision = rewritten, Ask()
+            again = reviewed(rewritten, self.guard) if isinstance(rewritten, CheckedCall) else Finding()
+            if isinstance(rewritten, CheckedCall) and isinstance(again.decision, Ask | Deny):
+                # Who says yes says it to what will be run.
+                checked, finding, decision = rewritten, again, again.decision
         if (given := self.decisions.get(checked.call.id)) is not None:
             decision, by = given, "person"
+        if isinstance(decision, Ask) and not finding.each_time and covers(self.approvals, checked):
+            decision, by = Allow(), "person"
         if isinstance(decision, Ask):
             proposal = Proposal(
                 call_id=checked.call.id,
                 name=checked.tool.name,
                 arguments=checked.arguments,
                 reason=decision.reason,
+                evidence=finding.evidence,
             )
             if self.setup.approve is None:
                 return proposal
             decision, by = await self._ask(key, proposal), "person"
         if decision is None:
             return checked
-        self._note_decision(key, checked.call, decision, by)
+        if by == "person" and isinstance(decision, Allow):
+            self._remember(approval_for(checked, decision.scope))
+        self._note_decision(key, checked.call, replace(finding, decision=decision), by)
         return self._carry_out(checked, decision)
 
-    def _note_decision(self, key: str, call: Call, decision: FinalDecision, by: str) -> None:
-        entry = CallDecided(key=key, call_id=call.id, decision=decision, by=by)  # type: ignore[arg-type]
+    def _remember(self, approval: Approval | None) -> None:
+        if approval is not None and approval not in self.approvals:
+            self.approvals.append(approval)
+
+    def _note_decision(self, key: str, call: Call, finding: Finding, by: str) -> None:
+        entry = CallDecided(
+            key=key,
+            call_id=call.id,
+            decision=finding.decision,  # type: ignore[arg-type]
+            by=by,  # type: ignore[arg-type]
+            reason=finding.reason,
+            evidence=finding.evidence,
+        )
         self.setup.steps.note(f"{key}.decided", entry)
 
     def _carry_out(self, checked: CheckedCall, decision: FinalDecision) -> Verdict:
@@ -181,11 +213,20 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         if tool.effect != "pure":
             steps.note(f"{key}.started", CallStarted(key=key, call_id=call.id))
         ledger: list[Usage] = []
-        execution = await self._execute(key, checked, ledger, left)
+        with watched_by(self.guard):
+            execution = await self._execute(key, checked, ledger, left)
+        execution = await self._screened(execution)
         if hooks.after_tool is not None and (veto := await hooks.after_tool(execution)):
             denied = not_run(call, Denied(veto.reason, ran=True))
             execution = replace(execution, outcome=denied.outcome, result=denied.result)
         return _finished(key, call, execution, ledger)
+
+    async def _screened(self, execution: Execution) -> Execution:
+        """The same, with what a screen says to words of outsiders."""
+        screen = None if self.guard is None else self.guard.rules.screen
+        if screen is None or execution.result.source is None or not await screen(execution.result.text):
+            return execution
+        return replace(execution, result=replace(execution.result, suspected=True))
 
     async def _execute(
         self, key: str, checked: CheckedCall, ledger: list[Usage], left: float | None

@@ -30,10 +30,12 @@ from toolwright.execute.executor import Execution
 from toolwright.loop.answering import Answering, setting
 from toolwright.loop.asking import Emit, Question, ask
 from toolwright.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, call_key, decide
+from toolwright.loop.granting import ask_for_grant, guard_for, read_grant, with_grant
 from toolwright.loop.output import complaint
 from toolwright.loop.setup import Setup
 from toolwright.loop.speculate import Speculation
 from toolwright.loop.state import Spent, State, given, judged, replied, told
+from toolwright.loop.watching import watched_by
 from toolwright.loop.window import View, look, needs_summary, sent, with_summary
 
 
@@ -56,6 +58,10 @@ class Driver:
         self._decisions = decisions or {}
         self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
         self._view: View | None = None
+        self._approvals = list(state.approvals)
+        self.guard = guard_for(setup, state)
+        """Watches the run, where rules of trust are in force."""
+        self._shown = 0
         self._speculation = Speculation(setup, partial(self._start_early, 0))
 
     async def run(self) -> Stop:
@@ -69,6 +75,7 @@ class Driver:
             await self._speculation.drop()
 
     async def _next(self) -> Stop | None:
+        self._show_guard()
         match decide(self.state):
             case AskModel() as action:
                 return await self._ask(action)
@@ -87,11 +94,12 @@ class Driver:
         await self._speculation.drop()
         if self._emit is not None:
             self._emit(TurnStart(action.turn))
+        await self._fix_grant()
         messages = await self._messages(action.turn)
         self._look_at_tools(action.turn)
         setup, budget = self.setup, self.state.budget
         room = None if budget.calls is None else budget.calls - self.state.progress.calls
-        self._speculation = Speculation(setup, partial(self._start_early, action.turn), room)
+        self._speculation = Speculation(setup, partial(self._start_early, action.turn), room, self.guard)
         question = Question(
             key=action.key,
             request=Request(
@@ -125,8 +133,29 @@ class Driver:
         if follow is None or (changed := follow()) is None:
             return
         self.setup = replace(self.setup, tools=changed.tools, specs=changed.specs)
+        if self.guard is not None:
+            self.guard.tools = changed.tools
         key = f"t{turn}.tools"
         self.setup.steps.note(key, ToolsChanged(key=key, specs=changed.specs))
+
+    def _show_guard(self) -> None:
+        """Show the guard what has been said since it last looked."""
+        if self.guard is not None:
+            for message in self.state.messages[self._shown :]:
+                self.guard.see(message)
+            self._shown = len(self.state.messages)
+
+    async def _fix_grant(self) -> None:
+        """Have what the request may do fixed, where that is left to the model."""
+        guard = self.guard
+        if guard is None or guard.rules.grant != "model" or guard.grant is not None:
+            return
+        granting = partial(ask_for_grant, self.setup, self.state.messages, self._seconds_left())
+        entry = await self.setup.steps.step("grant", granting)
+        assert isinstance(entry, StepDone)
+        granted = read_grant(entry)
+        guard.grant = granted.grant
+        self.state = with_grant(self.state, granted)
 
     async def _answer(self, action: AnswerCalls) -> Stop | None:
         answering = Answering(
@@ -136,8 +165,12 @@ class Driver:
             speculation=self._speculation,
             seconds=self._seconds_left(),
             emit=self._emit,
+            guard=self.guard,
+            approvals=self._approvals,
         )
         verdicts = await answering.judge()
+        if len(self._approvals) > len(self.state.approvals):
+            self.state = replace(self.state, approvals=tuple(self._approvals))
         self.pending = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
         if self.pending:
             key = f"t{action.turn}.paused"
@@ -202,4 +235,6 @@ class Driver:
         self, turn: int, index: int, checked: CheckedCall, ledger: list[Usage]
     ) -> Execution:
         key = call_key(turn, index, checked.tool.name)
-        return await self.setup.executor.run(checked, setting(self.setup, key, ledger, self._emit))
+        with watched_by(self.guard):
+            own = setting(self.setup, key, ledger, self._emit)
+            return await self.setup.executor.run(checked, own)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from toolwright.core.budget import Stop
-from toolwright.core.decision import FinalDecision
+from toolwright.core.decision import Allow, FinalDecision
 from toolwright.core.entry import CallDecided, Entry, RunEnded, RunFailed, RunResumed, RunStarted
 from toolwright.core.message import Reply
 from toolwright.core.ports import Journal
@@ -22,18 +22,23 @@ def state_of(start: RunStarted) -> State:
         sticky_choice=start.sticky_choice,
         retry_broken=start.retry_broken,
         wanted=start.wanted,
+        grant=start.grant,
     )
 
 
 def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
-    """Everything that people have decided about a run's calls."""
+    """Everything that was decided about a run's calls, but for a policy's yes, which is no order.
+
+    What was refused stays refused, whatever the policy is by now.
+    """
     decisions: dict[str, FinalDecision] = {}
     for entry in entries:
         match entry:
             case RunResumed(decisions=given):
                 decisions.update(given)
-            case CallDecided(call_id=call_id, decision=decision, by="person"):
-                decisions[call_id] = decision
+            case CallDecided(call_id=call_id, decision=decision, by=by):
+                if by == "person" or not isinstance(decision, Allow):
+                    decisions[call_id] = decision
             case _:
                 pass
     return decisions

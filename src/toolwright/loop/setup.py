@@ -16,6 +16,8 @@ from toolwright.execute.executor import Execution
 from toolwright.execute.run import Setting, SystemClock
 from toolwright.loop.tokens import estimate_tokens
 from toolwright.loop.window import Window
+from toolwright.trust.guard import Guard
+from toolwright.trust.rules import Rules
 
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
 """Says what is to become of a call; None leaves it to whoever is next, and in the end allows it."""
@@ -78,6 +80,10 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     answer: Tool | None = None
     """The tool that stands for the output asked for."""
     policy: Policy | None = None
+    trust: Rules | None = None
+    """The rules that hold once outsiders have spoken."""
+    above: Guard | None = None
+    """Who watches the run that this one is part of."""
     approve: Approve | None = None
     hooks: Hooks = Hooks()
     window: Window | None = None

@@ -13,12 +13,14 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from toolwright.core.call import Call, CheckedCall
+from toolwright.core.decision import Allow
 from toolwright.core.events import CallEnd, CallStart, ModelEvent, ReplyEnd
 from toolwright.core.usage import Usage
 from toolwright.execute.check import check
 from toolwright.execute.executor import Execution
 from toolwright.loop.policy import decision_for
 from toolwright.loop.setup import Setup
+from toolwright.trust.guard import Guard
 
 Start: TypeAlias = Callable[[int, CheckedCall, list[Usage]], Coroutine[Any, Any, Execution]]
 """Runs a call, given its place among the calls of the reply."""
@@ -35,8 +37,11 @@ class Early(Struct, frozen=True, eq=False):
 class Speculation:
     """The calls of one reply that were started early."""
 
-    def __init__(self, setup: Setup, start: Start, room: int | None = None) -> None:
+    def __init__(
+        self, setup: Setup, start: Start, room: int | None = None, guard: Guard | None = None
+    ) -> None:
         self._setup = setup
+        self._guard = guard
         self._start = start
         self._room = room
         """How many calls the budget still has room for."""
@@ -99,4 +104,5 @@ class Speculation:
         tool = checked.tool
         if tool.effect not in {"pure", "read"} or tool.serial:
             return False
-        return decision_for(checked, self._setup.policy) is None
+        decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision
+        return isinstance(decision, Allow | None)

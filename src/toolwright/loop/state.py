@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwright.core.budget import Budget, LimitName
+from toolwright.core.decision import Approval, Grant
 from toolwright.core.message import Message, Reply, Results, Transcript, User
 from toolwright.core.request import ToolChoice, Wanted
 from toolwright.core.result import Result
@@ -46,6 +47,10 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_broken: bool = False
     """An answer that broke off is asked for again; calls that broke off always are."""
     wanted: Wanted | None = None
+    grant: Grant | None = None
+    """What the request may do once outsiders have spoken, where that was fixed for this run."""
+    approvals: tuple[Approval, ...] = ()
+    """What a person has said yes to beyond one call."""
     answered: bool = False
     """The output asked for has been given."""
     halted: LimitName | None = None

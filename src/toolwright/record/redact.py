@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from toolwright.record.formats import REDACTED, has_any, may_hold_secret, redact_formats
+from toolwright.core.secret import REDACTED, has_any, may_hold_secret, redact_formats
 
 _Secrecy: TypeAlias = Literal["open", "text", "all"]
 """Of a member: it is not secret; its text is; its text and its numbers are."""

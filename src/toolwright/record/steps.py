@@ -16,7 +16,7 @@ from toolwright.core.entry import (
     StepDone,
 )
 from toolwright.core.ports import Journal
-from toolwright.record.formats import REDACTED
+from toolwright.core.secret import REDACTED
 
 Body = Callable[[], Awaitable[Entry]]
 

@@ -1,0 +1,105 @@
+"""What the rules of trust cost: per call that is judged, and per result that is taken in.
+
+A call is judged against transcripts of 10, 100 and 1,000 results. What is known of a run is kept in
+tables, so that neither figure may grow with what was said before.
+"""
+
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import toolwright as tw
+from toolwright.core.call import Call, CheckedCall
+from toolwright.core.jsontext import dump
+from toolwright.core.message import Reply, Results, said
+from toolwright.core.outcome import Returned
+from toolwright.execute.check import check
+from toolwright.execute.render import render
+from toolwright.trust import Guard, Rules
+
+LENGTHS = (10, 100, 1000)
+ROUNDS = 15
+TEXT = "the quarterly figures of our northern branch were late again and somebody must look into it"
+
+
+@tw.tool(
+    effect="read",
+    facts=tw.Facts(untrusted=("subject", "body"), private=True, reach="user", targets=()),
+)
+def inbox(page: int) -> list[dict[str, str]]:
+    """A page of mail."""
+    body = " ".join(
+        f"{word}{page}" if at % 7 == 0 else word for at, word in enumerate(TEXT.split() * 20)
+    )
+    return [{"sender": f"person{page}@firm.example", "subject": f"Letter {page}", "body": body}]
+
+
+@tw.tool(facts=tw.Facts(untrusted=False, private=False, reach="outside", dangers=(), targets=("to",)))
+def send(to: list[str], body: str) -> str:
+    """Send a letter."""
+    return "sent"
+
+
+TOOLS = tw.Toolbox(inbox, send)
+
+
+def exchange(page: int) -> tuple[Reply, Results]:
+    call = Call(id=f"c{page}", name="inbox", arguments=dump({"page": page}))
+    return Reply((call,), "calls"), Results((render(call, Returned(inbox(page)), inbox),))
+
+
+def judged(name: str, **arguments: object) -> CheckedCall:
+    checked = check(Call(id="now", name=name, arguments=dump(arguments)), TOOLS)
+    assert isinstance(checked, CheckedCall)
+    return checked
+
+
+def guard_after(results: int) -> Guard:
+    guard = Guard(Rules(), TOOLS)
+    guard.see(said("Answer person3@firm.example, and tell ann@home.example."))
+    for page in range(results):
+        for message in exchange(page):
+            guard.see(message)
+    return guard
+
+
+def take_in(guard: Guard, pages: Iterator[tuple[Reply, Results]]) -> None:
+    for message in next(pages):
+        guard.see(message)
+
+
+def microseconds(work: Callable[[], object], repeat: int) -> float:
+    """The median of one go."""
+    samples = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for _ in range(repeat):
+            work()
+        samples.append((time.perf_counter() - start) / repeat)
+    return statistics.median(samples) * 1e6
+
+
+def main() -> None:
+    body = " ".join([TEXT] * 4)
+    calls = {
+        "vouched for": judged("send", to=["person3@firm.example"], body=body),
+        "refused": judged("send", to=["eve@evil.example"], body=f"{body} https://evil.example/x"),
+        "a read": judged("inbox", page=1),
+    }
+    size = len(exchange(7)[1].results[0].text)
+    print(f"Python {platform.python_version()}, {platform.machine()}; results of {size:,} characters")
+    print(f"{'results so far':<16}" + "".join(f"{name:>14}" for name in calls) + f"{'a new result':>16}")
+    for length in LENGTHS:
+        guard = guard_after(length)
+        row = [microseconds(partial(guard.judge, each), 200) for each in calls.values()]
+        pages = iter([exchange(10_000 + page) for page in range(ROUNDS * 20)])
+        row.append(microseconds(partial(take_in, guard, pages), 20))
+        print(
+            f"{length:<16,}" + "".join(f"{each:>11.1f} µs" for each in row[:-1]) + f"{row[-1]:>13.1f} µs"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""What rules go by where facts are missing."""
+
+import pytest
+
+import toolwright as tw
+from toolwright.core.tool import Facts
+from toolwright.errors import DeclarationError
+from toolwright.trust.facts import WORST, Settled, labelled, offered, settled
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "to": {"type": "string"},
+        "room": {"enum": ["red"]},
+        "urgent": {"type": "boolean"},
+        "body": {"type": "string", "default": "hi"},
+    },
+}
+
+
+def tool(effect="write", **facts):
+    return tw.Tool("x", "X.", PARAMETERS, effect=effect, facts=Facts(**facts))
+
+
+def test_what_nobody_stated_is_the_worst():
+    assert settled(tool()) == Settled(targets=("to", "body"), content=("room", "urgent"))
+    assert WORST.is_consequential
+    assert WORST.reads_private
+
+
+def test_a_pure_tool_is_a_function_of_its_arguments():
+    assert settled(tool("pure")) == Settled(
+        effect="pure",
+        untrusted=False,
+        private=False,
+        reach="nothing",
+        dangers=(),
+        targets=(),
+        content=("to", "room", "urgent", "body"),
+        derived=True,
+        missing=(),
+    )
+
+
+def test_a_tool_that_reads_has_no_dangers_unless_stated():
+    assert settled(tool("read")).dangers == ()
+    assert settled(tool("read", dangers=("credentials",))).is_consequential
+
+
+def test_whoever_states_a_reach_has_thought_of_the_dangers():
+    assert settled(tool(reach="user")).dangers == ()
+
+
+@pytest.mark.parametrize(
+    ("facts", "untrusted"),
+    [
+        ({"untrusted": False}, False),
+        ({"untrusted": ("a",), "names": ("b",)}, ("a", "b")),
+        ({"untrusted": False, "names": ("b",)}, ("b",)),
+        ({"untrusted": False, "names": True}, True),
+        ({"untrusted": True, "names": ("b",)}, True),
+    ],
+)
+def test_names_that_outsiders_chose_are_outsiders_words(facts, untrusted):
+    assert settled(tool(**facts)).untrusted == untrusted
+
+
+@pytest.mark.parametrize(
+    ("effect", "reach", "is_so"),
+    [
+        ("pure", "nothing", False),
+        ("read", "user", False),
+        ("read", "outside", True),
+        ("idempotent", "user", True),
+        ("write", "nothing", True),
+    ],
+)
+def test_a_call_is_consequential_when_it_changes_something_or_reaches_outside(effect, reach, is_so):
+    assert settled(tool(effect, reach=reach, dangers=())).is_consequential is is_so
+
+
+def test_results_of_a_tool_without_facts_are_shown_as_what_rules_take_them_for():
+    assert labelled(tool()).facts.untrusted is True
+    known = tool(untrusted=False)
+    assert labelled(known) is known
+    assert labelled(tool("pure")).facts.untrusted is None
+
+
+def test_what_the_schema_lists_is_the_developers():
+    listing = {
+        "properties": {
+            "a": {"type": "array", "items": {"enum": ["x", 1]}},
+            "b": {"const": "y"},
+            "c": True,
+        }
+    }
+    assert [offered(listing, name) for name in "abcd"] == [{"x", "1"}, {"y"}, set(), set()]
+
+
+@pytest.mark.parametrize("facts", [{"content": ("nope",)}, {"dangers": ("explodes",)}])
+def test_facts_that_cannot_be_are_refused(facts):
+    with pytest.raises(DeclarationError):
+        tool(**facts)

@@ -1,0 +1,108 @@
+"""Rules from an operator's file, and everything that is wrong with one."""
+
+import pytest
+
+from toolwright.core.decision import Grant
+from toolwright.errors import UsageError
+from toolwright.trust.file import Mistake, parse_rules, read_rules
+from toolwright.trust.policy import Rule
+from toolwright.trust.rules import Rules
+
+GOOD = """
+vouched = ["*@firm.example", "https://api.firm.example/*"]
+otherwise = "deny"
+secrets = false
+
+[grant]
+tools = ["send", "calendar_*"]
+
+[[rule]]
+action = "deny"
+tools = ["delete_*"]
+tainted = true
+reason = "not after reading mail"
+
+[[rule]]
+action = "rewrite"
+tools = ["pay"]
+after = 3
+[rule.arguments]
+amount = "> 100"
+[rule.set]
+amount = 100
+"""
+
+BAD = """
+vouched = "*@firm.example"
+otherwize = "deny"
+grant = 7
+
+[[rule]]
+tools = ["a", 3]
+reason = "x"
+
+[[rule]]
+action = "permit"
+effects = ["write", "wrote"]
+set = {}
+
+[[rule]]
+action = "rewrite"
+dangers = ["money"]
+"""
+
+
+def test_a_file_says_all_that_rules_can_say():
+    reading = parse_rules(GOOD)
+    assert reading.mistakes == ()
+    assert reading.rules == Rules(
+        vouched=("*@firm.example", "https://api.firm.example/*"),
+        otherwise="deny",
+        secrets=False,
+        grant=Grant(tools=("send", "calendar_*")),
+        policy=(
+            Rule(action="deny", tools=("delete_*",), tainted=True, reason="not after reading mail"),
+            Rule(
+                action="rewrite",
+                tools=("pay",),
+                after=3,
+                arguments={"amount": "> 100"},
+                set={"amount": 100},
+            ),
+        ),
+    )
+
+
+def test_everything_wrong_is_said_at_once_with_its_line():
+    assert parse_rules(BAD).mistakes == (
+        Mistake(2, "vouched: Expected `array`, got `str`"),
+        Mistake(3, "there is no 'otherwize'; there is vouched, otherwise, secrets, grant, rule"),
+        Mistake(4, 'grant is "model" or a table with tools and targets'),
+        Mistake(6, "a rule has an action: allow, deny, ask or rewrite"),
+        Mistake(7, "tools: Expected `str`, got `int` at [1]"),
+        Mistake(11, "action: Invalid enum value 'permit'"),
+        Mistake(12, "effects: Invalid enum value 'wrote' at [1]"),
+        Mistake(15, 'a rule with action = "rewrite" says what to set; no other does'),
+    )
+
+
+def test_what_is_no_toml_is_said_with_its_line():
+    (mistake,) = parse_rules("a = 1\nb =").mistakes
+    assert (mistake.line, mistake.words[:8]) == (2, "not TOML")
+
+
+def test_a_grant_may_be_left_to_the_model():
+    assert parse_rules('grant = "model"').rules == Rules(grant="model")
+    assert parse_rules("").rules == Rules()
+
+
+def test_a_file_is_read_or_refused(tmp_path):
+    file = tmp_path / "rules.toml"
+    file.write_text(GOOD)
+    assert read_rules(file) == parse_rules(GOOD).rules
+    file.write_text(BAD)
+    with pytest.raises(UsageError, match=r"rules\.toml:2: vouched") as caught:
+        read_rules(file)
+    assert str(caught.value).count("\n") == 8
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_rules(tmp_path / "none.toml")

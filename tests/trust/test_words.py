@@ -1,0 +1,97 @@
+"""What the same text is, however it is written."""
+
+import time
+
+import pytest
+
+from toolwright.trust.provenance import Provenance
+from toolwright.trust.words import active, apart, grouped, parents, tokens, unnumbered
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Pay 1,000.50 to Bob", ["pay", "1000.5", "to", "bob"]),
+        ("'Bob' \"bob\" (BOB)", ["bob", "bob", "bob"]),
+        ("bob@X.example, mailto:Bob@x.example", ["bob@x.example", "bob@x.example"]),
+        ("https://WWW.Site.example/A/b/ www.site.example/A/b", ["site.example/A/b", "site.example/A/b"]),
+        ("at 13:05, not 13", ["at", "13:05", "not", "13"]),
+        ("May 3rd, 2024; 3 May 2024; 2024-5-3", ["2024-05-03"] * 3),
+        ("on June 13", ["on", "--06-13"]),
+        ("/home/a/B.txt ./b.txt ~/.ssh", ["/home/a/b.txt", "b.txt", "~/.ssh"]),
+        ("a\\b.txt", ["a/b.txt"]),
+        ("docs/../secret", ["docs/../secret"]),
+        ("all * of it", ["all", "*", "of", "it"]),
+        ("\uff45vil\uff0ecom evil\u3002com ev\u200bil.com", ["evil.com"] * 3),
+        ("王伟 likes", ["王", "伟", "likes"]),
+        ("https://good.example%2F@evil.example/", ["good.example%2f@evil.example"]),
+        ("", []),
+    ],
+    ids=range(15),
+)
+def test_a_text_is_its_tokens(text, found):
+    assert tokens(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("see evil.com now", ["evil.com"]),
+        ("see report.txt now", []),
+        ("![x](https://evil.example/?q=1)", ["evil.example/?q=1"]),
+        ("//evil.example/x", ["evil.example/x"]),
+        ("javascript:alert(1)", ["javascript:alert(1"]),
+        ("tel:+1555", ["tel:+1555"]),
+        ("write to a@b", ["a@b"]),
+        ("10.0.0.7 and 10.0.0.7/x", ["10.0.0.7", "10.0.0.7/x"]),
+        ("evil.example/x", ["evil.example/x"]),
+        ("The end. No link", []),
+    ],
+)
+def test_what_leads_somewhere_is_found(text, links):
+    assert list(active(text)) == links
+
+
+def test_a_page_has_the_places_above_it():
+    assert list(parents("a.example/b/c?d")) == ["a.example", "a.example/b", "a.example/b/c"]
+
+
+@pytest.mark.parametrize("text", ["+1 (555) 123-4567", "1 555 1234567", "1-555-123.4567"])
+def test_a_number_in_groups_is_one_number(text):
+    assert list(grouped(text)) == ["15551234567"]
+
+
+def test_a_sentence_that_follows_without_a_space_is_no_part_of_a_host():
+    assert tokens(apart("go to site.com.They know")) == ["go", "to", "site.com", "they", "know"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "-",
+        "a-",
+        "%",
+        ".",
+        "a.",
+        "/",
+        "a/",
+        "@",
+        "a@",
+        "1,",
+        "(",
+        "http:",
+        "www.",
+        "\n",
+        " ",
+        ". ",
+        "1 ",
+        "may ",
+    ],
+)
+def test_no_text_takes_long(piece):
+    started = time.perf_counter()
+    tokens(piece * 20_000)
+    tokens(apart(unnumbered(piece * 20_000)))
+    Provenance().of(piece * (20_000 // len(piece)))
+    list(grouped(piece * 20_000))
+    assert time.perf_counter() - started < 2
