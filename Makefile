@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-transformers check format bench bench-embedded bench-transports clean
+.PHONY: help setup demo tour test test-transformers conformance bench-agentdojo check format bench bench-embedded bench-transports clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,11 @@ check: $(READY) ## lint, strict types, import rules
 format: $(READY) ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+conformance: $(READY) ## run MCP's own conformance suite against our client and server (needs npm)
+	@npm install --silent --prefix .node @modelcontextprotocol/server-everything@2026.8.31 \
+		@modelcontextprotocol/server-filesystem@2026.8.31
+	@$(BIN)/python conformance/run.py
 
 bench: $(READY) ## measure, and print ratios against the floor
 	@$(BIN)/python bench/check_dispatch.py

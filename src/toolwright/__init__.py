@@ -10,7 +10,7 @@ from toolwright.core.lazy import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from toolwright import builtin, errors, local, manifest, record, testing, wire
+    from toolwright import builtin, errors, local, manifest, mcp, record, testing, trust, wire
     from toolwright.agent import Agent, ask
     from toolwright.core import outcome
     from toolwright.core.budget import Budget
@@ -77,12 +77,14 @@ _HOMES = {
     "events": "loop.events",
     "local": "local",
     "manifest": "manifest",
+    "mcp": "mcp",
     "outcome": "core.outcome",
     "record": "record",
     "replay": "rerun",
     "run_calls": "dispatch",
     "testing": "testing",
     "tool": "declare.function",
+    "trust": "trust",
     "wire": "wire",
 }
 __all__ = [
@@ -125,12 +127,14 @@ __all__ = [
     "events",
     "local",
     "manifest",
+    "mcp",
     "outcome",
     "record",
     "replay",
     "run_calls",
     "testing",
     "tool",
+    "trust",
     "wire",
 ]
 

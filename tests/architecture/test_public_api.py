@@ -49,12 +49,14 @@ APPROVED = [
     "events",
     "local",
     "manifest",
+    "mcp",
     "outcome",
     "record",
     "replay",
     "run_calls",
     "testing",
     "tool",
+    "trust",
     "wire",
 ]
 MOST = 50

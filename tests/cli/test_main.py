@@ -247,7 +247,7 @@ def test_version_is_the_packages(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["nosuch"], ["specs"], ["call", "x.py"], ["--nosuch"], ["models"]]
+    "arguments", [[], ["nosuch"], ["specs"], ["call", "x.py"], ["--nosuch"], ["models", "x"]]
 )
 def test_bad_usage_of_the_command_itself_exits_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as ended:

@@ -23,6 +23,12 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "specs": "print what a model is told about the tools in a file",
         "call": "put a call through the gate and print the result",
         "manifest": "check, show and run the tools of an operator's manifest",
+        "mcp": "list, pin and verify the tools of MCP servers",
+        "serve-mcp": "serve tools to others over MCP",
+    },
+    "keep it safe": {
+        "audit": "say which of an agent's tools are dangerous together",
+        "policy": "check an operator's rules, and explain what they say to a call",
     },
     "look inside": {
         "render": "print the prompt that a local model would see, special tokens and all",
@@ -74,7 +80,7 @@ def _run(arguments: list[str]) -> int:
     name = arguments[0] if arguments else ""
     if name not in words:
         _explain(arguments, list(words))
-    command = import_module(f"toolwright.cli.commands.{name}")
+    command = import_module(f"toolwright.cli.commands.{name.replace('-', '_')}")
     parser = ArgumentParser(
         prog=f"toolwright {name}",
         description=(command.__doc__ or words[name]).strip(),

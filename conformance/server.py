@@ -1,0 +1,286 @@
+"""The tools that the official MCP conformance suite calls, served by toolwright.
+
+``python conformance/server.py PORT`` serves them until it is stopped.
+"""
+
+import asyncio
+import sys
+from base64 import b64decode
+
+import toolwright as tw
+from toolwright.core.jsontext import JsonValue
+from toolwright.mcp.server import Caller, Filled, Form, Listen, Roots, Sample, Sampled, caller, serve
+
+PIXEL = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+)
+SILENCE = b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")
+NAME = Form(message="What is your name?", fields={"name": {"type": "string"}}, required=("name",))
+CONFIRM = Form(message="Please confirm", fields={"ok": {"type": "boolean"}}, required=("ok",))
+PERSON: dict[str, JsonValue] = {
+    "username": {"type": "string", "description": "User's response"},
+    "email": {"type": "string", "description": "User's email address"},
+}
+DEFAULTS: dict[str, JsonValue] = {
+    "name": {"type": "string", "default": "John Doe"},
+    "age": {"type": "integer", "default": 30},
+    "score": {"type": "number", "default": 95.5},
+    "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+    "verified": {"type": "boolean", "default": True},
+}
+TITLED: JsonValue = [
+    {"const": "value1", "title": "First Option"},
+    {"const": "value2", "title": "Second Option"},
+    {"const": "value3", "title": "Third Option"},
+]
+ENUMS: dict[str, JsonValue] = {
+    "untitledSingle": {"type": "string", "enum": ["option1", "option2", "option3"]},
+    "titledSingle": {"type": "string", "oneOf": TITLED},
+    "legacyEnum": {
+        "type": "string",
+        "enum": ["opt1", "opt2", "opt3"],
+        "enumNames": ["Option One", "Option Two", "Option Three"],
+    },
+    "untitledMulti": {
+        "type": "array",
+        "items": {"type": "string", "enum": ["option1", "option2", "option3"]},
+    },
+    "titledMulti": {"type": "array", "items": {"anyOf": TITLED}},
+}
+SCHEMA: dict[str, JsonValue] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+
+
+def client() -> Caller:
+    """The client that called; there always is one here."""
+    who = caller()
+    assert who is not None
+    return who
+
+
+@tw.tool
+def test_simple_text() -> str:
+    """Give a text."""
+    return "This is a simple text response for testing."
+
+
+@tw.tool
+def test_image_content() -> tw.Media:
+    """Give an image."""
+    return tw.Media(PIXEL, "image/png")
+
+
+@tw.tool
+def test_audio_content() -> tw.Media:
+    """Give a sound."""
+    return tw.Media(SILENCE, "audio/wav")
+
+
+@tw.tool
+def test_embedded_resource() -> tw.Media:
+    """Give a file."""
+    return tw.Media(b"This is an embedded resource content.", "text/plain", "test://embedded-resource")
+
+
+@tw.tool
+def test_multiple_content_types() -> list[str | tw.Media]:
+    """Give a text, an image and a file."""
+    document = tw.Media(
+        b'{"test":"data","value":123}', "application/json", "test://mixed-content-resource"
+    )
+    return ["Multiple content types test:", tw.Media(PIXEL, "image/png"), document]
+
+
+@tw.tool
+def test_error_handling() -> str:
+    """Fail."""
+    raise tw.ToolFailure("This tool intentionally returns an error for testing")
+
+
+@tw.tool
+async def test_tool_with_logging() -> str:
+    """Say what is being done, for the client's log."""
+    await client().log("Tool execution started")
+    await asyncio.sleep(0.05)
+    await client().log("Tool processing data")
+    await asyncio.sleep(0.05)
+    await client().log("Tool execution completed")
+    return "Tool with logging executed successfully"
+
+
+@tw.tool
+async def test_logging_tool() -> str:
+    """Say one thing for the client's log."""
+    await client().log("Logged")
+    return "Logged"
+
+
+@tw.tool
+async def test_tool_with_progress(context: tw.Context[None]) -> str:
+    """Say how far it is."""
+    for done in (0, 50, 100):
+        context.progress(done, 100, f"Completed step {done} of 100")
+        await asyncio.sleep(0.05)
+    return "Done"
+
+
+@tw.tool
+async def test_sampling(prompt: str) -> str:
+    """Ask the client's model."""
+    answer = (await client().ask(answer=Sample(prompt=prompt, max_tokens=100)))["answer"]
+    assert isinstance(answer, Sampled)
+    return f"LLM response: {answer.text}"
+
+
+async def fill(form: Form) -> str:
+    """Have a form filled in, and say what became of it."""
+    filled = (await client().ask(form=form))["form"]
+    assert isinstance(filled, Filled)
+    return f"action={filled.action}, content={dict(filled.content)}"
+
+
+@tw.tool
+async def test_elicitation(message: str) -> str:
+    """Ask the user."""
+    form = Form(message=message, fields=PERSON, required=("username", "email"))
+    return f"User response: {await fill(form)}"
+
+
+@tw.tool
+async def test_elicitation_sep1034_defaults() -> str:
+    """Ask the user, with suggestions."""
+    form = Form(message="Please provide user information", fields=DEFAULTS)
+    return f"Elicitation completed: {await fill(form)}"
+
+
+@tw.tool
+async def test_elicitation_sep1330_enums() -> str:
+    """Ask the user to choose."""
+    return f"Elicitation completed: {await fill(Form(message='Please choose', fields=ENUMS))}"
+
+
+@tw.tool
+async def test_streaming_elicitation(context: tw.Context[None]) -> str:
+    """Say how far it is, and then ask the user."""
+    context.progress(1, 2)
+    return f"Hello, {await fill(NAME)}!"
+
+
+@tw.tool
+async def test_missing_capability() -> str:
+    """Ask a model, of whoever may have none."""
+    await client().ask(answer=Sample(prompt="Hello?"))
+    return "There is a model."
+
+
+@tw.tool
+async def test_input_required_result_elicitation() -> str:
+    """Ask for a name."""
+    filled = (await client().ask(user_name=NAME))["user_name"]
+    assert isinstance(filled, Filled)
+    return f"Hello, {filled.content.get('name', 'stranger')}!"
+
+
+@tw.tool
+async def test_input_required_result_sampling() -> str:
+    """Ask the client's model a question."""
+    question = Sample(prompt="What is the capital of France?", max_tokens=100)
+    answer = (await client().ask(capital_question=question))["capital_question"]
+    assert isinstance(answer, Sampled)
+    return f"The model said: {answer.text}"
+
+
+@tw.tool
+async def test_input_required_result_list_roots() -> str:
+    """Ask for the folders."""
+    answers = await client().ask(client_roots=Roots())
+    return f"The folders: {answers['client_roots']}"
+
+
+@tw.tool
+async def test_input_required_result_request_state() -> str:
+    """Ask for a yes."""
+    await client().ask(confirm=CONFIRM)
+    return "state-ok: confirmed"
+
+
+@tw.tool
+async def test_input_required_result_tampered_state() -> str:
+    """Ask for a yes, and trust nobody who brings a forged one."""
+    await client().ask(confirm=CONFIRM)
+    return "state-ok: confirmed"
+
+
+@tw.tool
+async def test_input_required_result_multiple_inputs() -> str:
+    """Ask for three things at once."""
+    greeting = Sample(prompt="Generate a greeting", max_tokens=50)
+    answers = await client().ask(user_name=NAME, greeting=greeting, client_roots=Roots())
+    return f"All of it: {answers}"
+
+
+@tw.tool
+async def test_input_required_result_multi_round() -> str:
+    """Ask for one thing, and then for another."""
+    name = Form(message="Step 1: What is your name?", fields=NAME.fields, required=("name",))
+    color = Form(
+        message="Step 2: What is your favorite color?",
+        fields={"color": {"type": "string"}},
+        required=("color",),
+    )
+    first = await client().ask(step1=name)
+    second = await client().ask(step2=color)
+    return f"{first} {second}"
+
+
+@tw.tool
+async def test_input_required_result_capabilities() -> str:
+    """Ask for what the client can give."""
+    wanted: dict[str, Form | Sample] = {
+        "sample": Sample(prompt="Say hello", max_tokens=50),
+        "name": NAME,
+    }
+    return str(await client().ask(**{key: each for key, each in wanted.items() if client().can(each)}))
+
+
+REGION = {"type": "string", "description": "Goes into a header, too", "x-mcp-header": "Region"}
+test_x_mcp_header = tw.Tool(
+    "test_x_mcp_header",
+    "Take an argument that clients repeat in a header.",
+    {"type": "object", "properties": {"region": REGION}},
+    lambda region="<none>": f"region={region}",
+)
+json_schema_2020_12_tool = tw.Tool(
+    "json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", SCHEMA
+)
+
+TOOLS = [each for each in dict(globals()).values() if isinstance(each, tw.Tool)]
+
+if __name__ == "__main__":
+    serve(
+        TOOLS,
+        listen=Listen(port=int(sys.argv[1])),
+        started=lambda address: print(f"serving at {address}", file=sys.stderr, flush=True),
+        name="toolwright-conformance",
+    )

@@ -1,0 +1,1 @@
+"""The client's side: servers of others into tools of ours."""
