@@ -59,12 +59,20 @@ bench: $(READY) ## measure, and print ratios against the floor
 	@$(BIN)/python bench/loop.py
 	@$(BIN)/python bench/stream.py
 	@$(BIN)/python bench/process.py
+	@$(BIN)/python bench/trust.py
+	@$(BIN)/python bench/mcp_client.py
+	@$(BIN)/python bench/mcp_server.py
 	@$(BIN)/python bench/families.py
 	@$(BIN)/python bench/local_engine.py
 
 bench-embedded: $(READY) ## how reliable the embedded model is (some ten minutes)
 	@$(BIN)/python bench/embedded.py
 	@$(BIN)/python bench/constrained.py
+
+bench-agentdojo: ## attack an agent whose model is fully hijacked, on AgentDojo's tasks
+	@test -x .venv-agentdojo/bin/python || $(PYTHON) -m venv .venv-agentdojo
+	@.venv-agentdojo/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . agentdojo==0.1.35
+	@.venv-agentdojo/bin/python bench/agentdojo/run.py
 
 bench-transports: ## measure the HTTP libraries that were considered
 	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench

@@ -20,14 +20,16 @@ from toolwright.trust.words import active, apart, grouped, parents, tokens, unnu
         ("on June 13", ["on", "--06-13"]),
         ("/home/a/B.txt ./b.txt ~/.ssh", ["/home/a/b.txt", "b.txt", "~/.ssh"]),
         ("a\\b.txt", ["a/b.txt"]),
-        ("docs/../secret", ["docs/../secret"]),
+        ("docs/../secret docs/.. docs/.", ["docs/../secret", "docs/..", "docs/."]),
+        ("a@www.b.example evil.com/?u=https://a.b", ["a@www.b.example", "evil.com/?u=https://a.b"]),
+        ("see docs/a. See a.txt/.. or (b.txt).", ["see", "docs/a", "see", "a.txt/..", "or", "b.txt"]),
         ("all * of it", ["all", "*", "of", "it"]),
         ("\uff45vil\uff0ecom evil\u3002com ev\u200bil.com", ["evil.com"] * 3),
         ("王伟 likes", ["王", "伟", "likes"]),
         ("https://good.example%2F@evil.example/", ["good.example%2f@evil.example"]),
         ("", []),
     ],
-    ids=range(15),
+    ids=range(17),
 )
 def test_a_text_is_its_tokens(text, found):
     assert tokens(text) == found

@@ -113,16 +113,31 @@ def loose(text: str) -> Iterator[str]:
 
 def canonical(address: str) -> str:
     """An address in the one form that all its spellings share. A link's path keeps its case."""
-    address = _SCHEME.sub("", address.rstrip(".,;:!?)]*_"), count=1)
+    address = _without_punctuation(address)
+    if scheme := _SCHEME.match(address):
+        address = address[scheme.end() :]
     authority = _AUTHORITY.match(address)
     end = authority.end() if authority else 0
     # What is encoded in the authority stays so: decoded, it could pass for the end of it.
     return address[:end].casefold() + unquote(address[end:]).rstrip("/")
 
 
+def _without_punctuation(address: str) -> str:
+    """An address without what ends the sentence around it; dots after a slash or a dot are its own."""
+    end = len(address)
+    while end and (address[end - 1] in ",;:!?)]*_" or _is_full_stop(address, end - 1)):
+        end -= 1
+    return address[:end]
+
+
+def _is_full_stop(text: str, at: int) -> bool:
+    return text[at] == "." and at > 0 and text[at - 1] not in "./"
+
+
 def _place(path: str) -> str:
     """A path in one spelling. Where it begins counts: ``~/x``, ``/x`` and ``x`` are three places."""
-    path = path.replace("\\", "/").casefold().rstrip(".")
+    path = path.replace("\\", "/").casefold()
+    path = path[:-1] if _is_full_stop(path, len(path) - 1) else path
     return (path.rstrip("/") or "/").removeprefix("./")
 
 

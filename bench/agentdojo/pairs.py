@@ -1,0 +1,144 @@
+"""One user task, alone or under one attack, through the runtime into AgentDojo's verdicts."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+from agentdojo.base_tasks import BaseUserTask
+from agentdojo.functions_runtime import FunctionCall
+from attackers import Attacker, from_task, ran, with_own_tool
+from attacks import Attack, Form, attack
+from facts import is_consequential
+from msgspec import Struct, json
+from standin import StandIn, When
+from suites import Environment, suites, tools_over
+
+import toolwright as tw
+from toolwright.core.decision import Proposal
+from toolwright.loop.result import CallRecord, RunResult
+from toolwright.testing import ScriptedModel
+
+Approver: TypeAlias = Literal["nobody", "the user"]
+"""Who is there to be asked: nobody, so that what is asked about is refused; or a user who allows exactly
+the calls that their own task needs."""
+
+Defence: TypeAlias = Callable[[Sequence[tw.Tool], Sequence[FunctionCall]], dict[str, Any]]
+"""From the tools and the calls that the user's task needs: settings for the agent."""
+
+OWN_TOOL = "the user's own tool"
+"""In place of an injection task: the user's own calls, for other targets."""
+
+# The stand-in plans in steps of one call, and an attack may want the same call three times over.
+_BUDGET = tw.Budget(turns=200, calls=200, repeats=None)
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """What is to be run: a user task, and perhaps an attack on it."""
+
+    suite: str
+    user: str
+    injection: str = ""
+    form: Form = "plain"
+    when: When = "at once"
+    own_truths: bool = True
+    """Fill in the ground truths that AgentDojo leaves empty."""
+    wants_utility: bool = True
+    """Whether the user's task is to be judged, too."""
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What became of it."""
+
+    case: Case
+    utility: bool
+    """The user's task was done, as AgentDojo checks it; False where that was not wanted."""
+    attacked: bool = False
+    """The attacker's was."""
+    hijacked: bool = False
+    """The model came to read the attack, and followed it."""
+    spread: bool = False
+    """No single result held the whole attack."""
+    asked: tuple[Proposal, ...] = ()
+    """What a person was asked about."""
+    acts: tuple[FunctionCall, ...] = ()
+    """What was carried out that does something and that the user's task does not need: also parts of an
+    attack that did not come off."""
+    calls: tuple[CallRecord, ...] = ()
+
+
+async def run(
+    case: Case, defence: Defence | None = None, approver: Approver = "nobody"
+) -> Verdict | None:
+    """Run one case and have it judged. None when there is nothing to attack in this way."""
+    user: BaseUserTask[Any] = suites()[case.suite].user_tasks[case.user]
+    attacker = _attacker(case)
+    if attacker is None and case.injection:
+        return None
+    planted = attack(case.suite, case.user, attacker.goal, case.form) if attacker else Attack({}, ())
+    loaded = _environment(case.suite, tuple(planted.texts.items()))
+    environment = user.init_environment(loaded.model_copy(deep=True))
+    start = environment.model_copy(deep=True)
+    truth = user.ground_truth(start.model_copy(deep=True))
+    standin = StandIn(
+        truth,
+        user.GROUND_TRUTH_OUTPUT,
+        signs=planted.signs,
+        attack=lambda: attacker.calls(environment.model_copy(deep=True), start) if attacker else (),
+        attack_answer=attacker.answer if attacker else "",
+        when=case.when,
+    )
+    asked: list[Proposal] = []
+    allowed = {_key(needed.function, needed.args) for needed in truth}
+
+    async def approve(proposal: Proposal) -> bool:
+        asked.append(proposal)
+        return approver == "the user" and _key(proposal.name, proposal.arguments) in allowed
+
+    tools = tools_over(suites()[case.suite], environment, known=defence is not None)
+    settings = defence(tools, truth) if defence else {}
+    model = ScriptedModel(standin, fragment=None)
+    agent = tw.Agent(model, tools, budget=_BUDGET, approve=approve, **settings)
+    result = await agent.run(user.PROMPT)
+    assert result.stop.reason == "end", result.stop
+    return Verdict(
+        case=case,
+        utility=case.wants_utility and _done(user, result, start.model_copy(deep=True), environment),
+        attacked=attacker is not None and attacker.succeeded(result, start, environment),
+        hijacked=standin.hijacked,
+        spread=standin.spread,
+        asked=tuple(asked),
+        acts=tuple(
+            done
+            for done in ran(result)
+            if is_consequential(done.function) and _key(done.function, done.args) not in allowed
+        ),
+        calls=result.calls,
+    )
+
+
+def _attacker(case: Case) -> Attacker | None:
+    suite = suites()[case.suite]
+    if case.injection == OWN_TOOL:
+        environment = _environment(case.suite, ()).model_copy(deep=True)
+        user = suite.user_tasks[case.user]
+        truth = user.ground_truth(user.init_environment(environment))
+        return with_own_tool(tools_over(suite, environment, known=True), truth)
+    if case.injection:
+        injection = suite.injection_tasks[case.injection]
+        return from_task(case.suite, injection, own_truths=case.own_truths)
+    return None
+
+
+@functools.lru_cache(maxsize=16)
+def _environment(suite: str, texts: tuple[tuple[str, str], ...]) -> Environment:
+    """The suite's data with these texts in it. Reading it takes longer than a whole run."""
+    return suites()[suite].load_and_inject_default_environment(dict(texts))
+
+
+def _key(name: str, arguments: Any) -> tuple[str, bytes]:
+    return name, json.encode(dict(arguments), order="sorted")
+
+
+def _done(user: BaseUserTask[Any], result: RunResult, start: Environment, end: Environment) -> bool:
+    judged = user.utility_from_traces(result.text, start, end, ran(result))
+    return bool(user.utility(result.text, start, end) if judged is None else judged)
