@@ -7,13 +7,17 @@ from argparse import Namespace
 
 from toolwright.cli.safe import harmless
 from toolwright.cli.view import View
-from toolwright.core.decision import Allow, Deny, FinalDecision, Proposal
+from toolwright.core.decision import Allow, Deny, FinalDecision, Proposal, Scope
 from toolwright.loop.setup import Approve
 
 MOST_SHOWN = 4000
 """Characters of a call's arguments that a person is shown."""
 _CATCH_UP = 0.05
-_YES, _NO = frozenset({"y", "yes"}), frozenset({"", "n", "no"})
+_NO = frozenset({"", "n", "no"})
+_YES: dict[str, Scope] = {"y": "once", "yes": "once", "r": "run", "t": "target"}
+"""What counts as a yes, and how far it goes."""
+_HOW_FAR = "(y: this call; r: every one in this run; t: every one with these targets)"
+_SEEN = {"untrusted": "from outsiders, in what came from", "nowhere": "named by nobody but the model"}
 
 
 def approver(options: Namespace, view: View) -> Approve:
@@ -47,11 +51,11 @@ class _Asking:
             await asyncio.sleep(_CATCH_UP)
             self._view.hush()
             people = self._view.people
-            people.write(f"{question(proposal)}\nRun it? [y/N/why not] ")
+            people.write(f"{question(proposal)}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
             people.flush()
             answer = harmless((await _line()).strip())
-        if answer.lower() in _YES:
-            return Allow()
+        if (scope := _YES.get(answer.lower())) is not None:
+            return Allow(scope)
         return Deny() if answer.lower() in _NO else Deny(answer)
 
 
@@ -61,7 +65,12 @@ def question(proposal: Proposal) -> str:
     if len(text) > MOST_SHOWN:
         text = f"{text[:MOST_SHOWN]}…\n({len(text):,} characters in all; the rest is not shown)"
     reason = f" ({proposal.reason})" if proposal.reason else ""
-    return harmless(f"The model wants to run {proposal.name}{reason} with\n{text}")
+    doubts = [
+        f"\n{each.path} {each.value}: {_SEEN[each.origin]} {each.source}".rstrip()
+        for each in proposal.evidence
+        if not each.is_vouched
+    ]
+    return harmless(f"The model wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
 
 
 async def _line() -> str:

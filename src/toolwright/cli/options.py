@@ -32,6 +32,14 @@ def add_run_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--journal", metavar="FILE", help="record the run in a .jsonl or .sqlite (.sqlite3, .db) file"
     )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="once outsiders' text was read, ask about calls that act on what nobody trusted has named",
+    )
+    parser.add_argument(
+        "--policy", metavar="FILE.toml", help="hold calls to an operator's rules; see toolwright policy"
+    )
     parser.add_argument("--quiet", action="store_true", help="the answer, and nothing about the run")
     limits = parser.add_argument_group("limits and sampling")
     limits.add_argument("--max-turns", type=_count, metavar="N", help="how often the model may be asked")

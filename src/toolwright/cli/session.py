@@ -18,6 +18,8 @@ from toolwright.local_models import is_local
 from toolwright.models import connect
 from toolwright.record.jsonl import JsonLinesJournal
 from toolwright.record.sqlite import SqliteJournal
+from toolwright.trust.file import read_rules
+from toolwright.trust.rules import Rules
 
 _JOURNALS: dict[str, Any] = {
     ".jsonl": JsonLinesJournal,
@@ -61,6 +63,7 @@ class Session:
             budget=self._budget(),
             journal=self._journal,
             approve=approver(options, view),
+            trust=_rules(options),
             options={name: value for name, value in sampling.items() if value is not None},
             max_tokens=options.max_tokens,
         )
@@ -96,6 +99,12 @@ class Session:
 def waiting_words(name: str) -> str:
     """What is being waited for: a model of this machine is loaded before it answers."""
     return f"{'loading' if is_local(name) else 'waiting for'} {name} …"
+
+
+def _rules(options: Namespace) -> Rules | None:
+    if options.policy:
+        return read_rules(options.policy)
+    return Rules() if options.trust else None
 
 
 def model_of(name: str) -> Model:
