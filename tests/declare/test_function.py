@@ -150,6 +150,16 @@ async def test_what_a_partial_has_bound_by_position_is_hidden_too():
     assert await result(tool, '{"right": 22}') == 42
 
 
+def test_a_partial_keeps_the_roles_of_the_parameters_that_are_left():
+    @tw.tool(facts=tw.Facts(targets=("to", "account"), content=("body", "subject")))
+    def send(to: str, account: str, body: str, subject: str) -> str:
+        """Send it."""
+        return "sent"
+
+    left = tw.tool(functools.partial(send, account="mine", subject="Hi")).facts
+    assert (left.targets, left.content) == (("to",), ("body",))
+
+
 def test_a_partial_of_a_tool_stays_as_guarded_as_the_tool():
     facts = tw.Facts(reach="outside", targets=("left", "right"))
     plus = tw.tool(add, name="plus", description="Other words.", approval=True, facts=facts)

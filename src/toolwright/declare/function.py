@@ -142,7 +142,11 @@ def _from_partial(
     """A tool with some of its parameters filled in. Examples name those, too, so they are not kept."""
     assert base.handler is not None
     filled = inspect.signature(base.handler).bind_partial(*bound.args, **bound.keywords).arguments
-    targets = base.facts.targets and tuple(name for name in base.facts.targets if name not in filled)
+    facts = base.facts
+    left = {
+        role: names and tuple(name for name in names if name not in filled)
+        for role, names in (("targets", facts.targets), ("content", facts.content))
+    }
     kept = ToolOptions(
         name=base.name,
         description=base.description,
@@ -152,7 +156,7 @@ def _from_partial(
         serial=base.serial,
         repair=base.repair,
         limits=base.limits,
-        facts=replace(base.facts, targets=targets),
+        facts=replace(facts, **left),
     )
     function = partial(base.handler, *bound.args, **bound.keywords)
     return _from_function(function, namespace, {**kept, **options})

@@ -63,7 +63,8 @@ def spoken(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def _last_question(messages: tuple[Message, ...]) -> int | None:
-    asked = [at for at, each in enumerate(messages) if isinstance(each, User) and each.author == "user"]
+    asks = ("user", "agent")
+    asked = [at for at, each in enumerate(messages) if isinstance(each, User) and each.author in asks]
     return asked[-1] if asked else None
 
 
