@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
+# The same examples on every run, so that a change is judged by what it changes;
+# HYPOTHESIS_PROFILE=explore looks for others.
+_plain = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", _plain)
+settings.register_profile("default", _plain, derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 _connect = socket.socket.connect
 _connect_ex = socket.socket.connect_ex

@@ -245,7 +245,10 @@ def breaches(schema: Schema, value, unheld: list[str]) -> list:
     found = []
     for error in schema.errors(value):
         steps = [str(step) for step in error.schema_path]
-        is_around = steps[-1] in AROUND and any(f".{steps[-1]}" in path for path in unheld)
+        # What the whole schema does not hold may be anywhere below, once it refers to itself.
+        is_around = steps[-1] in AROUND and any(
+            f".{steps[-1]}" in path or path.count(".") == 1 for path in unheld
+        )
         if not loose & set(steps) and not is_around:
             found.append((error.message, steps))
     return found
