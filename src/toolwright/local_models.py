@@ -50,18 +50,37 @@ def local_model(
     place, _, rest = name.partition(":")
     if place in SERVERS:
         return _behind_server(place, rest, local, transport())
-    if name == catalogue.EMBEDDED:
+    if name.removeprefix(f"{_PLACE}:") == catalogue.EMBEDDED:
         return _embedded(local)
-    return _in_file(_file(name), local)
+    return _in_file(file_of(name), local)
+
+
+def file_of(name: str) -> Path:
+    """The file of the embedded model, of one that was given a name, or the one that is named itself."""
+    name = name.removeprefix(f"{_PLACE}:")
+    if name == catalogue.EMBEDDED:
+        from toolwright.local.engines.llamacpp import embedded_path  # noqa: PLC0415 - light until used
+
+        return embedded_path()
+    if name.endswith(".gguf"):
+        return Path(name).expanduser()
+    known = catalogue.path_of(name)
+    if known is None:
+        names = [catalogue.EMBEDDED, *[entry.name for entry in catalogue.entries()]]
+        raise UsageError(
+            f"{name!r} is no local model: there is {', '.join(names)}, and any file that ends in .gguf; "
+            "a model elsewhere is provider:model"
+        )
+    return known
 
 
 def _embedded(local: Local) -> "GuidedModel":
-    from toolwright.local.engines.llamacpp import LlamaCpp, embedded_path  # noqa: PLC0415 - an extra
+    from toolwright.local.engines.llamacpp import LlamaCpp  # noqa: PLC0415 - an extra
     from toolwright.local.gguf import read_header  # noqa: PLC0415
     from toolwright.local.guided.model import GuidedModel  # noqa: PLC0415
     from toolwright.local.template.source import template_of  # noqa: PLC0415
 
-    path = embedded_path()
+    path = file_of(catalogue.EMBEDDED)
     header = read_header(path)
     profile = local.profile or _profile(header.card.context_window)
     return GuidedModel(LlamaCpp(path), template=template_of(header), profile=profile)
@@ -104,20 +123,6 @@ def _template(local: Local) -> "ChatTemplate | None":
     if isinstance(given, Path) or ("\n" not in given and "{" not in given):
         return read_template(given)
     return ChatTemplate(given)
-
-
-def _file(name: str) -> Path:
-    name = name.removeprefix(f"{_PLACE}:")
-    if name == catalogue.EMBEDDED or not name.endswith(".gguf"):
-        known = catalogue.path_of(name)
-        if known is None:
-            names = [catalogue.EMBEDDED, *[entry.name for entry in catalogue.entries()]]
-            raise UsageError(
-                f"no model {name!r}; there is {', '.join(names)}, any file that ends in .gguf, "
-                "and provider:model"
-            )
-        return known
-    return Path(name).expanduser()
 
 
 def _profile(context_window: int | None) -> Profile:

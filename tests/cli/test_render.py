@@ -89,7 +89,7 @@ def test_problems_are_said_in_words_beside_the_prompt(home, capsys):
         (["--template", "chat.jinja"], "what was said? give TEXT, or --messages FILE.json"),
         (["--template", "absent.jinja", "x"], "absent.jinja cannot be read: No such file or directory"),
         (["--template", "broken.jinja", "x"], "chat template"),
-        (["--model", "nosuch", "x"], "'nosuch' is no local model: name one of"),
+        (["--model", "nosuch", "x"], "'nosuch' is no local model: there is embedded"),
         (["--model", "absent.gguf", "x"], "absent.gguf cannot be read"),
         (["--template", "chat.jinja", "--messages", "chat.jinja"], "does not hold a conversation"),
     ],

@@ -187,6 +187,20 @@ async def test_a_subagent_without_rules_must_have_its_task_vouched_for():
     assert ([c.outcome for c in result.calls], office.done) == (["returned", "denied"], [])
 
 
+async def test_what_was_read_is_known_below_a_subagent_that_has_no_rules():
+    office = Office()
+    helper = helper_of(office, THEFT, trust=Rules(otherwise="deny"))
+    between = tw.Agent(
+        ScriptedModel([reply(call("helper", task="Go on")), "done"]), helper, name="between"
+    )
+    script = [reply(call("inbox")), reply(call("between", task=PROMPT)), "done"]
+    outer = tw.Agent(
+        ScriptedModel(script), [*office.tools, between.as_tool()], trust=Rules(otherwise="deny")
+    )
+    result = await outer.run(PROMPT)
+    assert ([c.outcome for c in result.calls], office.done) == (["returned", "returned"], [])
+
+
 async def test_what_a_subagent_read_taints_its_caller():
     office = Office()
     helper = helper_of(office, call("inbox"), trust=Rules())

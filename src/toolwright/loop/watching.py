@@ -1,7 +1,7 @@
 """Which run a call is part of, so that a run inside it is held to what its parent knows."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 from toolwright.trust.guard import Guard
@@ -14,9 +14,16 @@ def guard_above() -> Guard | None:
     return _guard.get()
 
 
+_UNWATCHED = nullcontext()
+
+
+def watched_by(guard: Guard | None) -> AbstractContextManager[None]:
+    """What runs in here is part of that guard's run; without one, of whatever run is around it."""
+    return _UNWATCHED if guard is None else _watched(guard)
+
+
 @contextmanager
-def watched_by(guard: Guard | None) -> Iterator[None]:
-    """What runs in here is part of that guard's run."""
+def _watched(guard: Guard) -> Iterator[None]:
     token = _guard.set(guard)
     try:
         yield

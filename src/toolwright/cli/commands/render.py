@@ -52,11 +52,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Render, and print."""
-    from toolwright.cli.localfile import file_of  # noqa: PLC0415 - help and errors need none of this
     from toolwright.local.families.table import detect  # noqa: PLC0415
     from toolwright.local.prompt import render_prompt  # noqa: PLC0415
     from toolwright.local.template.source import read_template  # noqa: PLC0415
     from toolwright.local.told import Told  # noqa: PLC0415
+    from toolwright.local_models import file_of  # noqa: PLC0415 - help and errors need none of this
 
     template = read_template(options.template or file_of(options.model))
     if options.problems:
