@@ -2,13 +2,12 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from os import urandom
 from typing import Any, TypeAlias, TypedDict, Unpack
-from uuid import uuid4
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwright.builtin.defaults import default_tools
 from toolwright.core.budget import Budget, Stop
 from toolwright.core.call import CheckedCall
 from toolwright.core.context import Context
@@ -227,7 +226,7 @@ class Agent:
         history = mend(options.get("history", ())).messages
         wanted = self._wanted()
         choice = options.get("choice") or self._first_choice(wanted)
-        run = options.get("run") or uuid4().hex
+        run = options.get("run") or urandom(16).hex()
         setup = self._setup_for(run, options.get("dependencies"))
         start = RunStarted(
             messages=(*history, _user(prompt)),
@@ -354,8 +353,11 @@ def ask(
 
     Without a model it is the embedded one; without tools, arithmetic and the date and time.
     """
-    given = default_tools() if tools is None else tools
-    result = Agent(model, given).run_sync(prompt, **options)
+    if tools is None:
+        from toolwright.builtin.defaults import default_tools  # noqa: PLC0415 - light until used
+
+        tools = default_tools()
+    result = Agent(model, tools).run_sync(prompt, **options)
     if not result.stop.is_answer:
         error = LimitReached(f"the run ended without an answer: {result.stop}")
         error.result = result

@@ -21,6 +21,7 @@ from toolwright.local_models import SERVERS, Local, is_local, local_model
 from toolwright.providers import PROVIDERS, Provider, quirks_of
 from toolwright.request.model import Address, WireModel
 from toolwright.request.retry import Retry
+from toolwright.transport.later import LaterTransport
 
 _STRUCTURED = {
     "anthropic": "tool",
@@ -60,7 +61,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     """
     if name not in PROVIDERS and is_local(name):
         local = Local(template=template, family=family, key=api_key or "", profile=profile)
-        return local_model(name, local, lambda: transport or _transport())
+        return local_model(name, local, lambda: transport or _shared)
     provider, place, model = _resolve(name)
     url = base_url or _url(provider, place)
     address = Address(
@@ -73,7 +74,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     prices = _prices(provider.prices, model)
     return WireModel(
         _dialect(provider, url),
-        transport or _transport(),
+        transport or _shared,
         address,
         profile=profile or _profile(provider, prices),
         streaming=streaming,
@@ -128,17 +129,14 @@ def _dialect(provider: Provider, url: str) -> Dialect:
     return dialect
 
 
-_shared: Transport | None = None
+def _aiohttp() -> Transport:
+    from toolwright.transport.aio import AiohttpTransport  # noqa: PLC0415 - as long as all other imports
+
+    return AiohttpTransport()
 
 
-def _transport() -> Transport:
-    """One pool of connections for every model."""
-    global _shared  # noqa: PLW0603 - a pool is worth sharing only if there is one
-    if _shared is None:
-        from toolwright.transport.aio import AiohttpTransport  # noqa: PLC0415 - light until used
-
-        _shared = AiohttpTransport()
-    return _shared
+_shared = LaterTransport(_aiohttp)
+"""One pool of connections for every model."""
 
 
 class _Prices:

@@ -62,14 +62,14 @@ def test_a_broken_reply_holds_what_came(events, content):
     for event in events:
         draft.add(event)
     assert draft.broken("why") == Reply(content, "error", "why")
-    assert (draft.reply, draft.is_empty) == (None, not content)
+    assert (draft.end, draft.is_empty) == (None, not content)
 
 
 def test_a_whole_reply_is_the_one_that_was_sent_whatever_came_before():
     draft = Draft()
     draft.add(TextDelta("so"))
     draft.add(ReplyEnd(Reply((WHOLE,), "calls")))
-    assert (draft.reply, draft.is_empty) == (Reply((WHOLE,), "calls"), False)
+    assert (draft.end, draft.is_empty) == (ReplyEnd(Reply((WHOLE,), "calls")), False)
 
 
 def test_an_empty_reply_that_has_ended_is_not_nothing():

@@ -91,7 +91,8 @@ def test_fragments_of_any_size_give_the_same_reply(given_parts, fragment):
         return draft
 
     draft = asyncio.run(put_together())
-    assert draft.reply == whole
+    assert draft.end is not None
+    assert draft.end.reply == whole
     # What came in pieces is the reply again, but for empty texts and where one text ended.
     assert _joined(draft.broken("").content) == _joined(whole.content)
 

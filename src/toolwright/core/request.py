@@ -1,7 +1,7 @@
 """What a model is asked."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from msgspec import Struct, field
 
@@ -32,6 +32,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     max_tokens: int | None = None
     options: Mapping[str, JsonValue] = field(default_factory=dict)
     """Whatever else the model takes, as ``ModelOptions`` names it."""
+    memo: dict[str, Any] = field(default_factory=dict)
+    """What the model keeps from one request of a run to the next; nobody else reads it."""
 
 
 class ModelOptions(TypedDict, total=False):

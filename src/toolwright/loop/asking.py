@@ -1,7 +1,7 @@
 """One question to the model, streamed: a request into the entry that records its reply."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -22,6 +22,7 @@ from toolwright.core.events import (
 from toolwright.core.history import made_up_id, with_ids
 from toolwright.core.message import Reply
 from toolwright.core.partial import PartialJson
+from toolwright.core.ports import Model
 from toolwright.core.progress import CallProgress
 from toolwright.core.request import Request
 from toolwright.errors import ToolwrightError
@@ -73,10 +74,10 @@ class _Generated(Struct, frozen=True, eq=False):
 
 async def _generate(setup: Setup, question: Question) -> _Generated:
     draft, broke = Draft(), "no end"
-    stream = setup.model.stream(question.request)
+    batches = _batches(setup.model, question.request)
     try:
         async with asyncio.timeout(question.seconds) as time:
-            await _read(stream, draft, question)
+            await _read(batches, draft, question)
     except ToolwrightError as error:
         if draft.is_empty:
             raise
@@ -86,9 +87,10 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
             raise
         broke = "deadline"
     finally:
-        await _close(stream)
+        await _close(batches)
     # What comes after the end of a reply, or does not come, takes nothing from it.
-    return _Generated(draft.reply or draft.broken(broke), not time.expired(), draft.raw)
+    end = draft.end or ReplyEnd(draft.broken(broke))
+    return _Generated(end.reply, not time.expired(), end.raw)
 
 
 class _Names:
@@ -106,7 +108,8 @@ class _Names:
         """The event with the ids that count."""
         match event:
             case CallStart(index, name, given):
-                return CallStart(index, name, self._begin(index, given))
+                own = self._begin(index, given)
+                return event if own == given else CallStart(index, name, own)
             case CallEnd(index, call):
                 own = self._by_index.get(index) or self._begin(index, call.id)
                 return CallEnd(index, replace(call, id=own)) if own != call.id else event
@@ -126,6 +129,8 @@ class _Names:
 
     def _whole(self, reply: Reply) -> Reply:
         """The reply with the ids that its calls were shown with."""
+        if [call.id for call in reply.calls] == self._own:
+            return reply
         shown = iter(zip(self._given, self._own, strict=True))
         parts = list(reply.content)
         for at, part in enumerate(parts):
@@ -157,20 +162,38 @@ class _Views:
         self._emit(event)
 
 
-async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
-    names, follow = _Names(question), question.speculation.follow
+def _batches(model: Model, request: Request) -> AsyncIterator[Sequence[ModelEvent]]:
+    """The model's events, as many together as came together, where the model can say."""
+    batches: Callable[[Request], AsyncIterator[Sequence[ModelEvent]]] | None
+    batches = getattr(model, "batches", None)
+    return _one_by_one(model.stream(request)) if batches is None else batches(request)
+
+
+async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
+    try:
+        async for event in stream:
+            yield (event,)
+    finally:
+        await _close(stream)
+
+
+async def _read(batches: AsyncIterator[Sequence[ModelEvent]], draft: Draft, question: Question) -> None:
+    names, speculation, add = _Names(question), question.speculation, draft.add
     show = None if question.emit is None else _Views(question.emit).show
-    async for event in stream:
-        kind = type(event)
-        if kind is not TextDelta and kind is not CallDelta:
-            event = names.named(event)  # noqa: PLW2901 - the same event, under the right id
-        draft.add(event)
-        follow(event)
-        if show is not None:
-            show(event)
+    async for events in batches:
+        for event in events:
+            kind = type(event)
+            if kind is not TextDelta and kind is not CallDelta:
+                event = names.named(event)  # noqa: PLW2901 - the same event, under the right id
+                speculation.follow(event)
+            elif speculation.waits:
+                speculation.follow(event)
+            add(event)
+            if show is not None:
+                show(event)
 
 
-async def _close(stream: AsyncIterator[ModelEvent]) -> None:
+async def _close(stream: AsyncIterator[object]) -> None:
     """End a stream that was not read to its end, so that it lets go of what it holds."""
     close = getattr(stream, "aclose", None)
     if close is not None:

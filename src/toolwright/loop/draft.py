@@ -15,49 +15,55 @@ from toolwright.core.parts import Text
 
 
 class Draft:
-    """Collects events. Adding one costs the same however much came before."""
+    """Collects events, and puts them together only if the stream breaks."""
 
     def __init__(self) -> None:
-        self.reply: Reply | None = None
-        """The finished reply, once its end has come."""
-        self.raw: bytes | None = None
-        self._parts: list[_Piece] = []
-        self._calls: dict[int, _Piece] = {}
+        self._events: list[ModelEvent] = []
+        self.add = self._events.append
+        """Take the next event."""
+
+    @property
+    def end(self) -> ReplyEnd | None:
+        """The end of the reply, once it has come."""
+        return next((e for e in reversed(self._events) if isinstance(e, ReplyEnd)), None)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing of the reply has come yet."""
-        return not self._parts and self.reply is None
-
-    def add(self, event: ModelEvent) -> None:
-        """Take the next event."""
-        kind = type(event)
-        if kind is TextDelta or kind is ReasoningDelta:
-            if not self._parts or self._parts[-1].kind is not kind:
-                self._parts.append(_Piece(kind))
-            self._parts[-1].texts.append(event.text)  # type: ignore[union-attr]
-        else:
-            self._add_call(event)
+        return self.end is None and not self.broken("").content
 
     def broken(self, word: str) -> Reply:
         """The reply as far as it came. ``word`` says what broke it."""
-        return Reply(tuple(piece.part() for piece in self._parts), "error", word)
+        pieces = _Pieces()
+        for event in self._events:
+            pieces.add(event)
+        return Reply(tuple([piece.part() for piece in pieces.all]), "error", word)
 
-    def _add_call(self, event: ModelEvent) -> None:
+
+class _Pieces:
+    """Events into the parts of a reply."""
+
+    def __init__(self) -> None:
+        self.all: list[_Piece] = []
+        self._calls: dict[int, _Piece] = {}
+
+    def add(self, event: ModelEvent) -> None:
         match event:
+            case TextDelta(text) | ReasoningDelta(text):
+                if not self.all or self.all[-1].kind is not type(event):
+                    self.all.append(_Piece(type(event)))
+                self.all[-1].texts.append(text)
             case CallStart(index, name, call_id):
                 piece = self._calls[index] = _Piece(CallStart, Call(id=call_id, name=name))
-                self._parts.append(piece)
+                self.all.append(piece)
             case CallDelta(index, text) if index in self._calls:
                 self._calls[index].texts.append(text)
             case CallEnd(index, call):
                 if index not in self._calls:
                     self._calls[index] = _Piece(CallStart, call)
-                    self._parts.append(self._calls[index])
+                    self.all.append(self._calls[index])
                 self._calls[index].call = call
                 self._calls[index].ended = True
-            case ReplyEnd(reply, raw):
-                self.reply, self.raw = reply, raw
             case _:
                 pass
 

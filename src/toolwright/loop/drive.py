@@ -6,6 +6,7 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -58,6 +59,7 @@ class Driver:
         self._decisions = decisions or {}
         self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
         self._view: View | None = None
+        self._memo: dict[str, Any] = {}
         self._approvals = list(state.approvals)
         self.guard = guard_for(setup, state)
         """Watches the run, where rules of trust are in force."""
@@ -110,6 +112,7 @@ class Driver:
                 output=self._output_schema(),
                 max_tokens=setup.max_tokens,
                 options=setup.options,
+                memo=self._memo,
             ),
             seconds=self._seconds_left(),
             emit=self._emit,

@@ -48,37 +48,35 @@ class Speculation:
         self._open = setup.speculate and setup.hooks.before_tool is None
         self._begun = 0
         self._ended = 0
-        self._next: CheckedCall | None = None
+        self.waits: Call | None = None
+        """The call that starts as soon as something follows it."""
         self._early: list[Early] = []
 
     def follow(self, event: ModelEvent) -> None:
         """Take the next event of the reply."""
         kind = type(event)
-        if self._next is not None and kind is not ReplyEnd:
-            self._launch(self._next)
-            self._next = None
+        if self.waits is not None and kind is not ReplyEnd:
+            self._consider(self.waits)
+            self.waits = None
         if kind is CallStart:
             self._begun += 1
         elif kind is CallEnd:
             self._ended += 1
-            self._offer(event.call)  # type: ignore[union-attr]
+            call = event.call  # type: ignore[union-attr]
+            self.waits = call if self._open and not call.truncated else None
 
-    def _offer(self, call: Call) -> None:
-        """A call is complete; let it start if nothing speaks against it."""
-        if not self._open or call.truncated:
-            return
+    def _consider(self, call: Call) -> None:
+        """A call is complete and something follows it: start it if nothing speaks against that."""
         checked = check(call, self._setup.tools)
         if not isinstance(checked, CheckedCall):
             return
         # A call that began earlier and is not complete yet may turn out to be a write.
         if self._ended < self._begun or not self._may_run_early(checked):
             self._open = False
-            return
-        self._next = checked
+        elif self._room is None or len(self._early) < self._room:
+            self._launch(checked)
 
     def _launch(self, checked: CheckedCall) -> None:
-        if self._room is not None and len(self._early) >= self._room:
-            return
         ledger: list[Usage] = []
         run = self._start(self._ended - 1, checked, ledger)
         task = asyncio.get_running_loop().create_task(run)

@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolwright.core.events import ModelEvent, ReplyEnd, unfolded
 from toolwright.core.jsontext import JsonValue
 from toolwright.core.message import Reply
-from toolwright.core.ports import Dialect
+from toolwright.core.ports import Decoder, Dialect
 from toolwright.core.request import Profile, Request
 from toolwright.core.transport import Incoming, Timeouts, Transport
 from toolwright.errors import ProtocolError, ToolwrightError
@@ -82,17 +82,37 @@ class WireModel:
         await self._transport.close()
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """The events of one reply. Tried again only while nothing of it has been given out."""
+        """The events of one reply."""
+        async with aclosing(self.batches(request)) as batches:
+            async for events in batches:
+                for event in events:
+                    yield event
+
+    async def batches(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        """The same, as many together as came together.
+
+        Tried again only while nothing of the reply has been given out.
+        """
         tried = 0
         while True:
             tried += 1
             delivered = False
             try:
                 async with self._sent(request) as incoming:
-                    async for events in self._batches(incoming):
-                        for event in events:
+                    if incoming.status >= 400:  # noqa: PLR2004
+                        body = await _body(incoming)
+                        raise self._dialect.error(incoming.status, incoming.headers, body)
+                    reader = self._reader(incoming)
+                    raw: list[bytes] = []
+                    async for chunk in incoming.chunks:
+                        if self._keep_raw:
+                            raw.append(chunk)
+                        if events := reader.feed(chunk):
                             delivered = True
-                            yield event
+                            yield self._finished(events, raw)
+                    if events := reader.finish():
+                        delivered = True
+                        yield self._finished(events, raw)
             except ToolwrightError as error:
                 self._hide_key(error)
                 wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
@@ -115,23 +135,11 @@ class WireModel:
         url = address.url.rstrip("/") + outgoing.path
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
 
-    async def _batches(self, incoming: Incoming) -> AsyncIterator[Sequence[ModelEvent]]:
-        """The events of a reply, as many together as came together."""
-        if incoming.status >= 400:  # noqa: PLR2004
-            raise self._dialect.error(incoming.status, incoming.headers, await _whole(incoming))
-        raw: list[bytes] = []
+    def _reader(self, incoming: Incoming) -> Decoder:
         if not self._streaming or "json" in incoming.headers.get("content-type", ""):
             # Some hosts answer a request for a stream with a whole reply, or with an error in one.
-            raw.append(await _whole(incoming))
-            yield self._finished(tuple(unfolded(self._dialect.decode(raw[0]))), raw)
-            return
-        decoder = self._dialect.decoder()
-        async for chunk in incoming.chunks:
-            if self._keep_raw:
-                raw.append(chunk)
-            if events := decoder.feed(chunk):
-                yield self._finished(events, raw)
-        yield self._finished(decoder.finish(), raw)
+            return _Whole(self._dialect)
+        return self._dialect.decoder()
 
     def _finished(self, events: Sequence[ModelEvent], raw: list[bytes]) -> Sequence[ModelEvent]:
         """The events, the reply at their end with what it cost and the bytes it came in."""
@@ -148,11 +156,40 @@ class WireModel:
             error.args = tuple(str(part).replace(key, "[key]") for part in error.args)
 
 
-async def _whole(incoming: Incoming) -> bytes:
-    pieces, size = [], 0
-    async for chunk in incoming.chunks:
-        size += len(chunk)
-        if size > MAX_BODY:
+class _Whole:
+    """A reply that is not streamed: there is nothing to tell of it before its end."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._pieces = _Pieces()
+
+    def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
+        self._pieces.add(data)
+        return ()
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        return tuple(unfolded(self._dialect.decode(self._pieces.joined())))
+
+
+class _Pieces:
+    """The bytes of one body, as long as they are not too many."""
+
+    def __init__(self) -> None:
+        self._all: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > MAX_BODY:
             raise ProtocolError(f"the reply is longer than {MAX_BODY:,} bytes")
-        pieces.append(chunk)
-    return b"".join(pieces)
+        self._all.append(piece)
+
+    def joined(self) -> bytes:
+        return b"".join(self._all)
+
+
+async def _body(incoming: Incoming) -> bytes:
+    pieces = _Pieces()
+    async for chunk in incoming.chunks:
+        pieces.add(chunk)
+    return pieces.joined()

@@ -5,8 +5,12 @@ Proxies come from the environment (``HTTPS_PROXY``, ``NO_PROXY``), and so do cer
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import lru_cache
+from types import TracebackType
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 import aiohttp
@@ -21,6 +25,7 @@ TRANSLATED: tuple[tuple[type[BaseException], type[TransportError]], ...] = (
     (OSError, TransportError),
 )
 """What aiohttp raises, and what it is here; the first that fits."""
+RAISED = tuple(kind for kind, _ in TRANSLATED)
 
 
 class AiohttpTransport:
@@ -36,35 +41,13 @@ class AiohttpTransport:
         self, url: str, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
         """Send a body, and give back the reply while it comes."""
-        return self._send("POST", url, headers, body, timeouts)
+        return _Exchange(self._session(), "POST", url, headers, body, timeouts)
 
     def get(
         self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
         """Ask for what is there, and give back the reply while it comes."""
-        return self._send("GET", url, headers, None, timeouts)
-
-    @asynccontextmanager
-    async def _send(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeouts: Timeouts
-    ) -> AsyncIterator[Incoming]:
-        limits = aiohttp.ClientTimeout(
-            total=timeouts.whole, connect=timeouts.connect, sock_read=timeouts.between_chunks
-        )
-        response: aiohttp.ClientResponse | None = None
-        try:
-            async with asyncio.timeout(timeouts.first_byte):
-                response = await self._session().request(
-                    method, url, headers=headers, data=body, timeout=limits
-                )
-            names = {name.lower(): value for name, value in response.headers.items()}
-            yield Incoming(response.status, names, _chunks(response))
-        except tuple(kind for kind, _ in TRANSLATED) as error:
-            raise translated(error) from error
-        finally:
-            if response is not None:
-                # A reply that was not read to its end takes its connection with it.
-                response.close() if not response.content.at_eof() else response.release()
+        return _Exchange(self._session(), "GET", url, headers, None, timeouts)
 
     async def close(self) -> None:
         """Let go of the connections of this event loop."""
@@ -76,23 +59,75 @@ class AiohttpTransport:
         loop = asyncio.get_running_loop()
         session = self._sessions.get(loop)
         if session is None or session.closed:
-            connector = aiohttp.TCPConnector(limit=self._connections, limit_per_host=0)
             session = aiohttp.ClientSession(
-                connector=connector,
-                trust_env=True,
-                auto_decompress=True,
+                connector=aiohttp.TCPConnector(limit=self._connections, limit_per_host=0),
                 skip_auto_headers=["User-Agent"],
             )
             self._sessions[loop] = session
         return session
 
 
-async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    try:
-        async for chunk in response.content.iter_any():
-            yield chunk
-    except tuple(kind for kind, _ in TRANSLATED) as error:
-        raise translated(error) from error
+class _Exchange(AbstractAsyncContextManager[Incoming]):
+    """One request and the reply to it."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeouts: Timeouts,
+    ) -> None:
+        self._session = session
+        self._method = method
+        self._url = url
+        self._headers = headers
+        self._body = body
+        self._timeouts = timeouts
+        self._response: aiohttp.ClientResponse | None = None
+
+    async def __aenter__(self) -> Incoming:
+        try:
+            async with asyncio.timeout(self._timeouts.first_byte):
+                self._response = response = await self._session.request(
+                    self._method,
+                    self._url,
+                    headers=self._headers,
+                    data=self._body,
+                    timeout=_limits(self._timeouts),
+                    proxy=proxy_for(self._url),
+                )
+        except RAISED as error:
+            raise translated(error) from error
+        names = {name.lower(): value for name, value in response.headers.items()}
+        return Incoming(response.status, names, response.content.iter_any())
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        response = self._response
+        if response is not None:
+            # A reply that was not read to its end takes its connection with it.
+            response.release() if response.content.at_eof() else response.close()
+        if isinstance(error, RAISED):
+            raise translated(error) from error
+
+
+@lru_cache(maxsize=64)
+def _limits(timeouts: Timeouts) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(
+        total=timeouts.whole, connect=timeouts.connect, sock_read=timeouts.between_chunks
+    )
+
+
+@lru_cache(maxsize=256)
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address; looked up once."""
+    place = urlsplit(url)
+    if proxy_bypass(place.hostname or ""):
+        return None
+    return getproxies().get(place.scheme)
 
 
 def translated(error: BaseException) -> TransportError:

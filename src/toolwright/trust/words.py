@@ -8,6 +8,7 @@ count, but for what could be a wildcard.
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
@@ -20,21 +21,6 @@ _DOTS = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
 _END = r"[^\s\"'<>`|\\^{}]"
 _SYLLABLE = "\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff"
 """Scripts that leave no space between words; each character is a token."""
-_TOKEN = re.compile(
-    # Nearly every token is a plain word; one that could begin a date or an address is not.
-    rf"""(?P<plain>(?!{dates.MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
-    |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+
-        |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
-    |(?P<mail>\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*)
-    |(?P<date>{dates.PATTERN})
-    |(?P<host>(?:\w[\w-]*\.)+(?:[a-z][a-z0-9]+|xn--[a-z0-9-]+)(?![\w@])(?::\d+)?(?:[/?#]{_END}*)?
-        |(?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![\w.])(?:[:/]{_END}*)?)
-    |(?P<path>(?<![\w.~-])(?:[\w.~-]*+[/\\])++[\w.~*-]*)
-    |(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!\w))
-    |(?P<word>[{_SYLLABLE}]|\.{{2,}}|[*~%]+|\d+(?::\d+)+
-        |[^\W{_SYLLABLE}]+(?:[-_.+%~]+[^\W{_SYLLABLE}]+)*)""",
-    re.VERBOSE | re.IGNORECASE,
-)
 _NUMBERED = re.compile(r"(^|\n[ \t]*|[.:;!?][ \t]+)\(?\d{1,2}[.)](?=\s)")
 _RUN_ON = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z]+\b)")
 _DECIMAL = re.compile(r"\d+\.\d+")
@@ -67,9 +53,29 @@ def plain(text: str) -> str:
     return "".join([each for each in text if unicodedata.category(each) != "Cf"])
 
 
+@cache
+def _token() -> re.Pattern[str]:
+    """Made when it is first needed: compiling it takes as long as importing much of the rest."""
+    return re.compile(
+        # Nearly every token is a plain word; one that could begin a date or an address is not.
+        rf"""(?P<plain>(?!{dates.MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
+    |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+
+        |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
+    |(?P<mail>\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*)
+    |(?P<date>{dates.PATTERN})
+    |(?P<host>(?:\w[\w-]*\.)+(?:[a-z][a-z0-9]+|xn--[a-z0-9-]+)(?![\w@])(?::\d+)?(?:[/?#]{_END}*)?
+        |(?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![\w.])(?:[:/]{_END}*)?)
+    |(?P<path>(?<![\w.~-])(?:[\w.~-]*+[/\\])++[\w.~*-]*)
+    |(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!\w))
+    |(?P<word>[{_SYLLABLE}]|\.{{2,}}|[*~%]+|\d+(?::\d+)+
+        |[^\W{_SYLLABLE}]+(?:[-_.+%~]+[^\W{_SYLLABLE}]+)*)""",
+        re.VERBOSE | re.IGNORECASE,
+    )
+
+
 def scan(text: str) -> Iterator[tuple[Kind, str]]:
     """The tokens of a text, each with what it is. The text must be plain."""
-    for found in _TOKEN.finditer(text):
+    for found in _token().finditer(text):
         token, kind = found[0], found.lastgroup
         match kind:
             case "link" | "mail" | "host":

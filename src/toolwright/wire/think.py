@@ -25,6 +25,11 @@ class ThinkFilter:
         self.opening = ""
         self.closing = ""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all that follows is text."""
+        return self._read == self._after
+
     def feed(self, text: str) -> list[Piece]:
         """The pieces that are now certain; none of them empty."""
         return self._read(text) if text else []

@@ -22,8 +22,6 @@ from toolwright.core.events import CallDelta, CallEnd, CallStart, ModelEvent
 from toolwright.core.jsontext import dump
 from toolwright.wire.openai_chat.tables import NAME
 
-_BARE = 2
-"""An index and a function, and nothing else."""
 _USUAL = frozenset(("index", "id", "type", "function", "custom"))
 
 
@@ -109,7 +107,7 @@ class Calls:
         """The events of the ``tool_calls`` of one delta."""
         self._in_delta = []
         for delta in deltas if isinstance(deltas, list) else [deltas]:
-            if isinstance(delta, dict) and not self._continues(delta, events):
+            if isinstance(delta, dict):
                 self._one(delta, events)
 
     def whole(self, entries: Any, events: list[ModelEvent]) -> None:
@@ -141,14 +139,10 @@ class Calls:
         """Something else has begun, so that no call can be cut off any more."""
         self._touched = None
 
-    def _continues(self, delta: dict[str, Any], events: list[ModelEvent]) -> bool:
-        """The most common fragment by far, done at once: arguments for the call under an index."""
-        function = delta.get("function")
-        if len(delta) != _BARE or type(function) is not dict or len(function) != 1:
-            return False
-        index, fragment = delta.get("index"), function.get("arguments")
-        slot = self._by_index.get(index) if type(index) is int else None
-        if slot is None or not slot.started or type(fragment) is not str or slot is not self._slots[-1]:
+    def goes_on(self, index: int, fragment: str, events: list[ModelEvent]) -> bool:
+        """Some more arguments of the last call, if it is the one under that index; whether it is."""
+        slot = self._by_index.get(index)
+        if slot is None or not slot.started or slot is not self._slots[-1]:
             return False
         if fragment:
             slot.pieces.append(fragment)

@@ -6,7 +6,7 @@ stops has not. Of several choices only the first counts.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -50,6 +50,52 @@ class _Chunk(Struct, gc=False):
 _chunk = msgspec.json.Decoder(_Chunk, strict=False).decode
 
 
+class _Arguments(Struct, gc=False, forbid_unknown_fields=True):
+    arguments: str
+    name: None = None
+
+
+class _Going(Struct, gc=False, forbid_unknown_fields=True):
+    index: int
+    function: _Arguments
+    type: str | None = None
+    id: None = None
+
+
+class _UsualDelta(Struct, gc=False, forbid_unknown_fields=True):
+    content: str | None = None
+    tool_calls: tuple[_Going] | None = None
+    role: str | None = None
+    refusal: None = None
+    reasoning_content: None = None
+    reasoning: None = None
+    function_call: None = None
+
+
+class _UsualChoice(Struct, gc=False):
+    delta: _UsualDelta
+    index: Literal[0] = 0
+    finish_reason: None = None
+    stop_reason: None = None
+    error: None = None
+
+
+class _Usual(Struct, gc=False):
+    """Nearly every chunk of a long reply: some more text, or some more of the call under way."""
+
+    choices: tuple[_UsualChoice]
+    usage: None = None
+    error: None = None
+    x_groq: None = None
+    citations: None = None
+    search_results: None = None
+
+
+_usual = msgspec.json.Decoder(_Usual).decode
+_MOST_UNUSUAL = 8
+"""Chunks in a row after which a host is taken to have habits of its own."""
+
+
 class Decoder:
     """One streamed reply. Feed it bytes, cut anywhere."""
 
@@ -59,6 +105,7 @@ class Decoder:
         self._is_over = False
         self._body: list[bytes] | None = None
         self._began = False
+        self._unusual = 0
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
         """The events that these bytes complete."""
@@ -72,8 +119,25 @@ class Decoder:
             return ()
         events: list[ModelEvent] = []
         for frame in self._frames.feed(data):
-            self._frame(frame.data, events)
+            if not self._goes_on(frame.data, events):
+                self._frame(frame.data, events)
         return tuple(events)
+
+    def _goes_on(self, data: bytes, events: list[ModelEvent]) -> bool:
+        """Take a chunk of the usual kind; whether it is one."""
+        draft = self._draft
+        if self._is_over or self._unusual > _MOST_UNUSUAL or not draft.is_known:
+            return False
+        try:
+            delta = _usual(data).choices[0].delta
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._unusual += 1
+            return False
+        self._unusual = 0
+        if delta.tool_calls is None:
+            return draft.goes_on(delta.content, events)
+        going = delta.tool_calls[0]
+        return not delta.content and draft.calls.goes_on(going.index, going.function.arguments, events)
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""

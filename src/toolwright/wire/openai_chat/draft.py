@@ -40,7 +40,7 @@ class Draft:
         self.stop_string = False
         self.is_whole = False
         self.extra: dict[str, Any] = {}
-        self._calls = Calls()
+        self.calls = Calls()
         self._runs: list[_Run | Media | Unknown] = []
         self._think: ThinkFilter | None = ThinkFilter()
         """None once reasoning has come by itself, or a call: from then on content is text."""
@@ -48,6 +48,19 @@ class Draft:
         self._details: list[dict[str, Any]] = []
         self._refusal: list[str] = []
         self._audio: dict[str, Any] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known whose reply this is."""
+        return bool(self.id and self.model)
+
+    def goes_on(self, text: str | None, events: list[ModelEvent]) -> bool:
+        """Some more text, if text is certainly what it is; whether it is."""
+        if self._think is not None:
+            return False
+        if text:
+            self._add("content", text, events)
+        return True
 
     def delta(self, delta: Mapping[str, Any], events: list[ModelEvent]) -> None:
         """The events of one delta of a message."""
@@ -76,14 +89,14 @@ class Draft:
         }
         self.delta(rest, events)
         self._unfiltered(events)
-        self._calls.whole(calls, events)
+        self.calls.whole(calls, events)
 
     def end(self, events: list[ModelEvent]) -> None:
         """The last events: what was held back, the calls' ends, the reply."""
         self._unfiltered(events)
         stop = self._stop()
         unsaid = not self.word and not self.is_whole
-        calls = self._calls.end(events, cut_off=stop in CUT_OFF, unsaid=unsaid)
+        calls = self.calls.end(events, cut_off=stop in CUT_OFF, unsaid=unsaid)
         bag = {**({"id": self.id} if self.id else {}), **self.extra}
         reply = Reply(
             content=(*self._parts(), *calls),
@@ -98,7 +111,7 @@ class Draft:
     def _stop(self) -> StopReason:
         stop = STOPS.get(self.word.lower(), "end")
         if stop in ("end", "calls"):
-            if self._calls:
+            if self.calls:
                 # Imitators, and OpenAI itself for a forced tool, say "stop" after a call.
                 return "calls"
             if self._refusal:
@@ -135,7 +148,7 @@ class Draft:
             run = _Run(field)
             self._runs.append(run)
         run.pieces.append(text)
-        self._calls.close()
+        self.calls.close()
         events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
 
     def _thoughts(self, pieces: list[Piece], events: list[ModelEvent]) -> None:
@@ -175,6 +188,8 @@ class Draft:
                 self._add("content", value, events)
             else:
                 self._thoughts(self._think.feed(value), events)
+                if self._think.is_over:
+                    self._unfiltered(events)
         elif isinstance(value, list):
             self._unfiltered(events)
             for part in value:
@@ -211,12 +226,12 @@ class Draft:
     def _read_calls(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
         if self._think is not None:
             self._unfiltered(events)
-        self._calls.feed(value, events)
+        self.calls.feed(value, events)
 
     def _read_function(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
         """The form before tools."""
         if not delta.get("tool_calls"):
-            self._calls.feed([{"index": 0, "function": value}], events)
+            self.calls.feed([{"index": 0, "function": value}], events)
 
     def _read_audio(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
         if isinstance(value, Mapping):

@@ -4,7 +4,7 @@ The members that stay come first and ``messages`` last, so that a longer history
 shorter one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from toolwright.core.jsontext import JsonObject, dump
 from toolwright.core.request import Named, Outgoing, Request
 from toolwright.core.tool import Spec
 from toolwright.errors import EncodeError
+from toolwright.wire.kept import made
 from toolwright.wire.openai_chat.hosts import OPENAI, Host
 from toolwright.wire.openai_chat.messages import messages_of
 from toolwright.wire.openai_chat.tables import NAME
@@ -72,10 +73,9 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
 def _tools(request: Request, host: Host) -> dict[str, Any]:
     options = request.options
     strict = options.get("strict") is True and host.strict
-    tools: list[Any] = [_tool(spec, strict=strict) for spec in request.specs]
-    if strict:
-        check_ceilings(request.specs, [tool["function"]["parameters"] for tool in tools], STRICT)
-    tools += _sequence(options.get("vendor_tools"))
+    specs = request.specs
+    ours = made(request.memo, f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+    tools = [*ours, *_sequence(options.get("vendor_tools"))]
     if not tools:
         if request.choice == "required" or isinstance(request.choice, Named):
             raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
@@ -94,6 +94,13 @@ def _tools(request: Request, host: Host) -> dict[str, Any]:
     if options.get("parallel") is not None and host.parallel:
         members["parallel_tool_calls"] = options["parallel"]
     return members
+
+
+def _functions(specs: Sequence[Spec], *, strict: bool) -> list[msgspec.Raw]:
+    tools = [_tool(spec, strict=strict) for spec in specs]
+    if strict:
+        check_ceilings(specs, [tool["function"]["parameters"] for tool in tools], STRICT)
+    return [msgspec.Raw(msgspec.json.encode(tool)) for tool in tools]
 
 
 def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:

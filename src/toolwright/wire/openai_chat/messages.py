@@ -11,12 +11,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, assert_never
 
+from msgspec import Raw
+from msgspec.json import Encoder
+
 from toolwright.core.call import Call
 from toolwright.core.jsontext import JsonError, dump, parse
 from toolwright.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from toolwright.core.parts import Media, Text
 from toolwright.core.request import Request
 from toolwright.core.result import Result
+from toolwright.wire.kept import written
 from toolwright.wire.openai_chat.hosts import Host
 from toolwright.wire.openai_chat.ids import LegalIds
 from toolwright.wire.openai_chat.media import note_of, part_of
@@ -27,35 +31,45 @@ RAW_ARGUMENTS = "raw_arguments"
 templates, and refuse the whole history for one broken call (vllm #47761, llama.cpp #25510)."""
 
 _LONGEST_NAME = 64
+_encoder = Encoder()
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def messages_of(request: Request, host: Host) -> list[dict[str, Any]]:
+def messages_of(request: Request, host: Host) -> list[Any]:
     """The messages, the system text first."""
-    messages: list[dict[str, Any]] = []
-    if request.system:
-        messages.append({"role": "system", "content": request.system})
-    ids = LegalIds(host.ids)
-    for message in request.messages:
-        messages += _message(message, ids, host)
-    return messages
+    key = f"{NAME}.{host.ids}.{host.owed}"
+    writer = written(request.memo, key, request.messages, lambda: _Writer(host), _Writer.write)
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    return [*system, *writer.items]
 
 
-def _message(message: Message, ids: LegalIds, host: Host) -> Iterator[dict[str, Any]]:
-    match message:
-        case User():
-            yield {"role": "user", "content": _said(message)}
-        case Reply():
-            reply = _reply(message, ids.of_calls(message.calls))
-            if host.owed and "tool_calls" in reply:
-                reply.setdefault(host.owed, "")
-            yield reply
-        case Results():
-            legal = ids.of_results(message.results)
-            for result, identity in zip(message.results, legal, strict=True):
-                yield {"role": "tool", "tool_call_id": identity, "content": _result(result)}
-        case _:
-            assert_never(message)
+class _Writer:
+    """Writes messages one after another, each into bytes that no later one changes."""
+
+    def __init__(self, host: Host) -> None:
+        self.items: list[Raw] = []
+        self._host = host
+        self._ids = LegalIds(host.ids)
+
+    def write(self, message: Message, _: int) -> None:
+        self.items += [Raw(_encoder.encode(item)) for item in self._items(message)]
+
+    def _items(self, message: Message) -> Iterator[dict[str, Any]]:
+        ids, owed = self._ids, self._host.owed
+        match message:
+            case User():
+                yield {"role": "user", "content": _said(message)}
+            case Reply():
+                reply = _reply(message, ids.of_calls(message.calls))
+                if owed and "tool_calls" in reply:
+                    reply.setdefault(owed, "")
+                yield reply
+            case Results():
+                legal = ids.of_results(message.results)
+                for result, identity in zip(message.results, legal, strict=True):
+                    yield {"role": "tool", "tool_call_id": identity, "content": _result(result)}
+            case _:
+                assert_never(message)
 
 
 def _said(message: User) -> str | list[dict[str, Any]]:

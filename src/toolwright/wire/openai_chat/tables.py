@@ -70,7 +70,7 @@ _XAI_TICKS = 1e10
 
 def usage_of(raw: Any) -> Usage:
     """A usage object. Cached and reasoning tokens have moved about between hosts."""
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         return Usage()
     into, out = _object(raw, "prompt_tokens_details"), _object(raw, "completion_tokens_details")
     prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
@@ -79,7 +79,7 @@ def usage_of(raw: Any) -> Usage:
         # xAI counts reasoning beside the completion; here it is a part of the output.
         completion += reasoning
     cost, ticks = raw.get("cost"), raw.get("cost_in_usd_ticks")
-    if not isinstance(cost, int | float):
+    if not isinstance(cost, _NUMBERS):
         cost = ticks / _XAI_TICKS if isinstance(ticks, int) else None
     return Usage(
         input_tokens=prompt,
@@ -93,11 +93,17 @@ def usage_of(raw: Any) -> Usage:
     )
 
 
-def _object(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+_NUMBERS = (int, float)
+
+
+def _object(raw: dict[str, Any], name: str) -> dict[str, Any]:
     value = raw.get(name)
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def _count(raw: Mapping[str, Any], *names: str) -> int:
-    found = (raw.get(name) for name in names)
-    return next((int(value) for value in found if isinstance(value, int | float) and value), 0)
+def _count(raw: dict[str, Any], *names: str) -> int:
+    for name in names:
+        value = raw.get(name)
+        if value and isinstance(value, _NUMBERS):
+            return int(value)
+    return 0

@@ -1,0 +1,134 @@
+"""Who is measured, and doing what: the clients, the rows of the benchmark, and what each row aims at."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+ENVIRONMENTS = ROOT / ".venv-peers"
+RESULTS = ROOT / ".bench" / "peers.json"
+
+Kind = Literal["floor", "ours", "sdk", "framework"]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One client: a module beside this one, and the packages that it needs."""
+
+    name: str
+    label: str
+    kind: Kind
+    module: str
+    packages: tuple[str, ...] = ()
+    """What its own environment holds; none means that it runs in the project's."""
+    versions: tuple[str, ...] = ()
+    """The packages whose versions are worth telling."""
+
+    def python(self, environments: Path) -> Path:
+        if not self.packages:
+            return Path(sys.executable)
+        return environments / self.name / "bin" / "python"
+
+
+OURS = Peer("toolwright", "toolwright", "ours", "ours", (), ("toolwright", "pydantic"))
+RAW = Peer("raw", "floor: sockets", "floor", "floor_raw", (), ("msgspec",))
+FLOOR = Peer("aiohttp", "floor: aiohttp", "floor", "floor_aiohttp", (), ("aiohttp", "msgspec"))
+
+PEERS = (
+    RAW,
+    FLOOR,
+    OURS,
+    Peer("openai", "openai SDK", "sdk", "sdk_openai", ("openai",), ("openai",)),
+    Peer("anthropic", "anthropic SDK", "sdk", "sdk_anthropic", ("anthropic",), ("anthropic",)),
+    Peer(
+        "pydantic-ai",
+        "pydantic-ai",
+        "framework",
+        "with_pydantic_ai",
+        ("pydantic-ai-slim[openai]",),
+        ("pydantic-ai-slim", "openai"),
+    ),
+    Peer(
+        "openai-agents",
+        "openai-agents",
+        "framework",
+        "with_openai_agents",
+        ("openai-agents",),
+        ("openai-agents", "openai"),
+    ),
+    Peer(
+        "langchain",
+        "langchain",
+        "framework",
+        "with_langchain",
+        ("langchain", "langchain-openai"),
+        ("langchain", "langgraph", "langchain-openai", "openai"),
+    ),
+    Peer("agno", "agno", "framework", "with_agno", ("agno", "openai"), ("agno", "openai")),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of work, and what toolwright should reach at it."""
+
+    name: str
+    label: str
+    work: str
+    streamed: bool = True
+    runs: int = 1000
+    """How many runs a job has: at the most, or exactly where many go on at once."""
+    at_once: int = 1
+    measure: Literal["cpu", "wall"] = "cpu"
+    floor: float | None = None
+    """Toolwright's CPU time, at the most, in times of the floor's on aiohttp."""
+    frameworks: float | None = None
+    """The fastest framework's time, at the least, in times of toolwright's."""
+    wall: float | None = None
+    """Toolwright's wall time, at the most, in seconds."""
+    memory: float | None = None
+    """The least hungry framework's memory for a run, at the least, in times of toolwright's."""
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it needs a process of its own, so that the peak of memory is its own."""
+        return self.at_once > 1
+
+
+ROWS = (
+    Row("turns1", "1 tool turn, streamed", "turns1", floor=2.5, frameworks=10),
+    Row("whole1", "1 tool turn, not streamed", "turns1", streamed=False, floor=2.5, frameworks=10),
+    Row("turns10", "10 turns, streamed", "turns10", floor=2.5),
+    Row("turns100", "100 turns, streamed", "turns100", floor=2.5),
+    Row("deltas", "a reply of 50,000 argument deltas", "deltas", floor=2.0),
+    Row("parallel", "8 calls of 100 ms in one reply", "parallel", runs=5, measure="wall", wall=0.11),
+    Row("slow", "a stream of 1 s, 4 read calls of 1 s", "slow", runs=1, measure="wall", wall=1.1),
+    Row(
+        "at100",
+        "300 runs of 3 turns, 100 at once",
+        "turns3",
+        runs=300,
+        at_once=100,
+        measure="wall",
+        frameworks=10,
+        memory=5,
+    ),
+    Row(
+        "at1000",
+        "1,000 runs of 3 turns, all at once",
+        "turns3",
+        runs=1000,
+        at_once=1000,
+        measure="wall",
+        frameworks=10,
+        memory=5,
+    ),
+)
+COLD = 0.15
+"""CPU seconds, at the most, until an agent of toolwright's stands ready."""
+HELP = 0.1
+"""The same for ``toolwright --help``."""
+GROWTH = 1.5
+"""What a late turn costs, at the most, in times of an early one."""

@@ -1,0 +1,221 @@
+"""The results as tables in Markdown: printed, or put into a page (``--write docs/benchmarks.md``)."""
+
+import argparse
+import datetime
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from figures import Figure, Found, short
+from peers import COLD, GROWTH, HELP, OURS, RESULTS, Peer, Row
+
+MARKED = re.compile(r"(<!-- peers -->\n).*?(<!-- /peers -->)", re.DOTALL)
+
+
+def table(head: list[str], lines: list[list[str]]) -> str:
+    aligned = ["---"] + ["--:"] * (len(head) - 1)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, aligned, *lines])
+
+
+def named(peer: Peer) -> str:
+    return f"**{peer.label}**" if peer is OURS else peer.label
+
+
+def cell(found: Found, row: Row, peer: Peer, figure: Figure | None, scale: float) -> str:
+    failures = found.failures(row, peer)
+    if figure is None:
+        return "failed" if failures else "n/a"
+    shown = figure.shown(scale, found.raw["rounds"])
+    return shown + (f"<br><sub>{len(failures)} failed</sub>" if failures else "")
+
+
+def costs(found: Found) -> str:
+    """Every row that is not about many at once: what each client needs."""
+    lines = []
+    for row in (row for row in found.rows if not row.fresh):
+        shown = [cell(found, row, peer, found.figure(row, peer), 1000) for peer in found.peers]
+        lines.append([f"{row.label}, ms {'of CPU' if row.measure == 'cpu' else 'by the clock'}", *shown])
+    return table(["", *map(named, found.peers)], lines)
+
+
+def ratios(found: Found) -> str:
+    """Each client's cost in times of toolwright's, and how its turns grow."""
+    lines = []
+    for row in found.rows:
+        ours, what = found.ours(row), "by the clock" if row.measure == "wall" else "CPU"
+        known = [found.figure(row, peer) for peer in found.peers]
+        shown = [short(each.median / ours) if each and ours else "n/a" for each in known]
+        lines.append([f"{row.label}, {what}", *shown])
+    grown = [found.growth(peer) for peer in found.peers]
+    lines.append(
+        [
+            "a turn of 11 to 100, in times of one of 2 to 10",
+            *[short(each) if each else "n/a" for each in grown],
+        ]
+    )
+    return table(["", *map(named, found.peers)], lines)
+
+
+def many(found: Found) -> str:
+    """The rows of many at once."""
+    lines = []
+    for row in (row for row in found.rows if row.fresh):
+        for title, what, scale in (
+            ("runs per second", "wall", 0.0),
+            ("ms of CPU for a run", "cpu", 1000.0),
+            ("p99 of a run, s", "p99", 1.0),
+            ("memory for a run, KiB", "memory", 1 / 1024),
+        ):
+            shown = []
+            for peer in found.peers:
+                figure = found.figure(row, peer, what)
+                if figure and not scale:
+                    figure = Figure(tuple(1 / each for each in figure.samples))
+                shown.append(cell(found, row, peer, figure, scale or 1.0))
+            lines.append([f"{row.label}: {title}", *shown])
+    return table(["", *map(named, found.peers)], lines)
+
+
+def cold(found: Found) -> str:
+    """What getting ready takes, and commands to hold it against."""
+    commands = {f"`{name}`": Figure(tuple(each)) for name, each in found.raw["processes"].items()}
+    ready = {named(peer): found.cold(peer) for peer in found.peers}
+    lines = [
+        [name, figure.shown() if figure else "failed"] for name, figure in {**commands, **ready}.items()
+    ]
+    return table(["until an agent stands ready", "s of CPU"], lines)
+
+
+def verdict(value: float | None, most: float, unit: str = "") -> str:
+    """Whether a value that should be small is."""
+    if value is None:
+        return "not measured"
+    return f"{'met' if value <= most else 'missed'}: {short(value)}{unit} of {short(most)}{unit}"
+
+
+def aims(found: Found) -> Iterator[list[str]]:
+    """What each row aims at, and whether that is reached."""
+    for row in found.rows:
+        yield from row_aims(found, row)
+    yield [f"a late turn at most {GROWTH} times an early one", verdict(found.growth(OURS), GROWTH)]
+    ready = found.cold(OURS)
+    yield [f"ready in {COLD} s of CPU", verdict(ready.median if ready else None, COLD, " s")]
+    helped = Figure(tuple(found.raw["processes"]["toolwright --help"])).median
+    yield [f"`toolwright --help` in {HELP} s of CPU", verdict(helped, HELP, " s")]
+
+
+def row_aims(found: Found, row: Row) -> Iterator[list[str]]:
+    ours, best = found.ours(row), found.best(row)
+    if row.floor:
+        used, floor = found.ours(row, "cpu"), found.floor(row, "cpu")
+        ratio = used / floor if used and floor else None
+        yield [f"{row.label}: at most {row.floor} times the floor on aiohttp", verdict(ratio, row.floor)]
+    if row.wall:
+        yield [f"{row.label}: at most {row.wall} s by the clock", verdict(ours, row.wall, " s")]
+    if row.frameworks:
+        what = "runs per second" if row.fresh else "CPU time"
+        aim = f"{row.label}: {what} {row.frameworks:.0f} times better than the fastest framework's"
+        yield [aim, ahead(ours, best, row.frameworks)]
+    if row.memory:
+        aim = (
+            f"{row.label}: {row.memory:.0f} times less memory for a run than the least hungry framework"
+        )
+        yield [aim, ahead(found.ours(row, "memory"), found.best(row, "memory"), row.memory)]
+
+
+def ahead(ours: float | None, best: tuple[Peer, float] | None, least: float) -> str:
+    """Whether the best framework needs as many times as much as it should."""
+    if not ours or not best:
+        return "not measured"
+    ratio = best[1] / ours
+    return f"{'met' if ratio >= least else 'missed'}: {short(ratio)} of {least:.0f} ({best[0].label})"
+
+
+def about(found: Found) -> str:
+    """Who, where, when, and how much the vendor can do."""
+    raw, day = found.raw, datetime.date.fromisoformat(found.raw["date"])
+    where = raw["machine"]
+    versions = {name: each for peer in found.peers for name, each in raw["versions"][peer.name].items()}
+    known = ", ".join(f"{name} {each}" for name, each in versions.items())
+    return (
+        f"{day.day} {day:%B %Y}; {where['cpu']}, {where['cores']} cores, {where['kernel']}, "
+        f"Python {where['python']}; {where['pinned']}. {known}. Medians of up to {raw['rounds']} rounds "
+        "with the least and the most below; *n* says of how many where a job is so long that it got fewer."
+    )
+
+
+def vendor(found: Found) -> str:
+    """What the vendor can do, and how much of it was asked."""
+    streamed, whole, single = (found.raw["capacity"][each] for each in ("streamed", "whole", "single"))
+    shares = []
+    for row in (row for row in found.rows if row.measure == "cpu" or row.fresh):
+        for peer in found.peers:
+            used, cost = found.figure(row, peer, "vendor"), found.figure(row, peer, "cpu")
+            if used and cost:
+                shares.append((used.median / cost.median, row, peer))
+    said = (
+        f"The vendor alone answers {streamed['per_second']:,.0f} streamed replies a second and "
+        f"{whole['per_second']:,.0f} whole ones, {streamed['cpu'] * 1e6:.0f} and "
+        f"{whole['cpu'] * 1e6:.0f} µs of its CPU each, when many ask "
+        f"({streamed['busy']:.0%} and {whole['busy']:.0%} busy); "
+        f"{single['cpu'] * 1e6:.0f} µs when one asks at a time, as most rows do."
+    )
+    most, ours = max(shares, key=first), max((each for each in shares if each[2] is OURS), key=first)
+    for share, row, peer in (most, ours):
+        said += (
+            f" Beside {peer.label} it used at most {share:.0%} of the client's CPU time ({row.label})."
+        )
+    return said
+
+
+def first(share: tuple[float, Row, Peer]) -> float:
+    return share[0]
+
+
+def failures(found: Found) -> list[str]:
+    """What failed, and why."""
+    return [
+        f"- {peer.label}, {row.label}: {why}"
+        for row in found.rows
+        for peer in found.peers
+        for why in sorted(set(found.failures(row, peer)))
+    ]
+
+
+def page(found: Found) -> str:
+    parts = [
+        about(found),
+        vendor(found),
+        costs(found),
+        "The same in times of toolwright's cost:",
+        ratios(found),
+        many(found),
+        cold(found),
+        table(["aim", "reached"], list(aims(found))).replace("--:", "---"),
+    ]
+    if failed := failures(found):
+        parts += ["What failed:", "\n".join(failed)]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument(
+        "--write", type=Path, help="a page with the markers <!-- peers --> and <!-- /peers -->"
+    )
+    given = parser.parse_args()
+    text = page(Found(given.results))
+    if not given.write:
+        print(text, end="")
+        return
+    old = given.write.read_text()
+    new, places = MARKED.subn(lambda found: f"{found[1]}\n{text}\n{found[2]}", old)
+    if places != 1:
+        sys.exit(f"{given.write} has {places} places for the tables, not one")
+    given.write.write_text(new)
+
+
+if __name__ == "__main__":
+    main()
