@@ -3,8 +3,12 @@
 import hashlib
 from collections.abc import Sequence
 
+from msgspec.json import Encoder
+
 from toolwright.core.call import Call
 from toolwright.core.jsontext import JsonError, dump, parse
+
+_sorted = Encoder(order="sorted").encode
 
 LONGEST_CYCLE = 4
 """Turns in the longest cycle that is looked for."""
@@ -40,17 +44,9 @@ def canonical(arguments: str) -> str:
         value = parse(arguments or "{}")
     except JsonError:
         return _sound(arguments)
-    return dump(_sorted(value))
+    return _sorted(value).decode()
 
 
 def _sound(text: str) -> str:
     """``text`` without halves of surrogate pairs, which JSON cannot hold."""
     return text.encode(errors="replace").decode()
-
-
-def _sorted(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_sorted(item) for item in value]
-    return value

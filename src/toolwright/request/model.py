@@ -20,6 +20,8 @@ from toolwright.request.retry import Retry
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
 
+_HEADERS = {"content-type": "application/json", "user-agent": "toolwright"}
+
 Price = Callable[[Reply], float | None]
 
 
@@ -61,6 +63,8 @@ class WireModel:
         self._dialect = dialect
         self._transport = transport
         self._address = address
+        self._url = address.url.rstrip("/")
+        self._own_headers = {**_authorized(dialect, address), **address.headers}
         self._profile = profile or Profile()
         self._streaming = streaming
         self._retry = retry or Retry()
@@ -126,13 +130,8 @@ class WireModel:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
         outgoing = self._dialect.encode(request, model=self._address.model, stream=self._streaming)
-        headers = {"content-type": "application/json", "user-agent": "toolwright", **outgoing.headers}
-        address = self._address
-        if address.key is not None:
-            own = {address.key_header: address.key} if address.key_header else None
-            headers.update(own or self._dialect.authorize(address.key))
-        headers.update(address.headers)
-        url = address.url.rstrip("/") + outgoing.path
+        headers = {**_HEADERS, **outgoing.headers, **self._own_headers}
+        url = self._url + outgoing.path
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
 
     def _reader(self, incoming: Incoming) -> Decoder:
@@ -154,6 +153,13 @@ class WireModel:
         """Vendors quote the key that they refuse; nobody else may."""
         if key := self._address.key:
             error.args = tuple(str(part).replace(key, "[key]") for part in error.args)
+
+
+def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str]:
+    """The headers that carry the key."""
+    if address.key is None:
+        return {}
+    return {address.key_header: address.key} if address.key_header else dialect.authorize(address.key)
 
 
 class _Whole:
