@@ -7,7 +7,8 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-transformers conformance bench-agentdojo check format bench bench-embedded bench-transports clean
+.PHONY: help setup demo tour test test-transformers conformance check format clean \
+	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,11 +40,12 @@ test-transformers: ## run the tests that need torch, in an environment of their 
 		$(TORCH) -e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-transformers/bin/python -m pytest -q tests/local/engines/test_huggingface.py
 
-check: $(READY) ## lint, strict types, import rules
+check: $(READY) ## lint, strict types, import rules, and that nothing has become heavier
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python bench/guard.py
 
 format: $(READY) ## rewrite the code in the house format
 	@$(BIN)/ruff format .
@@ -54,7 +56,15 @@ conformance: $(READY) ## run MCP's own conformance suite against our client and 
 		@modelcontextprotocol/server-filesystem@2026.8.31
 	@$(BIN)/python conformance/run.py
 
-bench: $(READY) ## measure, and print ratios against the floor
+bench-setup: $(READY) ## make the environments of those that toolwright is measured beside
+	@$(BIN)/python bench/peers/setup.py
+
+bench: bench-setup ## measure beside SDKs and frameworks; the tables and the plot in docs are made anew (half an hour)
+	@$(BIN)/python bench/peers/measure.py
+	@$(BIN)/python bench/peers/table.py --write docs/benchmarks.md
+	@$(BIN)/python bench/peers/plot.py
+
+bench-parts: $(READY) ## measure each part by itself, beside its floor
 	@$(BIN)/python bench/check_dispatch.py
 	@$(BIN)/python bench/loop.py
 	@$(BIN)/python bench/stream.py
@@ -80,5 +90,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-transformers .venv-agentdojo .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-peers .bench .venv-transformers .venv-agentdojo .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

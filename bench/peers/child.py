@@ -24,7 +24,11 @@ class Failed(Exception):
 
 
 class Child:
-    """One client, ready for jobs; ``cold`` is what getting ready took it, in seconds of CPU."""
+    """One client, ready for jobs.
+
+    ``cold`` is what getting ready took it, in seconds of CPU, and ``begun`` what it had taken when it
+    had its first answer.
+    """
 
     def __init__(self, python: Path, module: str) -> None:
         if not python.exists():
@@ -39,6 +43,7 @@ class Child:
             stderr=self._complaints,
         )
         self.cold: float = self._next()["cold"]
+        self.begun: float | None = None
 
     def do(self, job: dict[str, object]) -> dict[str, Any]:
         """The cost of a job."""
@@ -48,7 +53,9 @@ class Child:
             self._process.stdin.flush()
         except BrokenPipeError:
             raise Failed(self._why()) from None
-        return self._next()
+        cost = self._next()
+        self.begun = self.begun or cost["begun"]
+        return cost
 
     def _next(self) -> dict[str, Any]:
         assert self._process.stdout

@@ -10,9 +10,10 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from script import ANSWER, SCRIPTS
 
@@ -48,10 +49,12 @@ class Cost:
     wall: float
     latencies: list[float] = field(default_factory=list)
     memory: float = 0.0
+    begun: float = 0.0
+    """CPU seconds of the whole process until the job had its first answer."""
 
 
 Run = Callable[[], Awaitable[str]]
-Prepare = Callable[[Job], Awaitable[Run]]
+Prepare = Callable[[Job], Coroutine[Any, Any, Run]]
 
 TOOL = {
     "name": "get_weather",
@@ -92,6 +95,7 @@ async def do(prepare: Prepare, job: Job) -> Cost:
     Weather.seconds = SECONDS.get(job.work, 0.0)
     run, script = await prepare(job), SCRIPTS[job.work]
     await run()
+    begun = time.process_time()
     gc.collect()
     Weather.called, waiting = 0, iter(range(job.runs))
     latencies: list[float] = []
@@ -111,14 +115,13 @@ async def do(prepare: Prepare, job: Job) -> Cost:
         await asyncio.gather(*[worker() for _ in range(job.at_once)])
     cost = Cost((time.process_time() - cpu) / job.runs, (time.perf_counter() - start) / job.runs)
     assert Weather.called == job.runs * script.turns * script.calls, Weather.called
-    cost.latencies = latencies
+    cost.latencies, cost.begun = latencies, begun
     cost.memory = max(_peak() - before, 0) / job.at_once
     return cost
 
 
 def _resident() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _peak() -> int:

@@ -48,6 +48,10 @@ class Found:
         samples = self.raw["cold"].get(peer.name)
         return Figure(tuple(samples)) if samples else None
 
+    def begun(self, peer: Peer) -> Figure | None:
+        samples = self.raw["begun"].get(peer.name)
+        return Figure(tuple(samples)) if samples else None
+
     def best(self, row: Row, what: str = "") -> tuple[Peer, float] | None:
         """The framework that needs least."""
         known = [(peer, self.figure(row, peer, what)) for peer in self.peers if peer.kind == "framework"]

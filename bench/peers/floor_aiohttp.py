@@ -1,8 +1,7 @@
 """The floor on aiohttp: what one would write by hand for this one conversation, and no more."""
 
 import aiohttp
-import msgspec
-from client import PROMPT, TOOL, Job, Run, get_weather, main
+from client import Job, Run, main
 from floor import Conversation
 
 SESSIONS: list[aiohttp.ClientSession] = []

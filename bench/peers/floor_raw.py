@@ -40,7 +40,8 @@ END = b"\r\n0\r\n\r\n"
 
 def joined(body: bytes) -> bytes:
     """The chunks of a body, together."""
-    pieces, at = [], 0
+    pieces: list[bytes] = []
+    at = 0
     while True:
         line = body.index(b"\r\n", at)
         size = int(body[at:line], 16)
@@ -52,6 +53,7 @@ def joined(body: bytes) -> bytes:
 
 async def prepare(job: Job) -> Run:
     place = urlsplit(job.base)
+    host, port = place.hostname or "", place.port or 0
     path = f"{place.path}/chat/completions"
     head = (
         f"POST {path} HTTP/1.1\r\nhost: {place.netloc}\r\ncontent-type: application/json\r\n"
@@ -63,7 +65,7 @@ async def prepare(job: Job) -> Run:
     async def run() -> str:
         wire = idle.pop() if idle else None
         if wire is None:
-            _, wire = await loop.create_connection(Wire, place.hostname, place.port)
+            _, wire = await loop.create_connection(Wire, host, port)
         talk = Conversation(streamed=job.streamed)
         while not talk.answer:
             body = await wire.ask(head, talk.request())

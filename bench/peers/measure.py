@@ -79,6 +79,7 @@ class Bench:
         self._environments = environments
         self.cells = [[Cell(peer, row) for peer in peers] for row in rows]
         self.cold: dict[str, list[float]] = {peer.name: [] for peer in peers}
+        self.begun: dict[str, list[float]] = {peer.name: [] for peer in peers}
         self._children: dict[str, Child] = {}
 
     def round(self, number: int, rounds: int) -> None:
@@ -90,7 +91,9 @@ class Bench:
                     if cell.wants(number, rounds):
                         self._one(cell, f"round {number + 1}")
         finally:
-            for child in self._children.values():
+            for name, child in self._children.items():
+                if child.begun is not None:
+                    self.begun[name].append(child.begun)
                 child.end()
             self._children.clear()
 
@@ -110,7 +113,7 @@ class Bench:
         for cell in (cell for row in self.cells for cell in row):
             samples = {"samples": cell.samples, "failures": cell.failures}
             cells.setdefault(cell.row.name, {})[cell.peer.name] = samples
-        return {"cold": self.cold, "cells": cells}
+        return {"cold": self.cold, "begun": self.begun, "cells": cells}
 
     def _one(self, cell: Cell, where: str) -> None:
         name = cell.peer.name
@@ -204,11 +207,11 @@ def chosen(names: str | None, known: list[str]) -> list[str]:
 
 def main() -> None:
     given = options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and with us the vendor and clients
     names = chosen(given.peers, [peer.name for peer in PEERS])
     works = chosen(given.only, [row.name for row in ROWS])
     peers = [peer for peer in PEERS if peer.name in names]
     vendor = Standing()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and with us the vendor and clients
     say(f"{vendor.pinned}; everything takes some 20 minutes")
     bench = Bench(vendor, peers, [row for row in ROWS if row.name in works], given.environments)
     found: dict[str, object] = {

@@ -1,6 +1,5 @@
 """Who is measured, and doing what: the clients, the rows of the benchmark, and what each row aims at."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,17 +21,17 @@ class Peer:
     kind: Kind
     module: str
     packages: tuple[str, ...] = ()
-    """What its own environment holds; none means that it runs in the project's."""
+    """What its environment holds; nothing for the floors, which use toolwright's."""
     versions: tuple[str, ...] = ()
     """The packages whose versions are worth telling."""
 
     def python(self, environments: Path) -> Path:
-        if not self.packages:
-            return Path(sys.executable)
-        return environments / self.name / "bin" / "python"
+        return environments / (self.name if self.packages else OURS.name) / "bin" / "python"
 
 
-OURS = Peer("toolwright", "toolwright", "ours", "ours", (), ("toolwright", "pydantic"))
+OURS = Peer(
+    "toolwright", "toolwright", "ours", "ours", ("--editable", str(ROOT)), ("toolwright", "pydantic")
+)
 RAW = Peer("raw", "floor: sockets", "floor", "floor_raw", (), ("msgspec",))
 FLOOR = Peer("aiohttp", "floor: aiohttp", "floor", "floor_aiohttp", (), ("aiohttp", "msgspec"))
 

@@ -82,10 +82,15 @@ def panels(found: Found) -> list[tuple[str, Bars]]:
         figures = [(peer, found.figure(row, peer)) for peer in found.peers]
         what = "CPU for a run" if row.measure == "cpu" else "wall time"
         what += ", over the runs" if row.fresh else ""
-        made.append((f"{row.label}: {what}", [(peer, each and each.median) for peer, each in figures]))
+        made.append(
+            (f"{row.label}: {what}", [(peer, each.median if each else None) for peer, each in figures])
+        )
     ready = [(peer, found.cold(peer)) for peer in found.peers]
     made.append(
-        ("until an agent stands ready: CPU", [(peer, each and each.median) for peer, each in ready])
+        (
+            "until an agent stands ready: CPU",
+            [(peer, each.median if each else None) for peer, each in ready],
+        )
     )
     return made
 

@@ -79,12 +79,12 @@ def many(found: Found) -> str:
 
 def cold(found: Found) -> str:
     """What getting ready takes, and commands to hold it against."""
-    commands = {f"`{name}`": Figure(tuple(each)) for name, each in found.raw["processes"].items()}
-    ready = {named(peer): found.cold(peer) for peer in found.peers}
-    lines = [
-        [name, figure.shown() if figure else "failed"] for name, figure in {**commands, **ready}.items()
-    ]
-    return table(["until an agent stands ready", "s of CPU"], lines)
+    commands = found.raw["processes"].items()
+    lines = [[f"`{name}`", Figure(tuple(each)).shown(), ""] for name, each in commands]
+    for peer in found.peers:
+        figures = (found.cold(peer), found.begun(peer))
+        lines.append([named(peer), *[each.shown() if each else "failed" for each in figures]])
+    return table(["s of CPU", "until an agent stands ready", "until it has answered"], lines)
 
 
 def verdict(value: float | None, most: float, unit: str = "") -> str:
@@ -141,7 +141,7 @@ def about(found: Found) -> str:
     return (
         f"{day.day} {day:%B %Y}; {where['cpu']}, {where['cores']} cores, {where['kernel']}, "
         f"Python {where['python']}; {where['pinned']}. {known}. Medians of up to {raw['rounds']} rounds "
-        "with the least and the most below; *n* says of how many where a job is so long that it got fewer."
+        "with the least and the most below; *n* says how many there are where long jobs had fewer."
     )
 
 
@@ -161,11 +161,10 @@ def vendor(found: Found) -> str:
         f"({streamed['busy']:.0%} and {whole['busy']:.0%} busy); "
         f"{single['cpu'] * 1e6:.0f} µs when one asks at a time, as most rows do."
     )
-    most, ours = max(shares, key=first), max((each for each in shares if each[2] is OURS), key=first)
-    for share, row, peer in (most, ours):
-        said += (
-            f" Beside {peer.label} it used at most {share:.0%} of the client's CPU time ({row.label})."
-        )
+    own = [each for each in shares if each[2] is OURS]
+    for share, row, peer in [max(each, key=first) for each in (shares, own) if each]:
+        client = f"{peer.label} ({row.label})"
+        said += f" Its CPU time came to at most {share:.0%} of the client's beside {client}."
     return said
 
 
@@ -190,7 +189,7 @@ def page(found: Found) -> str:
         costs(found),
         "The same in times of toolwright's cost:",
         ratios(found),
-        many(found),
+        *([many(found)] if any(row.fresh for row in found.rows) else []),
         cold(found),
         table(["aim", "reached"], list(aims(found))).replace("--:", "---"),
     ]

@@ -12,7 +12,10 @@ from script import SCRIPTS, Script, chat_frames, chat_whole, messages_frames, me
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 STREAMED = re.compile(rb'"stream": ?true')
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
+HEAD = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
+    b"transfer-encoding: chunked\r\n\r\n"
+)
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
 
 
@@ -29,7 +32,9 @@ class Book:
         turns = range(script.turns + 1)
         self.script = script
         self.mark = b'"tool_call_id"' if chat else b'"tool_use_id"'
-        self.streamed = [[chunk(each) for each in frames(script, turn)] + [b"0\r\n\r\n"] for turn in turns]
+        self.streamed = [
+            [chunk(each) for each in frames(script, turn)] + [b"0\r\n\r\n"] for turn in turns
+        ]
         self.joined = [HEAD + b"".join(each) for each in self.streamed]
         self.whole = [WHOLE % (len(body), body) for body in (whole(script, turn) for turn in turns)]
 

@@ -66,9 +66,10 @@ class _UsualDelta(Struct, gc=False, forbid_unknown_fields=True):
     content: str | None = None
     tool_calls: tuple[_Going] | None = None
     role: str | None = None
+    channel: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
     refusal: None = None
-    reasoning_content: None = None
-    reasoning: None = None
     function_call: None = None
 
 
@@ -81,7 +82,7 @@ class _UsualChoice(Struct, gc=False):
 
 
 class _Usual(Struct, gc=False):
-    """Nearly every chunk of a long reply: some more text, or some more of the call under way."""
+    """Nearly every chunk of a long reply: more text, more thoughts, or more of the call under way."""
 
     choices: tuple[_UsualChoice]
     usage: None = None
@@ -134,10 +135,16 @@ class Decoder:
             self._unusual += 1
             return False
         self._unusual = 0
+        thought = delta.reasoning_content or delta.reasoning
         if delta.tool_calls is None:
-            return draft.goes_on(delta.content, events)
+            if not thought:
+                return draft.goes_on("content", delta.content, events)
+            field = "reasoning_content" if delta.reasoning_content else "reasoning"
+            return not delta.content and draft.goes_on(field, thought, events)
+        if delta.content or thought:
+            return False
         going = delta.tool_calls[0]
-        return not delta.content and draft.calls.goes_on(going.index, going.function.arguments, events)
+        return draft.calls.goes_on(going.index, going.function.arguments, events)
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""

@@ -54,12 +54,12 @@ class Draft:
         """Whether it is known whose reply this is."""
         return bool(self.id and self.model)
 
-    def goes_on(self, text: str | None, events: list[ModelEvent]) -> bool:
-        """Some more text, if text is certainly what it is; whether it is."""
+    def goes_on(self, field: str, text: str | None, events: list[ModelEvent]) -> bool:
+        """Some more of a member, if that is certainly what it seems to be; whether it is."""
         if self._think is not None:
             return False
         if text:
-            self._add("content", text, events)
+            self._add(field, text, events)
         return True
 
     def delta(self, delta: Mapping[str, Any], events: list[ModelEvent]) -> None:

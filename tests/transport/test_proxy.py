@@ -1,0 +1,63 @@
+"""Proxies as the environment names them."""
+
+import pytest
+
+from request.server import serving, whole
+from toolwright.core.transport import Timeouts
+from toolwright.transport.aio import AiohttpTransport, proxy_for
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    proxy_for.cache_clear()
+    yield monkeypatch
+    proxy_for.cache_clear()
+
+
+async def asked(url: str) -> None:
+    transport = AiohttpTransport()
+    async with transport.post(url, headers={}, body=b"x", timeouts=Timeouts()) as incoming:
+        assert [chunk async for chunk in incoming.chunks] == [b"{}"]
+    await transport.close()
+
+
+async def test_a_request_goes_through_the_proxy_with_its_credentials(environment):
+    async with serving(whole(b"{}")) as proxy:
+        environment.setenv("HTTP_PROXY", proxy.url.replace("http://", "http://me:secret@"))
+        await asked("http://vendor.invalid/v1/chat")
+    ((target, headers, _),) = proxy.requests
+    assert target == "http://vendor.invalid/v1/chat"
+    assert headers["proxy-authorization"].startswith("Basic ")
+
+
+async def test_a_host_that_needs_no_proxy_is_asked_itself(environment):
+    async with serving(whole(b"{}")) as server, serving(whole(b"{}")) as proxy:
+        environment.setenv("HTTP_PROXY", proxy.url)
+        environment.setenv("NO_PROXY", "127.0.0.1")
+        await asked(f"{server.url}/v1/chat")
+    assert ([path for path, _, _ in server.requests], proxy.requests) == (["/v1/chat"], [])
+
+
+async def test_credentials_for_the_vendor_do_not_come_from_a_netrc(environment, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login me password secret\n")
+    environment.setenv("NETRC", str(netrc))
+    async with serving(whole(b"{}")) as server:
+        await asked(server.url)
+    assert "authorization" not in server.requests[0][1]
+
+
+@pytest.mark.parametrize(
+    ("variable", "url", "found"),
+    [
+        ("HTTPS_PROXY", "https://api.example/v1", "http://proxy:1"),
+        ("HTTP_PROXY", "https://api.example/v1", None),
+        ("https_proxy", "https://api.example/v1", "http://proxy:1"),
+    ],
+)
+def test_each_scheme_has_a_proxy_of_its_own(environment, variable, url, found):
+    environment.setenv(variable, "http://proxy:1")
+    assert proxy_for(url) == found
