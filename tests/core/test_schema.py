@@ -3,7 +3,8 @@ import time
 import pytest
 
 from toolwright.core.problem import Problem
-from toolwright.core.schema import MAX_PROBLEMS, Schema, described, must_be
+from toolwright.core.schema import Schema
+from toolwright.core.sentence import MAX_PROBLEMS, described, must_be
 from toolwright.core.validate import Valid
 
 CITY = {"properties": {"city": {}, "unit": {}}, "additionalProperties": False}

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, create_model
 import toolwright as tw
 from toolwright.core.jsontext import dump
 from toolwright.core.problem import Problem
-from toolwright.core.schema import MAX_PROBLEMS
+from toolwright.core.sentence import MAX_PROBLEMS
 from toolwright.core.validate import Valid
 
 

@@ -3,7 +3,6 @@
 Nothing is ever fetched: a ``$ref`` to another document resolves only among ``resources``.
 """
 
-import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,19 +12,16 @@ from typing import Any
 import jsonschema_rs
 from jsonschema_rs import ValidationErrorKind as Kind
 
-from toolwright.core.jsontext import JsonObject, JsonValue, kind_of, shorten
+from toolwright.core.jsontext import JsonObject, JsonValue, shorten
 from toolwright.core.problem import Problem, json_path
+from toolwright.core.sentence import MAX_PROBLEMS, must_be, unexpected
 from toolwright.core.validate import Valid
-
-MAX_PROBLEMS = 50
-"""How many problems are listed; a model that made more needs no longer list."""
 
 _TYPES = "string, number, integer, boolean, object, array and null"
 _LISTED = 50
 """How many of the values to choose from are listed; a model has them all in the schema."""
 
 _DIGITS = re.compile(r"\+?[0-9]{1,20}")
-_ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}
 _CONTAINS = {
     "contains": "has no item of the kind that the schema asks for",
     "minContains": "has too few items of the kind that the schema asks for",
@@ -128,29 +124,6 @@ class Schema:
             return list(node.get("properties", ()))
         except (KeyError, IndexError, TypeError, AttributeError):
             return []
-
-
-def unexpected(name: str, known: list[str]) -> str:
-    """The sentence for a member that the schema does not have."""
-    if nearest := difflib.get_close_matches(name, known, n=1):
-        return f"is not a parameter; did you mean {shorten(nearest[0])}?"
-    if not known:
-        return "is not a parameter; leave it out"
-    return f"is not a parameter; there is {', '.join(map(shorten, known[:20]))}"
-
-
-def must_be(types: list[str], value: object) -> str:
-    """The sentence for a value of the wrong type."""
-    last_null = sorted(types, key=lambda kind: kind == "null")
-    wanted = list(dict.fromkeys(_ARTICLES.get(kind, f"a {kind}") for kind in last_null))
-    return f"must be {' or '.join(wanted)}, not {described(value)}"
-
-
-def described(value: object) -> str:
-    """A value for use in a sentence: its type, and itself where that adds something."""
-    if value is None or value in ([], {}):
-        return kind_of(value).replace("an ", "an empty ")
-    return f"{kind_of(value)} ({shorten(value)})"
 
 
 class _Paths:

@@ -6,6 +6,7 @@ quote or a line break that is not part of the secret, so a JSON text around one 
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 REDACTED = "[redacted]"
 
@@ -15,10 +16,14 @@ _DIGIT = r"(?=[\w-]*\d)"
 _BASE64 = r"[A-Za-z0-9+/=]"
 
 
-def _row(
-    pattern: str, *hints: str, replacement: str = REDACTED
-) -> tuple[tuple[str, ...], re.Pattern[str], str]:
-    return hints, re.compile(pattern, re.ASCII), replacement
+def _row(pattern: str, *hints: str, replacement: str = REDACTED) -> tuple[tuple[str, ...], str, str]:
+    return hints, pattern, replacement
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when a text first seems to hold such a secret, which most never do."""
+    return re.compile(pattern, re.ASCII)
 
 
 # One of the hints is in every text that holds the secret; looking for it is much the faster.
@@ -80,5 +85,5 @@ def redact_formats(text: str) -> str:
     """``text`` with every secret of a known form replaced."""
     for hints, pattern, replacement in _FORMATS:
         if has_any(text, hints):
-            text = pattern.sub(replacement, text)
+            text = _compiled(pattern).sub(replacement, text)
     return text

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from toolwright.core.handler import Handler, Parameters, inspect_handler
 from toolwright.core.jsontext import JsonObject, dump, kind_of
 from toolwright.core.problem import Problem, json_path
-from toolwright.core.schema import Schema, SchemaError, unexpected
+from toolwright.core.schema import Schema, SchemaError
+from toolwright.core.sentence import unexpected
 from toolwright.core.validate import Valid, Validator
 from toolwright.errors import DeclarationError, UsageError
 

@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema, ErrorDetails, SchemaValidator
 
 from toolwright.core.jsontext import JsonObject, JsonValue, dump, shorten
 from toolwright.core.problem import Problem, json_path
-from toolwright.core.schema import MAX_PROBLEMS, must_be, unexpected
+from toolwright.core.sentence import MAX_PROBLEMS, must_be, unexpected
 from toolwright.core.validate import Valid
 
 Steps: TypeAlias = tuple[str | int, ...]

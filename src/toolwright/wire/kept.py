@@ -34,10 +34,13 @@ def written(
     return kept
 
 
-def made(memo: dict[str, Any], key: str, given: object, make: Callable[[], Made]) -> Made:
-    """What ``make`` makes of ``given``, made again only when that is something else."""
+def made(memo: dict[str, Any], key: str, given: tuple[object, ...], make: Callable[[], Made]) -> Made:
+    """What ``make`` makes of ``given``, made again only when any of that is another object.
+
+    To be equal is not enough: 1 and 1.0 are, and objects whose members stand in another order.
+    """
     before, thing = memo.get(key, (None, None))
-    if before is None or before != given:
+    if before is None or len(before) != len(given) or not all(map(is_, before, given)):
         thing = make()
         memo[key] = (given, thing)
     found: Made = thing

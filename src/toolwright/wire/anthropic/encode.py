@@ -25,7 +25,7 @@ from toolwright.core.message import Reply
 from toolwright.core.request import Named, Outgoing, Request
 from toolwright.core.tool import Spec
 from toolwright.errors import EncodeError
-from toolwright.wire.anthropic.messages import encode_messages
+from toolwright.wire.anthropic.messages import MARK, Turns, as_bytes, encode_messages, marks_in
 from toolwright.wire.anthropic.tables import (
     BETAS,
     DEFAULT_MAX_TOKENS,
@@ -37,6 +37,7 @@ from toolwright.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
+from toolwright.wire.kept import made
 from toolwright.wire.native import native_of
 from toolwright.wire.strict import check_ceilings, strict_schema
 
@@ -45,6 +46,16 @@ _VERSION = "2023-06-01"
 _MARK = {"type": "ephemeral"}
 _SAMPLING = ("temperature", "top_p")
 _FORCED = ("any", "tool")
+
+
+class _Ours(msgspec.Struct, frozen=True):
+    """Our tools."""
+
+    tools: list[dict[str, Any]]
+    sent: list[Any]
+    """The same as bytes, but for the last, which may get a cache mark."""
+    betas: list[str]
+    """What they need to be taken."""
 
 
 def authorize(key: str, /) -> Mapping[str, str]:
@@ -57,9 +68,9 @@ def encode(request: Request, /, *, model: str, stream: bool) -> Outgoing:
     options = request.options
     extra = {**_mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
-    messages = encode_messages(request.messages)
+    turns = encode_messages(request)
     body: dict[str, Any] = {"model": model, **_lengths(request)}
-    if _is_manual(body) and _is_unthought(messages):
+    if _is_manual(body) and _is_unthought(turns.last):
         del body["thinking"]
     if stream:
         body["stream"] = True
@@ -68,39 +79,33 @@ def encode(request: Request, /, *, model: str, stream: bool) -> Outgoing:
         body["stop_sequences"] = list(_sequence(options["stop"]))
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
-    tools = _tools(request)
+    own = [dict(_mapping(tool)) for tool in _sequence(options.get("vendor_tools"))]
+    ours = _ours(request)
+    tools = [*own, *ours.tools]
     body |= _choice(request, tools, manual=_is_manual(body))
     container = _container(request)
     if container:
         body["container"] = container
     if tools:
-        body["tools"] = tools
+        body["tools"] = [*own, *ours.sent]
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system}]
-    body["messages"] = messages
-    if options.get("cache", True) and "cache_control" not in extra:
-        _mark(body, ours=len(request.specs))
+    if options.get("cache", True) and MARK not in extra:
+        _mark(body, turns, given=sum([MARK in tool for tool in tools]), ours=bool(ours.tools))
+    body["messages"] = [*turns.done, *turns.last]
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
-    return Outgoing(path=_PATH, body=_bytes(body), headers=_headers(betas, request.specs))
+    return Outgoing(path=_PATH, body=as_bytes(body), headers=_headers(betas, ours.betas))
 
 
-def _headers(betas: object, specs: Sequence[Spec]) -> Mapping[str, str]:
+def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
     headers = {"content-type": "application/json", "anthropic-version": _VERSION}
     given = betas.split(",") if isinstance(betas, str) else _sequence(betas)
-    needed = [BETAS.get(native_of(spec, NAME).get("type", ""), "") for spec in specs]
     named = dict.fromkeys(word.strip() for word in (*given, *needed) if word.strip())
     if named:
         headers["anthropic-beta"] = ",".join(named)
     return headers
-
-
-def _bytes(body: JsonObject) -> bytes:
-    try:
-        return msgspec.json.encode(body)
-    except UnicodeEncodeError as error:
-        raise EncodeError(NAME, "half of a surrogate pair cannot be sent.", where="text") from error
 
 
 def _lengths(request: Request) -> dict[str, Any]:
@@ -162,21 +167,27 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return messages[-2]["content"][0].get("type") not in THOUGHTS
 
 
-def _tools(request: Request) -> list[dict[str, Any]]:
-    """The vendor's own tools, as they were given, and then ours."""
-    own: list[dict[str, Any]] = [
-        dict(_mapping(tool)) for tool in _sequence(request.options.get("vendor_tools"))
-    ]
-    is_strict = bool(request.options.get("strict"))
+def _ours(request: Request) -> _Ours:
+    specs, is_strict = request.specs, bool(request.options.get("strict"))
+    output = request.output if is_strict else None
+    given = (specs, is_strict, output)
+    return made(request.memo, f"{NAME}.tools", given, lambda: _tools(specs, output, is_strict=is_strict))
+
+
+def _tools(specs: Sequence[Spec], output: JsonObject | None, *, is_strict: bool) -> _Ours:
     tools = [
         native_of(spec, NAME) or _tool(spec, _schema(spec, is_strict=is_strict), is_strict=is_strict)
-        for spec in request.specs
+        for spec in specs
     ]
     if is_strict:
-        pairs = zip(request.specs, tools, strict=True)
+        pairs = zip(specs, tools, strict=True)
         ours = [(spec, tool["input_schema"]) for spec, tool in pairs if not spec.native.get(NAME)]
-        _check_ceilings(ours, request.output)
-    return [*own, *tools]
+        _check_ceilings(ours, output)
+    return _Ours(
+        tools=tools,
+        sent=[*[msgspec.Raw(as_bytes(tool)) for tool in tools[:-1]], *tools[-1:]],
+        betas=[BETAS.get(native_of(spec, NAME).get("type", ""), "") for spec in specs],
+    )
 
 
 def _check_ceilings(tools: Sequence[tuple[Spec, JsonObject]], output: JsonObject | None) -> None:
@@ -226,31 +237,31 @@ def _choice(request: Request, tools: Sequence[Mapping[str, Any]], *, manual: boo
 
 def _container(request: Request) -> str | None:
     """The container whose code waits for a result; the vendor wants it named."""
-    replies = [message for message in request.messages if isinstance(message, Reply)]
-    if not replies:
+    last = next((message for message in reversed(request.messages) if isinstance(message, Reply)), None)
+    if last is None:
         return None
-    callers = [_mapping(_mapping(call.vendor.get(NAME)).get("caller")) for call in replies[-1].calls]
+    callers = [_mapping(_mapping(call.vendor.get(NAME)).get("caller")) for call in last.calls]
     if all(caller.get("type", "direct") == "direct" for caller in callers):
         return None
-    container = _mapping(_mapping(replies[-1].vendor.get(NAME)).get("container")).get("id")
+    container = _mapping(_mapping(last.vendor.get(NAME)).get("container")).get("id")
     return container if isinstance(container, str) else None
 
 
-def _mark(body: dict[str, Any], *, ours: int) -> None:
-    """Put cache marks where the prompt is likely to be the same next time, the best places first."""
-    said = [message["content"] for message in body["messages"] if message["role"] == "user"]
-    places: list[list[dict[str, Any]]] = said[-1:]
-    places += [body["system"]] if "system" in body else []
-    places += [body["tools"]] if ours else []
+def _mark(body: dict[str, Any], turns: Turns, *, given: int, ours: bool) -> None:
+    """Put cache marks where the prompt is likely to be the same next time, the best places first.
+
+    ``given`` of them are on the tools already, and any part's bag may hold more.
+    """
+    said = [(turn, "content") for turn in turns.last if turn["role"] == "user"]
+    places: list[tuple[dict[str, Any], str]] = said[-1:]
+    places += [(body, "system")] if "system" in body else []
+    places += [(body, "tools")] if ours else []
     places += said[-2:-1]
-    # Any part's bag may hold a mark, that of a text within a result too.
-    blocks_given = [block for message in body["messages"] for block in message["content"]]
-    within = [_mapping(part) for block in blocks_given for part in _sequence(block.get("content"))]
-    given = [*body.get("tools", ()), *blocks_given, *within]
-    free = MAX_MARKS - sum("cache_control" in block for block in given)
-    for blocks in places[: max(free, 0)]:
-        if "cache_control" not in blocks[-1]:
-            blocks[-1] = {**blocks[-1], "cache_control": _MARK}
+    given += turns.marks + sum([marks_in(turn["content"]) for turn in turns.last])
+    for holder, member in places[: max(MAX_MARKS - given, 0)]:
+        *before, last = holder[member]
+        if MARK not in last:
+            holder[member] = [*before, {**last, MARK: _MARK}]
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -1,22 +1,37 @@
-"""A transcript into Anthropic's messages: roles that alternate, results first, ids that are legal."""
+"""A transcript into Anthropic's messages: roles that alternate, results first, ids that are legal.
+
+What nothing later can change is written into bytes once, and kept for the next request of the run.
+"""
 
 import re
 from base64 import b64encode
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
+
+from msgspec import Raw, Struct
+from msgspec.json import Encoder
 
 from toolwright.core.call import Call
 from toolwright.core.jsontext import JsonError, JsonObject, parse
-from toolwright.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
+from toolwright.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from toolwright.core.parts import Media, Text
+from toolwright.core.request import Request
 from toolwright.core.result import Result
 from toolwright.errors import EncodeError
 from toolwright.wire.anthropic.blocks import UNPARSED
 from toolwright.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS
+from toolwright.wire.kept import written
 
 _Block: TypeAlias = dict[str, Any]
 
+MARK = "cache_control"
+"""The member that marks a block for the vendor's prompt cache."""
+
+_CLOSED = 3
+"""So many turns, with the one that messages are added to, hold the last two of the user's, as no two of
+the model's are neighbours. What is before those gets no mark, and is not looked at again."""
+_encoder = Encoder()
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_LENGTH = 64
 
@@ -60,25 +75,87 @@ class _Ids:
         return self._families.get(legal)
 
 
-def encode_messages(messages: Transcript) -> list[_Block]:
+class Turns(Struct, frozen=True):
     """The messages as the vendor wants them; user messages, then assistant, then user."""
-    ids = _Ids()
-    newest = max((at for at, message in enumerate(messages) if isinstance(message, Reply)), default=-1)
-    turns: list[tuple[str, list[_Block]]] = []
-    for at, message in enumerate(messages):
-        role = "assistant" if isinstance(message, Reply) else "user"
-        blocks = _blocks(message, ids, where=f"messages[{at}]" if at > newest else "")
-        if turns and turns[-1][0] == role:
-            turns[-1][1].extend(blocks)
-        elif blocks:
-            turns.append((role, blocks))
-    ordered = [(role, _ordered(role, blocks)) for role, blocks in turns]
-    encoded: list[_Block] = [{"role": role, "content": blocks} for role, blocks in ordered if blocks]
-    if not encoded:
+
+    done: list[Raw]
+    marks: int
+    """How many cache marks there are in those."""
+    last: list[_Block]
+    """The last few, whose members may be replaced; what these hold must stay as it is."""
+
+
+def encode_messages(request: Request) -> Turns:
+    """The messages of a request."""
+    messages = request.messages
+    ends = range(len(messages), 0, -1)
+    answered = next((end for end in ends if isinstance(messages[end - 1], Reply)), 0)
+
+    def write(writer: _Writer, message: Message, at: int) -> None:
+        writer.write(message, where="" if at < answered else f"messages[{at}]")
+
+    turns = written(request.memo, NAME, messages, _Writer, write).turns()
+    if not turns.last:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
-    if encoded[-1]["role"] == "assistant":
-        _strip(encoded[-1]["content"])
-    return encoded
+    if turns.last[-1]["role"] == "assistant":
+        turns.last[-1]["content"] = _stripped(turns.last[-1]["content"])
+    return turns
+
+
+def as_bytes(value: object) -> bytes:
+    """The value as JSON; what cannot be written so is refused."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError as error:
+        raise EncodeError(NAME, "half of a surrogate pair cannot be sent.", where="text") from error
+
+
+def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
+    """How many blocks have a cache mark. That of a text within a result counts too."""
+    count = 0
+    for block in blocks:
+        within = block.get("content")
+        parts = within if isinstance(within, Sequence) and not isinstance(within, str) else ()
+        count += (MARK in block) + sum([MARK in _bag(part) for part in parts])
+    return count
+
+
+class _Writer:
+    """Writes messages one after another. Blocks are not changed once they are made."""
+
+    def __init__(self) -> None:
+        self._ids = _Ids()
+        self._done: list[Raw] = []
+        self._marks = 0
+        self._closed: list[_Block] = []
+        """Turns that no message is added to any more, but which are not done with."""
+        self._role = ""
+        self._blocks: list[_Block] = []
+        """The turn that messages are added to."""
+
+    def write(self, message: Message, *, where: str) -> None:
+        role = "assistant" if isinstance(message, Reply) else "user"
+        blocks = _blocks(message, self._ids, where=where)
+        if blocks and role != self._role:
+            self._closed += _turn(self._role, self._blocks)
+            self._role, self._blocks = role, []
+            while len(self._closed) > _CLOSED:
+                self._finish(self._closed.pop(0))
+        self._blocks += blocks
+
+    def turns(self) -> Turns:
+        last = [*map(dict, self._closed), *_turn(self._role, self._blocks)]
+        return Turns(self._done, self._marks, last)
+
+    def _finish(self, turn: _Block) -> None:
+        self._done.append(Raw(as_bytes(turn)))
+        self._marks += marks_in(turn["content"])
+
+
+def _turn(role: str, blocks: list[_Block]) -> list[_Block]:
+    """The turn, unless nothing is left of it."""
+    content = _ordered(role, blocks)
+    return [{"role": role, "content": content}] if content else []
 
 
 def _blocks(message: Message, ids: _Ids, *, where: str) -> list[_Block]:
@@ -103,15 +180,17 @@ def _ordered(role: str, blocks: list[_Block]) -> list[_Block]:
         return [*results, *(block for block in blocks if block.get("type") != "tool_result")]
     # "The final block in an assistant message cannot be `thinking`":
     # https://github.com/tailcallhq/forgecode/issues/2107
-    while blocks and blocks[-1].get("type") in THOUGHTS:
-        blocks = blocks[:-1]
-    return blocks
+    end = len(blocks)
+    while end and blocks[end - 1].get("type") in THOUGHTS:
+        end -= 1
+    return blocks[:end]
 
 
-def _strip(blocks: list[_Block]) -> None:
+def _stripped(blocks: list[_Block]) -> list[_Block]:
     """Assistant content that is to be continued must not end in white space."""
-    if blocks[-1].get("type") == "text":
-        blocks[-1]["text"] = blocks[-1]["text"].rstrip()
+    if blocks[-1].get("type") != "text":
+        return blocks
+    return [*blocks[:-1], {**blocks[-1], "text": blocks[-1]["text"].rstrip()}]
 
 
 def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:

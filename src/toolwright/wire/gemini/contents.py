@@ -5,13 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw
+from msgspec.json import Encoder
 
 from toolwright.core.call import Call
 from toolwright.core.jsontext import JsonError, JsonValue, parse
-from toolwright.core.message import Message, Reasoning, Reply, Results, Unknown, User
+from toolwright.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
 from toolwright.core.parts import Media, Text
 from toolwright.core.result import Result
+from toolwright.errors import EncodeError
 from toolwright.wire.gemini.tables import NAME, NESTED_MEDIA
+from toolwright.wire.kept import written
 
 Json: TypeAlias = dict[str, Any]
 
@@ -23,19 +26,47 @@ UNPARSED = "unparsed_arguments"
 # a field of bytes).
 FOREIGN_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
+_encoder = Encoder()
 
-def contents(messages: Sequence[Message], *, nested_media: bool) -> list[Json]:
+
+def contents(messages: Transcript, memo: dict[str, Any], *, nested_media: bool) -> list[Raw | Json]:
     """The messages as contents. Neighbours with the same role become one."""
-    turns: list[Json] = []
-    for message in messages:
-        role, parts = _turn(message, nested_media=nested_media)
-        if not parts:
-            continue
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["parts"].extend(parts)
-        else:
-            turns.append({"role": role, "parts": parts})
-    return turns
+    key = f"{NAME}.{nested_media}"
+    return written(memo, key, messages, lambda: _Writer(nested_media=nested_media), _Writer.write).turns
+
+
+def as_bytes(value: object) -> bytes:
+    """The value as JSON; what cannot be written so is refused."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError) as error:
+        raise EncodeError(NAME, f"the request cannot be written as JSON: {error}.") from error
+
+
+class _Writer:
+    """Writes messages one after another, each part into bytes; only the last turn is still open."""
+
+    def __init__(self, *, nested_media: bool) -> None:
+        self._done: list[Raw] = []
+        self._role = ""
+        self._parts: list[Raw] = []
+        self._nested_media = nested_media
+
+    @property
+    def turns(self) -> list[Raw | Json]:
+        return [*self._done, self._open] if self._parts else []
+
+    @property
+    def _open(self) -> Json:
+        return {"role": self._role, "parts": self._parts}
+
+    def write(self, message: Message, _: int) -> None:
+        role, parts = _turn(message, nested_media=self._nested_media)
+        if parts and role != self._role:
+            if self._parts:
+                self._done.append(Raw(_encoder.encode(self._open)))
+            self._role, self._parts = role, []
+        self._parts += [Raw(as_bytes(part)) for part in parts]
 
 
 def _turn(message: Message, *, nested_media: bool) -> tuple[str, list[Json]]:

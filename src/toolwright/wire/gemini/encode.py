@@ -12,22 +12,22 @@ from typing import Any
 import msgspec
 
 from toolwright.core.jsontext import JsonValue, dump
-from toolwright.core.message import Message, Reply
+from toolwright.core.message import Message, Reply, Transcript
 from toolwright.core.request import Named, Outgoing, Request
 from toolwright.core.tool import Spec
 from toolwright.errors import EncodeError
-from toolwright.wire.gemini.contents import Json, contents
+from toolwright.wire.gemini.contents import Json, as_bytes, contents
 from toolwright.wire.gemini.tables import BUDGETS, LEVELS, NAME, NEWER
+from toolwright.wire.kept import made
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
 _VERTEX = ("projects/", "publishers/")
-_encoder = msgspec.json.Encoder()
 
 
 def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     """The request as Gemini wants it. The same request gives the same bytes."""
     messages, token = _paused(request.messages)
-    turns = contents(messages, nested_media=NEWER.search(model) is not None)
+    turns = contents(messages, request.memo, nested_media=NEWER.search(model) is not None)
     if not turns:
         raise EncodeError(
             NAME, "there is nothing to answer: a request needs a message.", where="messages"
@@ -36,7 +36,8 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     vendor_tools = _list(request.options, "vendor_tools")
-    if tools := _tools(request.specs, vendor_tools):
+    ours = made(request.memo, f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
+    if tools := [*ours, *vendor_tools]:
         body["tools"] = tools
     if config := _tool_config(request, mixed=bool(vendor_tools) and not model.startswith(_VERTEX)):
         body["toolConfig"] = config
@@ -47,12 +48,10 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     extra = request.options.get("extra")
     body = _merge(body, extra) if isinstance(extra, Mapping) else body
     body.setdefault("contents", turns)
-    try:
-        data = _encoder.encode(body)
-    except (TypeError, ValueError, UnicodeEncodeError) as error:
-        raise EncodeError(NAME, f"the request cannot be written as JSON: {error}.") from error
     return Outgoing(
-        path=_path(model, stream=stream), body=data, headers={"content-type": "application/json"}
+        body=as_bytes(body),
+        path=_path(model, stream=stream),
+        headers={"content-type": "application/json"},
     )
 
 
@@ -72,7 +71,7 @@ def _path(model: str, *, stream: bool) -> str:
     return f"/v1beta/{model if '/' in model else f'models/{model}'}:{method}"
 
 
-def _paused(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
+def _paused(messages: Transcript) -> tuple[Transcript, str]:
     """The messages without the replies that broke off to be continued, and the token to go on with.
 
     The same contents are sent again, as google-genai does (``models.py``, ``continuation_token``).
@@ -91,7 +90,7 @@ def _token(message: Message) -> str:
     return token if isinstance(token, str) else ""
 
 
-def _tools(specs: Sequence[Spec], vendor_tools: Sequence[Any]) -> list[Any]:
+def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
     declared = [
         {
             "name": spec.name,
@@ -102,7 +101,7 @@ def _tools(specs: Sequence[Spec], vendor_tools: Sequence[Any]) -> list[Any]:
         }
         for spec in specs
     ]
-    return [*([{"functionDeclarations": declared}] if declared else []), *vendor_tools]
+    return [msgspec.Raw(as_bytes({"functionDeclarations": declared}))] if declared else []
 
 
 def _description(spec: Spec) -> str:

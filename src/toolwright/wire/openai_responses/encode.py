@@ -16,6 +16,7 @@ from toolwright.core.jsontext import JsonObject, JsonValue, dump
 from toolwright.core.request import Named, Outgoing, Request
 from toolwright.core.tool import Spec
 from toolwright.errors import EncodeError
+from toolwright.wire.kept import made
 from toolwright.wire.native import native_of
 from toolwright.wire.openai_responses.input import input_items
 from toolwright.wire.openai_responses.items import Item, items_in, text_in
@@ -26,6 +27,14 @@ _RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")
 _ROOT_REFUSED = ("oneOf", "anyOf", "allOf", "enum", "not")
 """What a function's parameters must not have at the top, strict or not."""
+
+
+class _Ours(msgspec.Struct, frozen=True):
+    """Our tools."""
+
+    tools: list[Item]
+    sent: list[msgspec.Raw]
+    """The same as bytes."""
 
 
 def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
@@ -39,16 +48,20 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     body: Item = {"model": model}
     if request.system:
         body["instructions"] = request.system
-    body.update(_tools(request))
+    ours = _ours(request)
+    body.update(_tools(request, ours))
+    sent = body.get("tools")
     body.update(_settings(request))
     if options.get("cache", True):
-        body["prompt_cache_key"] = _cache_key(body)
+        stable = (model, request.system, *(sent or ()))
+        body["prompt_cache_key"] = made(request.memo, f"{NAME}.cache", stable, lambda: _cache_key(body))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
     # For those, say ``extra={"include": []}``.
     body.update(store=False, include=["reasoning.encrypted_content"], stream=stream)
     _merge(body, options.get("extra"))
-    offered = {text_in(tool.get("type")) for tool in items_in(body.get("tools"))}
-    body["input"] = body.pop("input", None) or input_items(request.messages, offered)
+    tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
+    offered = [text_in(tool.get("type")) for tool in tools]
+    body["input"] = body.pop("input", None) or input_items(request, offered)
     return Outgoing(path=PATH, body=msgspec.json.encode(body))
 
 
@@ -70,22 +83,30 @@ def _settings(request: Request) -> Item:
     return settings
 
 
-def _tools(request: Request) -> Item:
-    strict = bool(request.options.get("strict"))
-    ours = [native_of(spec, NAME) or _function(spec, strict=strict) for spec in request.specs]
+def _ours(request: Request) -> _Ours:
+    specs, strict = request.specs, bool(request.options.get("strict"))
+    return made(request.memo, f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+
+
+def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:
+    tools = [native_of(spec, NAME) or _function(spec, strict=strict) for spec in specs]
     if strict:
-        pairs = zip(request.specs, ours, strict=True)
+        pairs = zip(specs, tools, strict=True)
         held = [(spec, tool["parameters"]) for spec, tool in pairs if not spec.native.get(NAME)]
         check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
+    return _Ours(tools, [msgspec.Raw(msgspec.json.encode(tool)) for tool in tools])
+
+
+def _tools(request: Request, ours: _Ours) -> Item:
     own: Any = request.options.get("vendor_tools") or ()
-    tools = [*ours, *own]
+    tools = [*ours.sent, *own]
     if not tools:
         if request.choice == "required" or isinstance(request.choice, Named):
             raise EncodeError(NAME, "a call is demanded, and there are no tools.", where="choice")
         return {}
     members: Item = {"tools": tools}
     if request.choice != "auto":
-        members["tool_choice"] = _choice(request.choice, tools)
+        members["tool_choice"] = _choice(request.choice, [*ours.tools, *own])
     if (parallel := request.options.get("parallel")) is not None:
         members["parallel_tool_calls"] = parallel
     return members

@@ -8,20 +8,23 @@ the call of a function.
 
 from base64 import b64encode
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import takewhile
 from re import compile as pattern
 from typing import Any, TypeAlias, assert_never
 
-from msgspec import Struct
+from msgspec import Raw, Struct
+from msgspec.json import Encoder
 
 from toolwright.core.call import Call
 from toolwright.core.jsontext import JsonError, dump, parse
-from toolwright.core.message import Reasoning, Reply, Results, Transcript, Unknown, User
+from toolwright.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from toolwright.core.parts import Media, Part, Text
+from toolwright.core.request import Request
 from toolwright.core.result import Result
 from toolwright.errors import EncodeError
+from toolwright.wire.kept import written
 from toolwright.wire.openai_responses.items import Item, is_object
 from toolwright.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, NATIVE, OUTPUTS, TEXTS
 
@@ -31,24 +34,17 @@ any text there, but vLLM and llama.cpp parse what they get and refuse the whole 
 Content: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
 _LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
+_encoder = Encoder()
 
 
-def input_items(messages: Transcript, offered: Collection[str] = ()) -> list[Item]:
+def input_items(request: Request, offered: Iterable[str]) -> list[Raw]:
     """The items for a whole transcript. Those of a longer one begin with those of a shorter one.
 
     ``offered`` are the types of the request's tools.
     """
-    writer = _Writer(offered)
-    for at, message in enumerate(messages):
-        match message:
-            case User():
-                writer.user(message, f"message {at}")
-            case Reply():
-                writer.reply(message)
-            case Results():
-                writer.results(message)
-            case _:
-                assert_never(message)
+    native = sorted(frozenset(NATIVE.values()).intersection(offered))
+    key = ".".join([NAME, *native])
+    writer = written(request.memo, key, request.messages, lambda: _Writer(native), _Writer.write)
     return writer.items
 
 
@@ -62,27 +58,46 @@ class _Asked(Struct, frozen=True):
 
 
 class _Writer:
-    def __init__(self, offered: Collection[str]) -> None:
-        self.items: list[Item] = []
-        self._offered = offered
+    """Writes messages one after another, each into bytes that no later one changes."""
+
+    def __init__(self, native: Sequence[str]) -> None:
+        self.items: list[Raw] = []
+        self._native = native
+        """The types of the native tools that the request has."""
         self._ids: set[str] = set()
         self._waiting: defaultdict[str, deque[_Asked]] = defaultdict(deque)
         """The calls without a result, by the id that the transcript has for them."""
 
-    def user(self, message: User, where: str) -> None:
+    def write(self, message: Message, at: int) -> None:
+        match message:
+            case User():
+                self._user(message, f"message {at}")
+            case Reply():
+                self._reply(message)
+            case Results():
+                self._results(message)
+            case _:
+                assert_never(message)
+
+    def _add(self, item: object) -> None:
+        self.items.append(Raw(_encoder.encode(item)))
+
+    def _user(self, message: User, where: str) -> None:
         """A user's message. Its bag may hold ``items`` of the vendor's own, which go before it."""
         own = message.vendor.get(NAME)
         if isinstance(own, Mapping):
-            self.items += own.get("items", ())  # type: ignore[arg-type]
+            given: Any = own.get("items", ())
+            for item in given:
+                self._add(item)
         parts = [part for part in message.content if not isinstance(part, Text) or part.text]
         if all(isinstance(part, Text) for part in parts):
             if parts:
-                self.items.append({"type": "message", "role": "user", "content": _lines(parts)})
+                self._add({"type": "message", "role": "user", "content": _lines(parts)})
             return
         content = [_input_part(part, where) for part in parts]
-        self.items.append({"type": "message", "role": "user", "content": content})
+        self._add({"type": "message", "role": "user", "content": content})
 
-    def reply(self, reply: Reply) -> None:
+    def _reply(self, reply: Reply) -> None:
         """A reply, its parts in order."""
         messages = _messages(reply)
         # A function call that is given with its id and without the reasoning before it is refused, so
@@ -106,7 +121,7 @@ class _Writer:
                 self._part(part, seen, bare=bare)
             at += 1
 
-    def results(self, message: Results) -> None:
+    def _results(self, message: Results) -> None:
         """The results, each to the call it answers."""
         for result in message.results:
             waiting = self._waiting[result.call_id]
@@ -114,10 +129,10 @@ class _Writer:
             own = result.vendor.get(NAME)
             extra = dict(own) if isinstance(own, Mapping) else {}
             answer = {"type": OUTPUTS[asked.kind], "call_id": asked.identity}
-            self.items.append({**answer, **_answered(result, asked), **extra})
+            self._add({**answer, **_answered(result, asked), **extra})
 
     def _append(self, item: Item, *, bare: bool) -> None:
-        self.items.append({key: value for key, value in item.items() if key != "id"} if bare else item)
+        self._add({key: value for key, value in item.items() if key != "id"} if bare else item)
 
     def _part(self, part: Content, seen: set[str], *, bare: bool) -> None:
         match part:
@@ -129,13 +144,12 @@ class _Writer:
             case Call():
                 self._append(self._call(part, seen), bare=bare)
             case Reasoning() | Unknown():
-                own: Any = part.vendor[NAME]
-                self.items.append(own)
+                self._add(part.vendor[NAME])
             case _:
                 assert_never(part)
 
     def _say(self, text: str) -> None:
-        self.items.append({"type": "message", "role": "assistant", "content": text})
+        self._add({"type": "message", "role": "assistant", "content": text})
 
     def _call(self, call: Call, seen: set[str]) -> Item:
         own = call.vendor.get(NAME)
@@ -144,11 +158,11 @@ class _Writer:
         kind = kind if isinstance(kind, str) and kind in CALLS else "function_call"
         identity = self._identity(call, seen, is_own=own is not None)
         if kind in NATIVE:
-            written = _object(call.arguments)
-            if NATIVE[kind] in self._offered and not call.truncated and written is not None:
-                asked = _Asked(identity, kind, written.get("max_output_length"))
+            value = _object(call.arguments)
+            if NATIVE[kind] in self._native and not call.truncated and value is not None:
+                asked = _Asked(identity, kind, value.get("max_output_length"))
                 self._waiting[call.id].append(asked)
-                return {"type": kind, **bag, "call_id": identity, CALLS[kind]: written}
+                return {"type": kind, **bag, "call_id": identity, CALLS[kind]: value}
             # As a function's it must not have the item id of another kind.
             kind, bag = "function_call", {}
         self._waiting[call.id].append(_Asked(identity, kind))
