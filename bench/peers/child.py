@@ -26,8 +26,8 @@ class Failed(Exception):
 class Child:
     """One client, ready for jobs.
 
-    ``cold`` is what getting ready took it, in seconds of CPU, and ``begun`` what it had taken when it
-    had its first answer.
+    ``cold`` is what it had taken, in seconds of CPU, when it had ``imported`` all that it needs, when an
+    agent stood ``ready``, and when that had ``answered`` for the first time.
     """
 
     def __init__(self, python: Path, module: str) -> None:
@@ -42,8 +42,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._complaints,
         )
-        self.cold: float = self._next()["cold"]
-        self.begun: float | None = None
+        self.cold: dict[str, float] = self._next()
 
     def do(self, job: dict[str, object]) -> dict[str, Any]:
         """The cost of a job."""
@@ -54,7 +53,7 @@ class Child:
         except BrokenPipeError:
             raise Failed(self._why()) from None
         cost = self._next()
-        self.begun = self.begun or cost["begun"]
+        self.cold.setdefault("answered", cost["begun"])
         return cost
 
     def _next(self) -> dict[str, Any]:

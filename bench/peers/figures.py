@@ -44,12 +44,9 @@ class Found:
         failures: list[str] = self.raw["cells"].get(row.name, {}).get(peer.name, {}).get("failures", [])
         return failures
 
-    def cold(self, peer: Peer) -> Figure | None:
-        samples = self.raw["cold"].get(peer.name)
-        return Figure(tuple(samples)) if samples else None
-
-    def begun(self, peer: Peer) -> Figure | None:
-        samples = self.raw["begun"].get(peer.name)
+    def cold(self, peer: Peer, when: str) -> Figure | None:
+        """What a client had taken by then: ``imported``, ``ready`` or ``answered``."""
+        samples = [each[when] for each in self.raw["cold"].get(peer.name, ()) if when in each]
         return Figure(tuple(samples)) if samples else None
 
     def best(self, row: Row, what: str = "") -> tuple[Peer, float] | None:

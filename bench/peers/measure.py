@@ -78,8 +78,7 @@ class Bench:
         self._vendor = vendor
         self._environments = environments
         self.cells = [[Cell(peer, row) for peer in peers] for row in rows]
-        self.cold: dict[str, list[float]] = {peer.name: [] for peer in peers}
-        self.begun: dict[str, list[float]] = {peer.name: [] for peer in peers}
+        self.cold: dict[str, list[dict[str, float]]] = {peer.name: [] for peer in peers}
         self._children: dict[str, Child] = {}
 
     def round(self, number: int, rounds: int) -> None:
@@ -91,9 +90,7 @@ class Bench:
                     if cell.wants(number, rounds):
                         self._one(cell, f"round {number + 1}")
         finally:
-            for name, child in self._children.items():
-                if child.begun is not None:
-                    self.begun[name].append(child.begun)
+            for child in self._children.values():
                 child.end()
             self._children.clear()
 
@@ -113,7 +110,7 @@ class Bench:
         for cell in (cell for row in self.cells for cell in row):
             samples = {"samples": cell.samples, "failures": cell.failures}
             cells.setdefault(cell.row.name, {})[cell.peer.name] = samples
-        return {"cold": self.cold, "begun": self.begun, "cells": cells}
+        return {"cold": self.cold, "cells": cells}
 
     def _one(self, cell: Cell, where: str) -> None:
         name = cell.peer.name

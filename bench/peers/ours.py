@@ -1,22 +1,29 @@
-"""toolwright, as its README has one use it."""
+"""toolwright, as its README has one use it; a streamed run gives out every event."""
 
 from client import KEY, PROMPT, Job, Run, get_weather, main
 
-import toolwright as tw
+import toolwright.wire.openai_chat  # noqa: F401 - loaded by connect, and counted among the imports
+from toolwright import Agent, Budget, connect, events, tool
 
-BUDGET = tw.Budget(turns=None, calls=None)
+BUDGET = Budget(turns=None, calls=None)
 
 
 async def prepare(job: Job) -> Run:
     # Only where a mark ends each call can one start before the reply has ended, and Chat has none.
     name, base = ("anthropic", f"{job.url}/slow") if job.work == "slow" else ("openai", job.base)
-    model = tw.connect(f"{name}:m", base_url=base, api_key=KEY, streaming=job.streamed)
-    agent = tw.Agent(model, [tw.tool(get_weather, effect="read")], budget=BUDGET)
+    model = connect(f"{name}:m", base_url=base, api_key=KEY, streaming=job.streamed)
+    agent = Agent(model, [tool(get_weather, effect="read")], budget=BUDGET)
 
-    async def run() -> str:
+    async def streamed() -> str:
+        async for event in agent.stream(PROMPT):
+            if isinstance(event, events.RunEnd):
+                return event.result.text
+        raise AssertionError("a run has an end")
+
+    async def whole() -> str:
         return (await agent.run(PROMPT)).text
 
-    return run
+    return streamed if job.streamed else whole
 
 
 if __name__ == "__main__":

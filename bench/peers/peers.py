@@ -42,6 +42,22 @@ PEERS = (
     Peer("openai", "openai SDK", "sdk", "sdk_openai", ("openai",), ("openai",)),
     Peer("anthropic", "anthropic SDK", "sdk", "sdk_anthropic", ("anthropic",), ("anthropic",)),
     Peer(
+        "openai-aiohttp",
+        "openai SDK on aiohttp",
+        "sdk",
+        "sdk_openai_aiohttp",
+        ("openai[aiohttp]",),
+        ("openai", "aiohttp"),
+    ),
+    Peer(
+        "anthropic-aiohttp",
+        "anthropic SDK on aiohttp",
+        "sdk",
+        "sdk_anthropic_aiohttp",
+        ("anthropic[aiohttp]",),
+        ("anthropic", "aiohttp"),
+    ),
+    Peer(
         "pydantic-ai",
         "pydantic-ai",
         "framework",
@@ -126,7 +142,7 @@ ROWS = (
     ),
 )
 COLD = 0.15
-"""CPU seconds, at the most, until an agent of toolwright's stands ready."""
+"""CPU seconds, at the most, until all that an agent of toolwright's needs is imported."""
 HELP = 0.1
 """The same for ``toolwright --help``."""
 GROWTH = 1.5

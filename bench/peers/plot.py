@@ -85,7 +85,7 @@ def panels(found: Found) -> list[tuple[str, Bars]]:
         made.append(
             (f"{row.label}: {what}", [(peer, each.median if each else None) for peer, each in figures])
         )
-    ready = [(peer, found.cold(peer)) for peer in found.peers]
+    ready = [(peer, found.cold(peer, "ready")) for peer in found.peers]
     made.append(
         (
             "until an agent stands ready: CPU",

@@ -19,12 +19,14 @@ TOKENS = 4096
 CLIENTS: list[AsyncAnthropic] = []
 
 
-async def connect(job: Job) -> AsyncAnthropic:
+async def connect(job: Job, http: Any = None) -> AsyncAnthropic:
     """The client, without its tracing; the last job's is closed."""
     for old in CLIENTS:
         await old.close()
     base = f"{job.url}/{job.work}"
-    CLIENTS[:] = [AsyncAnthropic(base_url=base, api_key=KEY, timeout=600, open_telemetry=False)]
+    CLIENTS[:] = [
+        AsyncAnthropic(base_url=base, api_key=KEY, timeout=600, open_telemetry=False, http_client=http)
+    ]
     return CLIENTS[0]
 
 
@@ -69,8 +71,8 @@ async def result(call: Block) -> Block:
     }
 
 
-async def prepare(job: Job) -> Run:
-    client = await connect(job)
+async def prepare(job: Job, http: Any = None) -> Run:
+    client = await connect(job, http)
     ask = streamed if job.streamed else whole
 
     async def run() -> str:

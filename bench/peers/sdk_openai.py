@@ -17,11 +17,11 @@ TOOLS: list[Any] = [{"type": "function", "function": TOOL}]
 CLIENTS: list[AsyncOpenAI] = []
 
 
-async def connect(job: Job) -> AsyncOpenAI:
+async def connect(job: Job, http: Any = None) -> AsyncOpenAI:
     """The client, which the frameworks on this SDK are given too; the last job's is closed."""
     for old in CLIENTS:
         await old.close()
-    CLIENTS[:] = [AsyncOpenAI(base_url=job.base, api_key=KEY, timeout=600)]
+    CLIENTS[:] = [AsyncOpenAI(base_url=job.base, api_key=KEY, timeout=600, http_client=http)]
     return CLIENTS[0]
 
 
@@ -64,8 +64,8 @@ async def result(call: Message) -> Message:
     return {"role": "tool", "tool_call_id": call["id"], "content": await get_weather(**arguments)}
 
 
-async def prepare(job: Job) -> Run:
-    client = await connect(job)
+async def prepare(job: Job, http: Any = None) -> Run:
+    client = await connect(job, http)
     ask = streamed if job.streamed else whole
 
     async def run() -> str:

@@ -80,11 +80,12 @@ def many(found: Found) -> str:
 def cold(found: Found) -> str:
     """What getting ready takes, and commands to hold it against."""
     commands = found.raw["processes"].items()
-    lines = [[f"`{name}`", Figure(tuple(each)).shown(), ""] for name, each in commands]
+    lines = [[f"`{name}`", Figure(tuple(each)).shown(), "", ""] for name, each in commands]
     for peer in found.peers:
-        figures = (found.cold(peer), found.begun(peer))
+        figures = [found.cold(peer, when) for when in ("imported", "ready", "answered")]
         lines.append([named(peer), *[each.shown() if each else "failed" for each in figures]])
-    return table(["s of CPU", "until an agent stands ready", "until it has answered"], lines)
+    heads = ["all that an agent needs is imported", "an agent stands ready", "it has answered once"]
+    return table(["s of CPU of the process until", *heads], lines)
 
 
 def verdict(value: float | None, most: float, unit: str = "") -> str:
@@ -99,8 +100,9 @@ def aims(found: Found) -> Iterator[list[str]]:
     for row in found.rows:
         yield from row_aims(found, row)
     yield [f"a late turn at most {GROWTH} times an early one", verdict(found.growth(OURS), GROWTH)]
-    ready = found.cold(OURS)
-    yield [f"ready in {COLD} s of CPU", verdict(ready.median if ready else None, COLD, " s")]
+    for when in ("imported", "ready"):
+        cold = found.cold(OURS, when)
+        yield [f"{when} in {COLD} s of CPU", verdict(cold.median if cold else None, COLD, " s")]
     helped = Figure(tuple(found.raw["processes"]["toolwright --help"])).median
     yield [f"`toolwright --help` in {HELP} s of CPU", verdict(helped, HELP, " s")]
 

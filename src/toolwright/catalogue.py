@@ -6,7 +6,6 @@ They are kept in ``models.json`` under the XDG configuration directory, which a 
 import os
 import re
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import msgspec
 from msgspec import Struct
@@ -128,6 +127,8 @@ def _write(models: dict[str, _Record]) -> None:
     file = place()
     text = msgspec.json.format(msgspec.json.encode(_File(models=models)), indent=2)
     try:
+        from tempfile import NamedTemporaryFile  # noqa: PLC0415 - light until used
+
         file.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile(dir=file.parent, prefix=file.name, delete=False) as fresh:
             fresh.write(text + b"\n")

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,10 +12,12 @@ from msgspec.structs import replace
 from toolwright.core.handler import Handler, Parameters, inspect_handler
 from toolwright.core.jsontext import JsonObject, dump, kind_of
 from toolwright.core.problem import Problem, json_path
-from toolwright.core.schema import Schema, SchemaError
 from toolwright.core.sentence import unexpected
 from toolwright.core.validate import Valid, Validator
 from toolwright.errors import DeclarationError, UsageError
+
+if TYPE_CHECKING:
+    from toolwright.core.schema import Schema
 
 Effect: TypeAlias = Literal["pure", "read", "idempotent", "write"]
 """What running a call again would mean: nothing ever (pure), nothing but a fresh look (read), the same
@@ -173,8 +175,10 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
         )
 
     @cached_property
-    def schema(self) -> Schema:
+    def schema(self) -> "Schema":
         """The parameters' schema, compiled."""
+        from toolwright.core.schema import Schema, SchemaError  # noqa: PLC0415 - light until used
+
         try:
             return Schema(self.parameters, resources=self.resources, formats=self.formats)
         except SchemaError as error:

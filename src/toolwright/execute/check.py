@@ -13,7 +13,6 @@ from toolwright.core.ports import Tools
 from toolwright.core.problem import Problem
 from toolwright.core.tool import Tool
 from toolwright.core.validate import Valid
-from toolwright.execute.repair import repair
 
 Refused = Invalid | UnknownTool | Truncated | Failed
 """The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""
@@ -57,6 +56,8 @@ def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
     """The call with its arguments repaired, if its tool allows that and it is enough."""
     if not tool.repair:
         return None
+    from toolwright.execute.repair import repair  # noqa: PLC0415 - light until used
+
     value, repairs = repair(value, tool.schema)
     verdict = tool.validate(dump(value), value)
     if not isinstance(verdict, Valid):
