@@ -26,7 +26,7 @@ from toolwright.request.retry import Retry
 from toolwright.transport.aio import AiohttpTransport
 
 KEY = "sk-test-0123456789abcdef"
-SOON = Timeouts(connect=2.0, first_byte=0.3, between_chunks=0.3)
+SOON = Timeouts(connect=5.0, first_byte=0.8, between_chunks=0.8)
 AT_ONCE = Retry(attempts=3, base=0.001)
 
 

@@ -151,14 +151,13 @@ class _Views:
         self._views: dict[int, PartialJson] = {}
 
     def show(self, event: ModelEvent) -> None:
-        match event:
-            case CallStart(index):
-                self._views[index] = PartialJson()
-            case CallDelta(index, text) if index in self._views:
-                self._views[index].feed(text)
-                event = CallDelta(index, text, self._views[index])
-            case _:
-                pass
+        if type(event) is CallDelta:
+            view = self._views.get(event.index)
+            if view is not None:
+                view.feed(event.text)
+                event = CallDelta(event.index, event.text, view)
+        elif type(event) is CallStart:
+            self._views[event.index] = PartialJson()
         self._emit(event)
 
 

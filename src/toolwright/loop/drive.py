@@ -38,6 +38,7 @@ from toolwright.loop.speculate import Speculation
 from toolwright.loop.state import Spent, State, given, judged, replied, told
 from toolwright.loop.watching import watched_by
 from toolwright.loop.window import View, look, needs_summary, sent, with_summary
+from toolwright.trust.guard import Guard
 
 
 class Driver:
@@ -64,7 +65,7 @@ class Driver:
         self.guard = guard_for(setup, state)
         """Watches the run, where rules of trust are in force."""
         self._shown = 0
-        self._speculation = Speculation(setup, partial(self._start_early, 0))
+        self._speculation = self._speculate(0)
 
     async def run(self) -> Stop:
         """Go on until the run is over or must wait; why, is the answer."""
@@ -99,9 +100,8 @@ class Driver:
         await self._fix_grant()
         messages = await self._messages(action.turn)
         self._look_at_tools(action.turn)
-        setup, budget = self.setup, self.state.budget
-        room = None if budget.calls is None else budget.calls - self.state.progress.calls
-        self._speculation = Speculation(setup, partial(self._start_early, action.turn), room, self.guard)
+        setup = self.setup
+        self._speculation = self._speculate(action.turn)
         question = Question(
             key=action.key,
             request=Request(
@@ -129,6 +129,12 @@ class Driver:
         self._ids.update(call.id for call in reply.calls)
         self.state = replied(self.state, reply, entry.seconds)
         return None
+
+    def _speculate(self, turn: int) -> Speculation:
+        setup, most = self.setup, self.state.budget.calls
+        room = None if most is None else most - self.state.progress.calls
+        start = partial(_start_early, setup, self.guard, self._emit, turn)
+        return Speculation(setup, start, room, self.guard)
 
     def _look_at_tools(self, turn: int) -> None:
         """Offer the tools that there are now."""
@@ -234,10 +240,16 @@ class Driver:
             return None
         return answer.parameters
 
-    async def _start_early(
-        self, turn: int, index: int, checked: CheckedCall, ledger: list[Usage]
-    ) -> Execution:
-        key = call_key(turn, index, checked.tool.name)
-        with watched_by(self.guard):
-            own = setting(self.setup, key, ledger, self._emit)
-            return await self.setup.executor.run(checked, own)
+
+async def _start_early(
+    setup: Setup,
+    guard: Guard | None,
+    emit: Emit | None,
+    turn: int,
+    index: int,
+    checked: CheckedCall,
+    ledger: list[Usage],
+) -> Execution:
+    key = call_key(turn, index, checked.tool.name)
+    with watched_by(guard):
+        return await setup.executor.run(checked, setting(setup, key, ledger, emit))

@@ -28,9 +28,12 @@ async def events_of(start: Callable[[Emit], Coroutine[Any, Any, RunResult]]) -> 
             await channel.wait()
         yield RunEnd(task.result())
     finally:
-        task.cancel()
-        # Gathered, so that an exception which nobody waits for any more is not reported as lost.
-        await asyncio.gather(task, return_exceptions=True)
+        # Asked for or gathered, so that an exception which nobody waits for is not reported as lost.
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        elif not task.cancelled():
+            task.exception()
 
 
 class _Channel:
@@ -42,13 +45,14 @@ class _Channel:
 
     def put(self, event: StreamEvent) -> None:
         self.events.append(event)
-        self.wake()
+        if self._waiting is not None:
+            self.wake()
 
     def wake(self, _: object = None) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
 
     async def wait(self) -> None:
         self._waiting = asyncio.get_running_loop().create_future()
         await self._waiting
-        self._waiting = None

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from types import TracebackType
+from typing import Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
@@ -100,8 +101,9 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
                 )
         except RAISED as error:
             raise translated(error) from error
+        self._body = None  # it may be long, and so may the reply take
         names = {name.lower(): value for name, value in response.headers.items()}
-        return Incoming(response.status, names, response.content.iter_any())
+        return Incoming(response.status, names, _Chunks(response.content))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -110,8 +112,27 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
         if response is not None:
             # A reply that was not read to its end takes its connection with it.
             response.release() if response.content.at_eof() else response.close()
-        if isinstance(error, RAISED):
+
+
+class _Chunks:
+    """The body of a reply, as it comes."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._read = content.readany
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._read()
+        except RAISED as error:
             raise translated(error) from error
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
 
 
 @lru_cache(maxsize=64)

@@ -106,6 +106,7 @@ class Decoder:
         self._is_over = False
         self._body: list[bytes] | None = None
         self._began = False
+        self._may_be_usual = False
         self._unusual = 0
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
@@ -120,15 +121,13 @@ class Decoder:
             return ()
         events: list[ModelEvent] = []
         for frame in self._frames.feed(data):
-            if not self._goes_on(frame.data, events):
+            if not (self._may_be_usual and self._goes_on(frame.data, events)):
                 self._frame(frame.data, events)
         return tuple(events)
 
     def _goes_on(self, data: bytes, events: list[ModelEvent]) -> bool:
         """Take a chunk of the usual kind; whether it is one."""
         draft = self._draft
-        if self._is_over or self._unusual > _MOST_UNUSUAL or not draft.is_known:
-            return False
         try:
             delta = _usual(data).choices[0].delta
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -176,6 +175,7 @@ class Decoder:
                 raise TruncatedStream("the stream ended in the middle of an event") from None
             return
         self._read(chunk, data, events)
+        self._may_be_usual = self._draft.is_known and self._unusual <= _MOST_UNUSUAL
 
     def _read(self, chunk: _Chunk, data: bytes, events: list[ModelEvent]) -> None:
         draft = self._draft
@@ -205,6 +205,7 @@ class Decoder:
 
     def _end(self, events: list[ModelEvent]) -> None:
         self._is_over = True
+        self._may_be_usual = False
         self._draft.end(events)
 
 
