@@ -10,7 +10,7 @@ from peers import RESULTS, ROOT, Kind, Peer
 
 WIDTH, MARGIN, GAP = 900, 20, 30
 PANEL = (WIDTH - 2 * MARGIN - GAP) / 2
-NAMES, VALUES = 104, 62
+NAMES, VALUES = 142, 62
 """How much of a panel the names take on the left, and the values on the right."""
 BAR, TITLE, BELOW, TOP = 16, 26, 26, 72
 COLOURS: dict[Kind, str] = {
