@@ -36,10 +36,6 @@ class Job:
         """Where this work's vendor is."""
         return f"{self.url}/{self.work}/v1"
 
-    @property
-    def turns(self) -> int:
-        return SCRIPTS[self.work].turns + 1
-
 
 @dataclass
 class Cost:

@@ -39,6 +39,15 @@ def costs(found: Found) -> str:
     return table(["", *map(named, found.peers)], lines)
 
 
+def clock(found: Found) -> str:
+    """The rows that count CPU time, by the clock."""
+    lines = []
+    for row in (row for row in found.rows if row.measure == "cpu"):
+        known = [found.figure(row, peer, "wall") for peer in found.peers]
+        lines.append([row.label, *[short(each.median * 1000) if each else "n/a" for each in known]])
+    return table(["ms by the clock", *map(named, found.peers)], lines)
+
+
 def ratios(found: Found) -> str:
     """Each client's cost in times of toolwright's, and how its turns grow."""
     lines = []
@@ -189,7 +198,8 @@ def page(found: Found) -> str:
         about(found),
         vendor(found),
         costs(found),
-        "The same in times of toolwright's cost:",
+        clock(found),
+        "In times of toolwright's cost:",
         ratios(found),
         *([many(found)] if any(row.fresh for row in found.rows) else []),
         cold(found),

@@ -130,7 +130,7 @@ def _dialect(provider: Provider, url: str) -> Dialect:
 
 
 def _aiohttp() -> Transport:
-    from toolwright.transport.aio import AiohttpTransport  # noqa: PLC0415 - as long as all other imports
+    from toolwright.transport.aio import AiohttpTransport  # noqa: PLC0415 - light until used
 
     return AiohttpTransport()
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolwright.core.batches import Batches
 from toolwright.core.call import Call
 from toolwright.core.entry import Entry, ReplyReceived, StepDone
 from toolwright.core.events import (
@@ -22,7 +23,6 @@ from toolwright.core.events import (
 from toolwright.core.history import made_up_id, with_ids
 from toolwright.core.message import Reply
 from toolwright.core.partial import PartialJson
-from toolwright.core.ports import Model
 from toolwright.core.progress import CallProgress
 from toolwright.core.request import Request
 from toolwright.errors import ToolwrightError
@@ -74,10 +74,10 @@ class _Generated(Struct, frozen=True, eq=False):
 
 async def _generate(setup: Setup, question: Question) -> _Generated:
     draft, broke = Draft(), "no end"
-    batches = _batches(setup.model, question.request)
+    stream = setup.model.stream(question.request)
     try:
         async with asyncio.timeout(question.seconds) as time:
-            await _read(batches, draft, question)
+            await _read(stream, draft, question)
     except ToolwrightError as error:
         if draft.is_empty:
             raise
@@ -87,7 +87,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
             raise
         broke = "deadline"
     finally:
-        await _close(batches)
+        await _close(stream)
     # What comes after the end of a reply, or does not come, takes nothing from it.
     end = draft.end or ReplyEnd(draft.broken(broke))
     return _Generated(end.reply, not time.expired(), end.raw)
@@ -161,25 +161,15 @@ class _Views:
         self._emit(event)
 
 
-def _batches(model: Model, request: Request) -> AsyncIterator[Sequence[ModelEvent]]:
-    """The model's events, as many together as came together, where the model can say."""
-    batches: Callable[[Request], AsyncIterator[Sequence[ModelEvent]]] | None
-    batches = getattr(model, "batches", None)
-    return _one_by_one(model.stream(request)) if batches is None else batches(request)
-
-
 async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
-    try:
-        async for event in stream:
-            yield (event,)
-    finally:
-        await _close(stream)
+    async for event in stream:
+        yield (event,)
 
 
-async def _read(batches: AsyncIterator[Sequence[ModelEvent]], draft: Draft, question: Question) -> None:
+async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
     names, speculation, add = _Names(question), question.speculation, draft.add
     show = None if question.emit is None else _Views(question.emit).show
-    async for events in batches:
+    async for events in stream.together if isinstance(stream, Batches) else _one_by_one(stream):
         for event in events:
             kind = type(event)
             if kind is not TextDelta and kind is not CallDelta:
@@ -192,7 +182,7 @@ async def _read(batches: AsyncIterator[Sequence[ModelEvent]], draft: Draft, ques
                 show(event)
 
 
-async def _close(stream: AsyncIterator[object]) -> None:
+async def _close(stream: AsyncIterator[ModelEvent]) -> None:
     """End a stream that was not read to its end, so that it lets go of what it holds."""
     close = getattr(stream, "aclose", None)
     if close is not None:

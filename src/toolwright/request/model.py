@@ -2,12 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolwright.core.batches import Batches
 from toolwright.core.events import ModelEvent, ReplyEnd, unfolded
 from toolwright.core.jsontext import JsonValue
 from toolwright.core.message import Reply
@@ -85,18 +86,11 @@ class WireModel:
         """Let go of the connections."""
         await self._transport.close()
 
-    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """The events of one reply."""
-        async with aclosing(self.batches(request)) as batches:
-            async for events in batches:
-                for event in events:
-                    yield event
+    def stream(self, request: Request) -> Batches:
+        """The events of one reply. Tried again only while nothing of it has been given out."""
+        return Batches(self._together(request))
 
-    async def batches(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        """The same, as many together as came together.
-
-        Tried again only while nothing of the reply has been given out.
-        """
+    async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
         tried = 0
         while True:
             tried += 1
