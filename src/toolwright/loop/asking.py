@@ -7,7 +7,6 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwright.core.batches import Batches
 from toolwright.core.call import Call
 from toolwright.core.entry import Entry, ReplyReceived, StepDone
 from toolwright.core.events import (
@@ -29,6 +28,7 @@ from toolwright.errors import ToolwrightError
 from toolwright.loop.draft import Draft
 from toolwright.loop.setup import Setup
 from toolwright.loop.speculate import Speculation
+from toolwright.request.batches import Batches
 
 StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd
 Emit: TypeAlias = Callable[[StreamEvent], None]

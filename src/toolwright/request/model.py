@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwright.core.batches import Batches
 from toolwright.core.events import ModelEvent, ReplyEnd, unfolded
 from toolwright.core.jsontext import JsonValue
 from toolwright.core.message import Reply
@@ -16,6 +15,7 @@ from toolwright.core.ports import Decoder, Dialect
 from toolwright.core.request import Profile, Request
 from toolwright.core.transport import Incoming, Timeouts, Transport
 from toolwright.errors import ProtocolError, ToolwrightError
+from toolwright.request.batches import Batches
 from toolwright.request.retry import Retry
 
 MAX_BODY = 64 * 1024 * 1024
