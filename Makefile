@@ -17,7 +17,7 @@ setup: $(READY) ## make the virtual environment (done by every target that needs
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "toolwright needs Python 3.11 or newer; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+		|| { echo "rightcall needs Python 3.11 or newer; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(READY) ## ask the embedded model a question that needs two tools, offline
-	@$(BIN)/toolwright ask "What is 17 * 23, and what day is it today?"
+	@$(BIN)/rightcall ask "What is 17 * 23, and what day is it today?"
 
 tour: $(READY) ## the gate, an agent, a pause and a replay, with a scripted model
 	@$(BIN)/python examples/tour.py
@@ -56,7 +56,7 @@ conformance: $(READY) ## run MCP's own conformance suite against our client and 
 		@modelcontextprotocol/server-filesystem@2026.8.31
 	@$(BIN)/python conformance/run.py
 
-bench-setup: $(READY) ## make the environments of those that toolwright is measured beside
+bench-setup: $(READY) ## make the environments of those that rightcall is measured beside
 	@$(BIN)/python bench/peers/setup.py
 
 bench: bench-setup ## measure beside SDKs and frameworks; the tables and the plot in docs are made anew (half an hour)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pydantic
 from pydantic import BaseModel, TypeAdapter
 
-import toolwright as tw
+import rightcall as rc
 
 ROUNDS = 9
 CALLS = 4_000
@@ -57,8 +57,8 @@ TEXT = (
     '[{"name": "Ada", "age": 36}, {"name": "Bob", "age": 40}], "cabin": "business", "max_price": 420.5}'
 )
 EXPECTED = "LHR-CDG: 2 seats in business"
-TOOLS = tw.Toolbox(find_flights, find_flights_blocking)
-EXECUTOR = tw.Executor()
+TOOLS = rc.Toolbox(find_flights, find_flights_blocking)
+EXECUTOR = rc.Executor()
 FLOOR: TypeAdapter[Any] = TypeAdapter(find_flights)  # type: ignore[arg-type]
 FLOOR_BLOCKING: TypeAdapter[Any] = TypeAdapter(find_flights_blocking)  # type: ignore[arg-type]
 
@@ -68,15 +68,15 @@ async def floor(count: int) -> None:
         assert await FLOOR.validate_json(TEXT) == EXPECTED
 
 
-async def toolwright(count: int, name: str = "find_flights") -> None:
-    call = tw.Call(id="1", name=name, arguments=TEXT)
+async def rightcall(count: int, name: str = "find_flights") -> None:
+    call = rc.Call(id="1", name=name, arguments=TEXT)
     for _ in range(count):
         (done,) = await EXECUTOR.execute([call], TOOLS)
         assert done.result.text == EXPECTED
 
 
-async def toolwright_eight(count: int) -> None:
-    calls = [tw.Call(id=str(at), name="find_flights", arguments=TEXT) for at in range(8)]
+async def rightcall_eight(count: int) -> None:
+    calls = [rc.Call(id=str(at), name="find_flights", arguments=TEXT) for at in range(8)]
     for _ in range(count // 8):
         done = await EXECUTOR.execute(calls, TOOLS)
         assert done[7].result.text == EXPECTED
@@ -87,8 +87,8 @@ async def floor_blocking(count: int) -> None:
         assert await asyncio.to_thread(FLOOR_BLOCKING.validate_json, TEXT) == EXPECTED
 
 
-async def toolwright_blocking(count: int) -> None:
-    await toolwright(count, "find_flights_blocking")
+async def rightcall_blocking(count: int) -> None:
+    await rightcall(count, "find_flights_blocking")
 
 
 async def measure(work: Callable[[int], Awaitable[None]], count: int) -> float:
@@ -101,10 +101,10 @@ async def measure(work: Callable[[int], Awaitable[None]], count: int) -> float:
 async def main() -> None:
     works = {
         "floor: validate_json + await function": (floor, CALLS),
-        "toolwright, one call at a time": (toolwright, CALLS),
-        "toolwright, eight calls at once": (toolwright_eight, CALLS),
+        "rightcall, one call at a time": (rightcall, CALLS),
+        "rightcall, eight calls at once": (rightcall_eight, CALLS),
         "floor: the same in asyncio.to_thread": (floor_blocking, THREADED_CALLS),
-        "toolwright, a function that blocks": (toolwright_blocking, THREADED_CALLS),
+        "rightcall, a function that blocks": (rightcall_blocking, THREADED_CALLS),
     }
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(ROUNDS):

@@ -11,9 +11,9 @@ import sys
 import time
 from typing import Any
 
-import toolwright as tw
-from toolwright.core.message import said
-from toolwright.core.request import Named, Request
+import rightcall as rc
+from rightcall.core.message import said
+from rightcall.core.request import Named, Request
 
 TOOLS = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 AT_ONCE = 4
@@ -67,14 +67,14 @@ def parameters(source: random.Random, depth: int = 0) -> dict[str, Any]:
     }
 
 
-def tool(number: int) -> tw.Tool:
+def tool(number: int) -> rc.Tool:
     """The tool of a number; always the same one."""
     source = random.Random(number)
     verb, noun = source.choice(VERBS), source.choice(WORDS)
-    return tw.Tool(f"{verb}_{noun}", f"{verb.title()} the {noun}.", parameters(source))
+    return rc.Tool(f"{verb}_{noun}", f"{verb.title()} the {noun}.", parameters(source))
 
 
-async def fits(model: Any, made: tw.Tool, *, strict: bool) -> bool:
+async def fits(model: Any, made: rc.Tool, *, strict: bool) -> bool:
     """Whether the one reply to one question is a call that the gate lets through."""
     wanted = ", ".join(made.parameters["properties"])  # type: ignore[arg-type]
     request = Request(
@@ -84,12 +84,12 @@ async def fits(model: Any, made: tw.Tool, *, strict: bool) -> bool:
         max_tokens=700 if strict else 160,
         options={"temperature": 0.7, "seed": 7, "strict": strict},
     )
-    calls: tuple[tw.Call, ...] = ()
+    calls: tuple[rc.Call, ...] = ()
     async for event in model.stream(request):
-        if isinstance(event, tw.events.ReplyEnd):
+        if isinstance(event, rc.events.ReplyEnd):
             calls = event.reply.calls
-    box = tw.Toolbox(made)
-    return len(calls) >= 1 and all(isinstance(tw.check(call, box), tw.CheckedCall) for call in calls)
+    box = rc.Toolbox(made)
+    return len(calls) >= 1 and all(isinstance(rc.check(call, box), rc.CheckedCall) for call in calls)
 
 
 async def rate(model: Any, *, strict: bool) -> tuple[int, float]:
@@ -109,7 +109,7 @@ async def rate(model: Any, *, strict: bool) -> tuple[int, float]:
 
 
 async def main() -> None:
-    model = tw.local.LocalModel(tw.local.LlamaCpp(tw.local.embedded_path(), parallel=AT_ONCE))
+    model = rc.local.LocalModel(rc.local.LlamaCpp(rc.local.embedded_path(), parallel=AT_ONCE))
     for name, strict in (("held by a grammar", True), ("left alone", False)):
         count, seconds = await rate(model, strict=strict)
         print(f"{name:18} {count:4d} of {TOOLS} calls fit ({100 * count / TOOLS:.1f}%), {seconds:.0f} s")

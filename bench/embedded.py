@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 
 from questions import SETS, Question
 
-import toolwright as tw
-from toolwright.core.ports import Model
+import rightcall as rc
+from rightcall.core.ports import Model
 
-LIMIT = tw.Budget(turns=3, seconds=120.0)
+LIMIT = rc.Budget(turns=3, seconds=120.0)
 
 
-async def judged(agent: tw.Agent, question: Question) -> tuple[bool, bool, bool]:
+async def judged(agent: rc.Agent, question: Question) -> tuple[bool, bool, bool]:
     """Whether the right tool was called, with the right arguments, and its result is in the answer."""
     run = await agent.run(question.text, budget=LIMIT)
     called = [call.name for call in run.calls]
@@ -50,7 +50,7 @@ async def measure(name: str, model: Model) -> None:
     print(f"\n{name}")
     totals, of = [0, 0, 0], 0
     for title, (tools, questions) in SETS.items():
-        agent = tw.Agent(model, tools, max_tokens=160, options={"strict": name != "free"})
+        agent = rc.Agent(model, tools, max_tokens=160, options={"strict": name != "free"})
         start = time.perf_counter()
         verdicts = [await judged(agent, question) for question in questions]
         seconds = (time.perf_counter() - start) / len(questions)
@@ -67,13 +67,13 @@ def row(title: str, counts: Sequence[int], of: int) -> str:
 
 
 async def main() -> None:
-    engine = tw.local.LlamaCpp(tw.local.embedded_path())
+    engine = rc.local.LlamaCpp(rc.local.embedded_path())
     card = await engine.ready()
     print(f"{card.name}, Python {platform.python_version()}, {platform.machine()}")
     ways: dict[str, Callable[[], Model]] = {
-        "led": lambda: tw.local.GuidedModel(engine),
-        "told": lambda: tw.local.LocalModel(engine),
-        "free": lambda: tw.local.LocalModel(engine),
+        "led": lambda: rc.local.GuidedModel(engine),
+        "told": lambda: rc.local.LocalModel(engine),
+        "free": lambda: rc.local.LocalModel(engine),
     }
     for name, make in ways.items():
         await measure(name, make())

@@ -9,14 +9,14 @@ import platform
 import statistics
 import time
 
-from toolwright.core.call import Call
-from toolwright.core.jsontext import dump
-from toolwright.core.tool import Spec
-from toolwright.local.families.family import Family
-from toolwright.local.families.reader import Reader
-from toolwright.local.families.table import FAMILIES
-from toolwright.local.families.tail import answering
-from toolwright.local.families.write import write
+from rightcall.core.call import Call
+from rightcall.core.jsontext import dump
+from rightcall.core.tool import Spec
+from rightcall.local.families.family import Family
+from rightcall.local.families.reader import Reader
+from rightcall.local.families.table import FAMILIES
+from rightcall.local.families.tail import answering
+from rightcall.local.families.write import write
 
 ROUNDS = 3
 PIECE = 4

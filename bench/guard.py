@@ -1,4 +1,4 @@
-"""Fails when toolwright has become heavier: to import, to get ready, or to run one tool turn with.
+"""Fails when rightcall has become heavier: to import, to get ready, or to run one tool turn with.
 
 Modules are counted everywhere. Instructions are counted by valgrind's callgrind, where it is installed
 and the recorded counts are of this Python and this kind of machine: they are the same whatever else the
@@ -22,7 +22,7 @@ GROWTH = 1.1
 FEW, MANY = 20, 60
 """Runs of two processes; what one run takes is the difference between them."""
 FORBIDDEN = {
-    "import toolwright": ("asyncio", "pydantic", "jsonschema_rs", "aiohttp"),
+    "import rightcall": ("asyncio", "pydantic", "jsonschema_rs", "aiohttp"),
     "an agent ready": (
         "aiohttp",
         "jinja2",
@@ -37,7 +37,7 @@ FORBIDDEN = {
 """What must not be loaded by then."""
 COMMANDS = {
     "nothing": ["-c", "pass"],
-    "import toolwright": ["-c", "import toolwright"],
+    "import rightcall": ["-c", "import rightcall"],
     "an agent ready": [str(HERE / "one_turn.py"), "0"],
     "few": [str(HERE / "one_turn.py"), str(FEW)],
     "many": [str(HERE / "one_turn.py"), str(MANY)],
@@ -78,7 +78,7 @@ def counts() -> dict[str, int]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         taken = dict(zip(COMMANDS, pool.map(instructions, COMMANDS.values()), strict=True))
     return {
-        "import toolwright": taken["import toolwright"] - taken["nothing"],
+        "import rightcall": taken["import rightcall"] - taken["nothing"],
         "an agent ready": taken["an agent ready"] - taken["nothing"],
         "one tool turn": (taken["many"] - taken["few"]) // (MANY - FEW),
     }

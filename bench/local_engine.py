@@ -12,9 +12,9 @@ from importlib.metadata import version
 
 from msgspec import Struct
 
-from toolwright.core.usage import Usage
-from toolwright.local.engine import Finish, Grammar, Sampling
-from toolwright.local.engines.llamacpp import LlamaCpp, embedded_path
+from rightcall.core.usage import Usage
+from rightcall.local.engine import Finish, Grammar, Sampling
+from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
 
 TOKENS = 96
 ROUNDS = 5

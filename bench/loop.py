@@ -13,24 +13,24 @@ import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
 
-import toolwright as tw
-from toolwright.core.events import CallEnd, unfolded
-from toolwright.core.request import Request
-from toolwright.record.memory import MemoryJournal
-from toolwright.testing import ScriptedModel, Turn, call, reply
+import rightcall as rc
+from rightcall.core.events import CallEnd, unfolded
+from rightcall.core.request import Request
+from rightcall.record.memory import MemoryJournal
+from rightcall.testing import ScriptedModel, Turn, call, reply
 
 ROUNDS = 7
-BUDGET = tw.Budget(turns=None, calls=None, tokens=None, cost=None, repeats=3)
+BUDGET = rc.Budget(turns=None, calls=None, tokens=None, cost=None, repeats=3)
 ANSWER = reply("That is all of it.")
 
 
-@tw.tool(effect="read")
+@rc.tool(effect="read")
 async def look(place: str) -> str:
     """What is there."""
     return f"nothing in {place}"
 
 
-def script(turns: int, parallel: int) -> list[tw.Reply]:
+def script(turns: int, parallel: int) -> list[rc.Reply]:
     asked = [
         reply(*[call("look", id=f"c{turn}_{n}", place=f"room {turn} {n}") for n in range(parallel)])
         for turn in range(turns)
@@ -38,15 +38,15 @@ def script(turns: int, parallel: int) -> list[tw.Reply]:
     return [*asked, ANSWER]
 
 
-async def one_run(replies: list[tw.Reply], *, journal: bool = False) -> None:
+async def one_run(replies: list[rc.Reply], *, journal: bool = False) -> None:
     model = ScriptedModel(replies, fragment=None)
     kept = MemoryJournal() if journal else None
-    agent = tw.Agent(model, [look], budget=BUDGET, journal=kept, speculate=False)
+    agent = rc.Agent(model, [look], budget=BUDGET, journal=kept, speculate=False)
     result = await agent.run("Look everywhere.")
     assert result.stop.reason == "end"
 
 
-async def floor(replies: list[tw.Reply]) -> None:
+async def floor(replies: list[rc.Reply]) -> None:
     for each in replies:
         for event in unfolded(each, None):
             if isinstance(event, CallEnd):
@@ -87,7 +87,7 @@ async def many_at_once(count: int) -> None:
 
     async def run() -> None:
         model = ScriptedModel([Turn(reply=each, delay=0.01) for each in replies], fragment=None)
-        await tw.Agent(model, [look], budget=BUDGET).run("Look.")
+        await rc.Agent(model, [look], budget=BUDGET).run("Look.")
 
     start, cpu = time.perf_counter(), time.process_time()
     async with asyncio.TaskGroup() as group:
@@ -106,7 +106,7 @@ async def memory_per_idle_run(count: int) -> None:
     gc.collect()
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    agent = tw.Agent(ScriptedModel(lambda _: ANSWER), [look], hooks=tw.Hooks(before_model=hold))
+    agent = rc.Agent(ScriptedModel(lambda _: ANSWER), [look], hooks=rc.Hooks(before_model=hold))
     tasks = [asyncio.create_task(agent.run("Look.")) for _ in range(count)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -119,7 +119,7 @@ async def memory_per_idle_run(count: int) -> None:
 
 
 async def speculation() -> None:
-    @tw.tool(effect="read")
+    @rc.tool(effect="read")
     async def slow(n: int) -> int:
         """Takes as long as the stream."""
         await asyncio.sleep(0.5)
@@ -131,7 +131,7 @@ async def speculation() -> None:
     for speculate in (True, False):
         model = ScriptedModel([Turn(reply=asked, pause=0.5 / events), ANSWER], fragment=20)
         start = time.perf_counter()
-        await tw.Agent(model, [slow], speculate=speculate).run("Go.")
+        await rc.Agent(model, [slow], speculate=speculate).run("Go.")
         walls[speculate] = time.perf_counter() - start
     print(
         f"a stream of 0.5 s that begins with four read calls of 0.5 s each: {walls[True]:.2f} s, "

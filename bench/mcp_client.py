@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp import Client, StdioServerParameters
-from toolwright.mcp import connect, connect_all
+from rightcall.mcp import connect, connect_all
 
 PROGRAM = [sys.executable, str(Path(__file__).resolve().parents[1] / "tests/mcp/client/many.py"), "50"]
 SERVERS = 10
@@ -114,13 +114,13 @@ async def main() -> None:
     )
     floor = await seconds(all_by_hand)
     print(f"opened, listed and closed by hand  {floor:6.3f} s")
-    for name, work in (("by the SDK alone", by_sdk), ("by toolwright", by_us)):
+    for name, work in (("by the SDK alone", by_sdk), ("by rightcall", by_us)):
         taken = await seconds(work)
         print(f"{name:<33}  {taken:6.3f} s  {taken / floor:4.1f} x")
-    print(f"one server by toolwright           {await seconds(one_by_us):6.3f} s")
+    print(f"one server by rightcall           {await seconds(one_by_us):6.3f} s")
     alone, ours = await call_cost()
     print(f"one call by the SDK alone          {alone:6.3f} ms")
-    print(f"one call by toolwright             {ours:6.3f} ms  {ours / alone:4.1f} x")
+    print(f"one call by rightcall             {ours:6.3f} ms  {ours / alone:4.1f} x")
 
 
 if __name__ == "__main__":

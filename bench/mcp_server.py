@@ -23,15 +23,15 @@ ABREAST = 16
 TICK = os.sysconf("SC_CLK_TCK")
 
 OURS = """
-import toolwright as tw
-from toolwright.mcp.server import Listen, serve
+import rightcall as rc
+from rightcall.mcp.server import Listen, serve
 
-@tw.tool(effect="pure")
+@rc.tool(effect="pure")
 async def add(a: int, b: int) -> int:
     "Add."
     return a + b
 
-@tw.tool(effect="pure")
+@rc.tool(effect="pure")
 def add_blocking(a: int, b: int) -> int:
     "Add."
     return a + b
@@ -164,14 +164,14 @@ async def compare(title: str, sides: dict[str, tuple[asyncio.subprocess.Process,
                 name: (statistics.mean(f[0] for f in rounds), statistics.median(f[1] for f in rounds))
                 for name, rounds in figures.items()
             }
-            ours, theirs = means["toolwright"], means["SDK"]
+            ours, theirs = means["rightcall"], means["SDK"]
             cpu = f"{ours[0]:.0f} | {theirs[0]:.0f} | {ours[0] / theirs[0]:.2f}"
             wall = f"{ours[1]:.0f} | {theirs[1]:.0f} | {ours[1] / theirs[1]:.2f}"
             print(f"| {title} | {tool} | {abreast} | {cpu} | {wall} |", flush=True)
 
 
 async def pipes() -> None:
-    processes = {"toolwright": await start(OURS), "SDK": await start(THEIRS)}
+    processes = {"rightcall": await start(OURS), "SDK": await start(THEIRS)}
     sides: dict[str, tuple[asyncio.subprocess.Process, Exchange]] = {
         name: (process, Pipes(process).call) for name, process in processes.items()
     }
@@ -180,9 +180,9 @@ async def pipes() -> None:
 
 
 async def http() -> None:
-    ports = {"toolwright": "8771", "SDK": "8772"}
+    ports = {"rightcall": "8771", "SDK": "8772"}
     processes = {
-        "toolwright": await start(OURS, ports["toolwright"]),
+        "rightcall": await start(OURS, ports["rightcall"]),
         "SDK": await start(THEIRS, ports["SDK"]),
     }
     async with aiohttp.ClientSession() as session:

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal
 
-import toolwright as tw
-from toolwright.core.transport import Incoming, Timeouts
+import rightcall as rc
+from rightcall.core.transport import Incoming, Timeouts
 
 sys.path.insert(0, f"{sys.path[0]}/peers")
 from script import ANSWER, SCRIPTS, chat_frames
@@ -48,9 +48,9 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-def ready() -> tw.Agent:
-    model = tw.connect("ollama:m", transport=Canned())
-    return tw.Agent(model, [tw.tool(get_weather, effect="read")])
+def ready() -> rc.Agent:
+    model = rc.connect("ollama:m", transport=Canned())
+    return rc.Agent(model, [rc.tool(get_weather, effect="read")])
 
 
 async def main(runs: int) -> None:

@@ -15,7 +15,7 @@ import subprocess
 import time
 from collections.abc import Awaitable, Callable
 
-from toolwright.process import Command, Exited, TimedOut, run
+from rightcall.process import Command, Exited, TimedOut, run
 
 ROUNDS = 15
 RUNS = 60
@@ -82,10 +82,10 @@ async def with_runner(at_once: int) -> None:
 WORKS: dict[str, Callable[[], Awaitable[None]]] = {
     "os.posix_spawn, one at a time": lambda: one_after_the_other(by_posix_spawn),
     "subprocess.run, one at a time": lambda: one_after_the_other(by_subprocess),
-    "toolwright, one at a time": lambda: with_runner(1),
+    "rightcall, one at a time": lambda: with_runner(1),
     "os.posix_spawn, four threads": lambda: in_threads(by_posix_spawn, 4),
     "subprocess.run, four threads": lambda: in_threads(by_subprocess, 4),
-    "toolwright, four at once": lambda: with_runner(4),
+    "rightcall, four at once": lambda: with_runner(4),
 }
 
 

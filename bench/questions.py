@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-import toolwright as tw
-from toolwright.builtin import default_tools
+import rightcall as rc
+from rightcall.builtin import default_tools
 
 Arguments = Mapping[str, Any]
 
@@ -71,7 +71,7 @@ TALK = [
 ]
 
 
-@tw.tool(
+@rc.tool(
     effect="read",
     examples=[{"title": "Emma"}, {"title": "Dune"}],
     questions=["Do you have the book Emma?", "Find Dune in the library."],
@@ -81,7 +81,7 @@ def find_book(title: str) -> str:
     return f"{title}: shelf 4"
 
 
-@tw.tool(
+@rc.tool(
     examples=[{"room": "kitchen", "on": True}, {"room": "hall", "on": False}],
     questions=["Switch the light in the kitchen on.", "Turn off the hall light."],
 )
@@ -90,7 +90,7 @@ def set_light(room: str, *, on: bool) -> str:
     return f"light in {room}: {on}"
 
 
-@tw.tool(
+@rc.tool(
     effect="read",
     examples=[{"origin": "Bern", "destination": "Basel"}, {"origin": "Rome", "destination": "Milan"}],
     questions=["How do I get from Bern to Basel?", "When is a train from Rome to Milan?"],
@@ -100,7 +100,7 @@ def find_train(origin: str, destination: str) -> str:
     return f"{origin} to {destination}: 10:32"
 
 
-@tw.tool(effect="read", examples=[{"minutes": 10}], questions=["Wake me in 10 minutes."])
+@rc.tool(effect="read", examples=[{"minutes": 10}], questions=["Wake me in 10 minutes."])
 def set_timer(minutes: int) -> str:
     """Set a timer for so many minutes."""
     return f"timer: {minutes} minutes"

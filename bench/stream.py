@@ -1,4 +1,4 @@
-"""One reply of 50,000 small argument deltas over loopback: toolwright, the SDKs, and bare parsing.
+"""One reply of 50,000 small argument deltas over loopback: rightcall, the SDKs, and bare parsing.
 
 The server is another process that sends precomputed bytes. CPU time of the client is what counts. The
 floor is aiohttp and msgspec alone: read chunks, split events, parse each one's JSON, join the fragments.
@@ -19,11 +19,11 @@ import anthropic
 import msgspec
 import openai
 
-import toolwright as tw
-from toolwright.core.events import CallEnd, ReplyEnd
-from toolwright.core.message import said
-from toolwright.core.request import Request
-from toolwright.core.tool import Spec
+import rightcall as rc
+from rightcall.core.events import CallEnd, ReplyEnd
+from rightcall.core.message import said
+from rightcall.core.request import Request
+from rightcall.core.tool import Spec
 
 DELTAS = 50_000
 ROUNDS = 3
@@ -132,8 +132,8 @@ TOOL: Any = {"type": "function", "function": {"name": "write", "parameters": {"t
 SIZE = DELTAS * len(PIECE) + len('{"text": ""}')
 
 
-async def with_toolwright(name: str, url: str) -> int:
-    model = tw.connect(name, base_url=url, api_key=KEY)
+async def with_rightcall(name: str, url: str) -> int:
+    model = rc.connect(name, base_url=url, api_key=KEY)
     size = 0
     async for each in model.stream(Request(messages=(said("Write."),), specs=(SPEC,))):
         if isinstance(each, CallEnd):
@@ -205,12 +205,12 @@ async def compare(url: str) -> None:
     rows: dict[str, dict[str, Callable[[], Awaitable[int]]]] = {
         "OpenAI Chat": {
             "bare: aiohttp + msgspec": lambda: bare(url, "/chat/completions", chat_fragment),
-            "toolwright": lambda: with_toolwright("openai:m", url),
+            "rightcall": lambda: with_rightcall("openai:m", url),
             f"openai SDK {version('openai')}": lambda: with_openai(url),
         },
         "Anthropic Messages": {
             "bare: aiohttp + msgspec": lambda: bare(url, "/v1/messages", messages_fragment),
-            "toolwright": lambda: with_toolwright("anthropic:m", url),
+            "rightcall": lambda: with_rightcall("anthropic:m", url),
             f"anthropic SDK {version('anthropic')}": lambda: with_anthropic(url),
         },
     }

@@ -10,23 +10,23 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import toolwright as tw
-from toolwright.core.call import Call, CheckedCall
-from toolwright.core.jsontext import dump
-from toolwright.core.message import Reply, Results, said
-from toolwright.core.outcome import Returned
-from toolwright.execute.check import check
-from toolwright.execute.render import render
-from toolwright.trust import Guard, Rules
+import rightcall as rc
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.jsontext import dump
+from rightcall.core.message import Reply, Results, said
+from rightcall.core.outcome import Returned
+from rightcall.execute.check import check
+from rightcall.execute.render import render
+from rightcall.trust import Guard, Rules
 
 LENGTHS = (10, 100, 1000)
 ROUNDS = 15
 TEXT = "the quarterly figures of our northern branch were late again and somebody must look into it"
 
 
-@tw.tool(
+@rc.tool(
     effect="read",
-    facts=tw.Facts(untrusted=("subject", "body"), private=True, reach="user", targets=()),
+    facts=rc.Facts(untrusted=("subject", "body"), private=True, reach="user", targets=()),
 )
 def inbox(page: int) -> list[dict[str, str]]:
     """A page of mail."""
@@ -36,13 +36,13 @@ def inbox(page: int) -> list[dict[str, str]]:
     return [{"sender": f"person{page}@firm.example", "subject": f"Letter {page}", "body": body}]
 
 
-@tw.tool(facts=tw.Facts(untrusted=False, private=False, reach="outside", dangers=(), targets=("to",)))
+@rc.tool(facts=rc.Facts(untrusted=False, private=False, reach="outside", dangers=(), targets=("to",)))
 def send(to: list[str], body: str) -> str:
     """Send a letter."""
     return "sent"
 
 
-TOOLS = tw.Toolbox(inbox, send)
+TOOLS = rc.Toolbox(inbox, send)
 
 
 def exchange(page: int) -> tuple[Reply, Results]:

@@ -1,7 +1,7 @@
-"""toolwright's client, as the official MCP conformance suite wants to see it act.
+"""rightcall's client, as the official MCP conformance suite wants to see it act.
 
 The suite names a scenario in the environment and gives a server's address; what is done there is what a
-user of toolwright would write. OAuth is the SDK's, handed to ``connect``.
+user of rightcall would write. OAuth is the SDK's, handed to ``connect``.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from toolwright.core.decision import Allow, FinalDecision, Proposal, Rewrite
-from toolwright.errors import ToolFailure
-from toolwright.mcp import Http, Sampling, Server, connect
-from toolwright.testing import ScriptedModel
+from rightcall.core.decision import Allow, FinalDecision, Proposal, Rewrite
+from rightcall.errors import ToolFailure
+from rightcall.mcp import Http, Sampling, Server, connect
+from rightcall.testing import ScriptedModel
 
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
 REVISION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "2026-07-28")
@@ -173,7 +173,7 @@ async def authorize(url: str) -> None:
     auth = OAuthClientProvider(
         server_url=url,
         client_metadata=OAuthClientMetadata(
-            client_name="toolwright",
+            client_name="rightcall",
             redirect_uris=[CALLBACK],
             grant_types=["authorization_code", "refresh_token"],
             response_types=["code"],

@@ -1,4 +1,4 @@
-"""Runs the official MCP conformance suite against toolwright's server and client.
+"""Runs the official MCP conformance suite against rightcall's server and client.
 
 ``python conformance/run.py [server] [client]`` installs the suite, and a Node that is new enough for it,
 under ``.node``. It ends with 1 when anything fails that ``expected.toml`` has no reason for.

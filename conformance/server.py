@@ -1,4 +1,4 @@
-"""The tools that the official MCP conformance suite calls, served by toolwright.
+"""The tools that the official MCP conformance suite calls, served by rightcall.
 
 ``python conformance/server.py PORT`` serves them until it is stopped.
 """
@@ -7,9 +7,9 @@ import asyncio
 import sys
 from base64 import b64decode
 
-import toolwright as tw
-from toolwright.core.jsontext import JsonValue
-from toolwright.mcp.server import Caller, Filled, Form, Listen, Roots, Sample, Sampled, caller, serve
+import rightcall as rc
+from rightcall.core.jsontext import JsonValue
+from rightcall.mcp.server import Caller, Filled, Form, Listen, Roots, Sample, Sampled, caller, serve
 
 PIXEL = b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -79,46 +79,46 @@ def client() -> Caller:
     return who
 
 
-@tw.tool
+@rc.tool
 def test_simple_text() -> str:
     """Give a text."""
     return "This is a simple text response for testing."
 
 
-@tw.tool
-def test_image_content() -> tw.Media:
+@rc.tool
+def test_image_content() -> rc.Media:
     """Give an image."""
-    return tw.Media(PIXEL, "image/png")
+    return rc.Media(PIXEL, "image/png")
 
 
-@tw.tool
-def test_audio_content() -> tw.Media:
+@rc.tool
+def test_audio_content() -> rc.Media:
     """Give a sound."""
-    return tw.Media(SILENCE, "audio/wav")
+    return rc.Media(SILENCE, "audio/wav")
 
 
-@tw.tool
-def test_embedded_resource() -> tw.Media:
+@rc.tool
+def test_embedded_resource() -> rc.Media:
     """Give a file."""
-    return tw.Media(b"This is an embedded resource content.", "text/plain", "test://embedded-resource")
+    return rc.Media(b"This is an embedded resource content.", "text/plain", "test://embedded-resource")
 
 
-@tw.tool
-def test_multiple_content_types() -> list[str | tw.Media]:
+@rc.tool
+def test_multiple_content_types() -> list[str | rc.Media]:
     """Give a text, an image and a file."""
-    document = tw.Media(
+    document = rc.Media(
         b'{"test":"data","value":123}', "application/json", "test://mixed-content-resource"
     )
-    return ["Multiple content types test:", tw.Media(PIXEL, "image/png"), document]
+    return ["Multiple content types test:", rc.Media(PIXEL, "image/png"), document]
 
 
-@tw.tool
+@rc.tool
 def test_error_handling() -> str:
     """Fail."""
-    raise tw.ToolFailure("This tool intentionally returns an error for testing")
+    raise rc.ToolFailure("This tool intentionally returns an error for testing")
 
 
-@tw.tool
+@rc.tool
 async def test_tool_with_logging() -> str:
     """Say what is being done, for the client's log."""
     await client().log("Tool execution started")
@@ -129,15 +129,15 @@ async def test_tool_with_logging() -> str:
     return "Tool with logging executed successfully"
 
 
-@tw.tool
+@rc.tool
 async def test_logging_tool() -> str:
     """Say one thing for the client's log."""
     await client().log("Logged")
     return "Logged"
 
 
-@tw.tool
-async def test_tool_with_progress(context: tw.Context[None]) -> str:
+@rc.tool
+async def test_tool_with_progress(context: rc.Context[None]) -> str:
     """Say how far it is."""
     for done in (0, 50, 100):
         context.progress(done, 100, f"Completed step {done} of 100")
@@ -145,7 +145,7 @@ async def test_tool_with_progress(context: tw.Context[None]) -> str:
     return "Done"
 
 
-@tw.tool
+@rc.tool
 async def test_sampling(prompt: str) -> str:
     """Ask the client's model."""
     answer = (await client().ask(answer=Sample(prompt=prompt, max_tokens=100)))["answer"]
@@ -160,41 +160,41 @@ async def fill(form: Form) -> str:
     return f"action={filled.action}, content={dict(filled.content)}"
 
 
-@tw.tool
+@rc.tool
 async def test_elicitation(message: str) -> str:
     """Ask the user."""
     form = Form(message=message, fields=PERSON, required=("username", "email"))
     return f"User response: {await fill(form)}"
 
 
-@tw.tool
+@rc.tool
 async def test_elicitation_sep1034_defaults() -> str:
     """Ask the user, with suggestions."""
     form = Form(message="Please provide user information", fields=DEFAULTS)
     return f"Elicitation completed: {await fill(form)}"
 
 
-@tw.tool
+@rc.tool
 async def test_elicitation_sep1330_enums() -> str:
     """Ask the user to choose."""
     return f"Elicitation completed: {await fill(Form(message='Please choose', fields=ENUMS))}"
 
 
-@tw.tool
-async def test_streaming_elicitation(context: tw.Context[None]) -> str:
+@rc.tool
+async def test_streaming_elicitation(context: rc.Context[None]) -> str:
     """Say how far it is, and then ask the user."""
     context.progress(1, 2)
     return f"Hello, {await fill(NAME)}!"
 
 
-@tw.tool
+@rc.tool
 async def test_missing_capability() -> str:
     """Ask a model, of whoever may have none."""
     await client().ask(answer=Sample(prompt="Hello?"))
     return "There is a model."
 
 
-@tw.tool
+@rc.tool
 async def test_input_required_result_elicitation() -> str:
     """Ask for a name."""
     filled = (await client().ask(user_name=NAME))["user_name"]
@@ -202,7 +202,7 @@ async def test_input_required_result_elicitation() -> str:
     return f"Hello, {filled.content.get('name', 'stranger')}!"
 
 
-@tw.tool
+@rc.tool
 async def test_input_required_result_sampling() -> str:
     """Ask the client's model a question."""
     question = Sample(prompt="What is the capital of France?", max_tokens=100)
@@ -211,28 +211,28 @@ async def test_input_required_result_sampling() -> str:
     return f"The model said: {answer.text}"
 
 
-@tw.tool
+@rc.tool
 async def test_input_required_result_list_roots() -> str:
     """Ask for the folders."""
     answers = await client().ask(client_roots=Roots())
     return f"The folders: {answers['client_roots']}"
 
 
-@tw.tool
+@rc.tool
 async def test_input_required_result_request_state() -> str:
     """Ask for a yes."""
     await client().ask(confirm=CONFIRM)
     return "state-ok: confirmed"
 
 
-@tw.tool
+@rc.tool
 async def test_input_required_result_tampered_state() -> str:
     """Ask for a yes, and trust nobody who brings a forged one."""
     await client().ask(confirm=CONFIRM)
     return "state-ok: confirmed"
 
 
-@tw.tool
+@rc.tool
 async def test_input_required_result_multiple_inputs() -> str:
     """Ask for three things at once."""
     greeting = Sample(prompt="Generate a greeting", max_tokens=50)
@@ -240,7 +240,7 @@ async def test_input_required_result_multiple_inputs() -> str:
     return f"All of it: {answers}"
 
 
-@tw.tool
+@rc.tool
 async def test_input_required_result_multi_round() -> str:
     """Ask for one thing, and then for another."""
     name = Form(message="Step 1: What is your name?", fields=NAME.fields, required=("name",))
@@ -254,7 +254,7 @@ async def test_input_required_result_multi_round() -> str:
     return f"{first} {second}"
 
 
-@tw.tool
+@rc.tool
 async def test_input_required_result_capabilities() -> str:
     """Ask for what the client can give."""
     wanted: dict[str, Form | Sample] = {
@@ -265,22 +265,22 @@ async def test_input_required_result_capabilities() -> str:
 
 
 REGION = {"type": "string", "description": "Goes into a header, too", "x-mcp-header": "Region"}
-test_x_mcp_header = tw.Tool(
+test_x_mcp_header = rc.Tool(
     "test_x_mcp_header",
     "Take an argument that clients repeat in a header.",
     {"type": "object", "properties": {"region": REGION}},
     lambda region="<none>": f"region={region}",
 )
-json_schema_2020_12_tool = tw.Tool(
+json_schema_2020_12_tool = rc.Tool(
     "json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", SCHEMA
 )
 
-TOOLS = [each for each in dict(globals()).values() if isinstance(each, tw.Tool)]
+TOOLS = [each for each in dict(globals()).values() if isinstance(each, rc.Tool)]
 
 if __name__ == "__main__":
     serve(
         TOOLS,
         listen=Listen(port=int(sys.argv[1])),
         started=lambda address: print(f"serving at {address}", file=sys.stderr, flush=True),
-        name="toolwright-conformance",
+        name="rightcall-conformance",
     )

@@ -9,9 +9,9 @@ import shutil
 import sys
 from pathlib import Path
 
-import toolwright as tw
-from toolwright import mcp
-from toolwright.core.jsontext import JsonObject
+import rightcall as rc
+from rightcall import mcp
+from rightcall.core.jsontext import JsonObject
 
 EVERYTHING = Path(".node/node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 PRICES = {"tea": 2, "coffee": 3, "sugar": 1}
@@ -61,9 +61,9 @@ def servers() -> dict[str, list[str]]:
     return found
 
 
-def taught(tools: mcp.LiveView) -> tw.Toolbox:
+def taught(tools: mcp.LiveView) -> rc.Toolbox:
     """The tools of this moment, with questions that lead to them."""
-    return tw.Toolbox(
+    return rc.Toolbox(
         [
             tool.replace(
                 questions=[question for question, _ in LESSONS[tool.name]],
@@ -75,8 +75,8 @@ def taught(tools: mcp.LiveView) -> tw.Toolbox:
     )
 
 
-async def ask(tools: tw.Toolbox, question: str) -> None:
-    result = await tw.Agent("embedded", tools).run(question)
+async def ask(tools: rc.Toolbox, question: str) -> None:
+    result = await rc.Agent("embedded", tools).run(question)
     print(f"\n{question}")
     for call in result.calls:
         print(f"  {call.name}({call.arguments}) -> {call.outcome}: {call.result.text}")

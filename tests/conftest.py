@@ -44,7 +44,7 @@ def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 def shared_data() -> Path:
     """Recorded data that lives beside the project and is not part of it."""
     root = Path(__file__).resolve().parents[2] / "shared" / "data"
-    place = Path(os.environ.get("TOOLWRIGHT_SHARED_DATA", root))
+    place = Path(os.environ.get("RIGHTCALL_SHARED_DATA", root))
     if not place.is_dir():
         pytest.skip(f"the recorded data is not here: {place}")
     return place

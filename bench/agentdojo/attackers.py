@@ -11,8 +11,8 @@ from msgspec import Struct, json
 from suites import Environment, suites
 from truths import OWN
 
-import toolwright as tw
-from toolwright.loop.result import RunResult
+import rightcall as rc
+from rightcall.loop.result import RunResult
 
 Judge: TypeAlias = Callable[[RunResult, Environment, Environment], bool]
 
@@ -52,7 +52,7 @@ def from_task(suite: str, injection: BaseInjectionTask[Any], *, own_truths: bool
     )
 
 
-def with_own_tool(tools: Sequence[tw.Tool], truth: Sequence[FunctionCall]) -> Attacker | None:
+def with_own_tool(tools: Sequence[rc.Tool], truth: Sequence[FunctionCall]) -> Attacker | None:
     """An attacker who wants the user's own calls made, for other targets. None where there are none.
 
     Judged by whether any of those calls was carried out.

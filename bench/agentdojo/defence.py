@@ -5,22 +5,22 @@ from typing import Any
 
 from agentdojo.functions_runtime import FunctionCall
 
-import toolwright as tw
-from toolwright import trust
-from toolwright.trust.facts import settled
+import rightcall as rc
+from rightcall import trust
+from rightcall.trust.facts import settled
 
 
-def granted(tools: Sequence[tw.Tool], truth: Sequence[FunctionCall]) -> dict[str, Any]:
+def granted(tools: Sequence[rc.Tool], truth: Sequence[FunctionCall]) -> dict[str, Any]:
     """Rules with the grant that a clean model would state."""
     return {"trust": trust.Rules(grant=grant_for(tools, truth))}
 
 
-def ungranted(_: Sequence[tw.Tool], __: Sequence[FunctionCall]) -> dict[str, Any]:
+def ungranted(_: Sequence[rc.Tool], __: Sequence[FunctionCall]) -> dict[str, Any]:
     """Rules alone."""
     return {"trust": trust.Rules()}
 
 
-def grant_for(tools: Sequence[tw.Tool], truth: Sequence[FunctionCall]) -> trust.Grant:
+def grant_for(tools: Sequence[rc.Tool], truth: Sequence[FunctionCall]) -> trust.Grant:
     """The consequential and private-reading tools that the user's task needs, by name."""
     needed = {call.function for call in truth}
     facts = {tool.name: settled(tool) for tool in tools if tool.name in needed}

@@ -7,18 +7,18 @@ of files, reviews, web pages.
 
 from typing import Any, TypeAlias
 
-import toolwright as tw
+import rightcall as rc
 
 Declared: TypeAlias = dict[str, Any]
 """Options of a tool: its effect and its facts."""
 
 
 def _reads(**facts: Any) -> Declared:
-    return {"effect": "read", "facts": tw.Facts(**({"reach": "user", "targets": ()} | facts))}
+    return {"effect": "read", "facts": rc.Facts(**({"reach": "user", "targets": ()} | facts))}
 
 
 def _writes(**facts: Any) -> Declared:
-    return {"effect": "write", "facts": tw.Facts(**({"untrusted": False, "private": False} | facts))}
+    return {"effect": "write", "facts": rc.Facts(**({"untrusted": False, "private": False} | facts))}
 
 
 _MAIL = {"untrusted": ("subject", "body", "attachments"), "private": True}

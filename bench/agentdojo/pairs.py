@@ -13,23 +13,23 @@ from msgspec import Struct, json
 from standin import StandIn, When
 from suites import Environment, suites, tools_over
 
-import toolwright as tw
-from toolwright.core.decision import Proposal
-from toolwright.loop.result import CallRecord, RunResult
-from toolwright.testing import ScriptedModel
+import rightcall as rc
+from rightcall.core.decision import Proposal
+from rightcall.loop.result import CallRecord, RunResult
+from rightcall.testing import ScriptedModel
 
 Approver: TypeAlias = Literal["nobody", "the user"]
 """Who is there to be asked: nobody, so that what is asked about is refused; or a user who allows exactly
 the calls that their own task needs."""
 
-Defence: TypeAlias = Callable[[Sequence[tw.Tool], Sequence[FunctionCall]], dict[str, Any]]
+Defence: TypeAlias = Callable[[Sequence[rc.Tool], Sequence[FunctionCall]], dict[str, Any]]
 """From the tools and the calls that the user's task needs: settings for the agent."""
 
 OWN_TOOL = "the user's own tool"
 """In place of an injection task: the user's own calls, for other targets."""
 
 # The stand-in plans in steps of one call, and an attack may want the same call three times over.
-_BUDGET = tw.Budget(turns=200, calls=200, repeats=None)
+_BUDGET = rc.Budget(turns=200, calls=200, repeats=None)
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ async def run(
     tools = tools_over(suites()[case.suite], environment, known=defence is not None)
     settings = defence(tools, truth) if defence else {}
     model = ScriptedModel(standin, fragment=None)
-    agent = tw.Agent(model, tools, budget=_BUDGET, approve=approve, **settings)
+    agent = rc.Agent(model, tools, budget=_BUDGET, approve=approve, **settings)
     result = await agent.run(user.PROMPT)
     assert result.stop.reason == "end", result.stop
     return Verdict(

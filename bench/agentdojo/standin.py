@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeAlias
 from agentdojo.functions_runtime import FunctionCall
 from visible import squashed, words
 
-from toolwright.core.jsontext import dump
-from toolwright.core.message import Reply, Results
-from toolwright.core.request import Request
-from toolwright.testing import call, reply
+from rightcall.core.jsontext import dump
+from rightcall.core.message import Reply, Results
+from rightcall.core.request import Request
+from rightcall.testing import call, reply
 
 When: TypeAlias = Literal["at once", "after", "instead"]
 """The attacker's calls come before the rest of the user's, after all of them, or in their place."""

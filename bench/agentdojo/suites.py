@@ -1,4 +1,4 @@
-"""AgentDojo's suites into toolwright tools over one of their environments."""
+"""AgentDojo's suites into rightcall tools over one of their environments."""
 
 import functools
 import logging
@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from facts import FACTS
 
-import toolwright as tw
-from toolwright.errors import ToolFailure
+import rightcall as rc
+from rightcall.errors import ToolFailure
 
 with warnings.catch_warnings():
     # It loads every vendor's client, and they warn about each other.
@@ -31,13 +31,13 @@ def suites() -> dict[str, TaskSuite[Any]]:
     return dict(get_suites(VERSION))
 
 
-def tools_over(suite: TaskSuite[Any], environment: Environment, *, known: bool) -> list[tw.Tool]:
+def tools_over(suite: TaskSuite[Any], environment: Environment, *, known: bool) -> list[rc.Tool]:
     """The suite's tools, acting on this environment; with the facts about them, where ``known``."""
     runtime = FunctionsRuntime(suite.tools)
     return [_tool(function, runtime, environment, known=known) for function in suite.tools]
 
 
-def _tool(function: Any, runtime: FunctionsRuntime, environment: Environment, *, known: bool) -> tw.Tool:
+def _tool(function: Any, runtime: FunctionsRuntime, environment: Environment, *, known: bool) -> rc.Tool:
     name = function.name
 
     async def handler(**arguments: Any) -> Any:
@@ -47,12 +47,12 @@ def _tool(function: Any, runtime: FunctionsRuntime, environment: Environment, *,
         return value
 
     declared = FACTS[name] if known else {}
-    return tw.Tool(
+    return rc.Tool(
         name=name,
         description=function.description,
         parameters=_schema(function.parameters),
         handler=handler,
-        limits=tw.Limits(max_output_bytes=1024 * 1024),
+        limits=rc.Limits(max_output_bytes=1024 * 1024),
         **declared,
     )
 

@@ -1,4 +1,4 @@
-"""The same work by toolwright, by floors, SDKs and frameworks, against a vendor on loopback.
+"""The same work by rightcall, by floors, SDKs and frameworks, against a vendor on loopback.
 
 Each client runs in a process and an environment of its own (``setup.py`` makes those). In each round
 every row is done by every client in turn. A row that is done many at once gets a fresh process each
@@ -174,7 +174,7 @@ def processes(rounds: int) -> dict[str, list[float]]:
     commands = {
         "python -c pass": [sys.executable, "-c", "pass"],
         'python -c "import pydantic"': [sys.executable, "-c", "import pydantic"],
-        "toolwright --help": [str(Path(sys.executable).with_name("toolwright")), "--help"],
+        "rightcall --help": [str(Path(sys.executable).with_name("rightcall")), "--help"],
     }
     for command in commands.values():
         launched(command)

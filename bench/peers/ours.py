@@ -1,9 +1,9 @@
-"""toolwright, as its README has one use it; a streamed run gives out every event."""
+"""rightcall, as its README has one use it; a streamed run gives out every event."""
 
 from client import KEY, PROMPT, Job, Run, get_weather, main
 
-import toolwright.wire.openai_chat  # noqa: F401 - loaded by connect, and counted among the imports
-from toolwright import Agent, Budget, connect, events, tool
+import rightcall.wire.openai_chat  # noqa: F401 - loaded by connect, and counted among the imports
+from rightcall import Agent, Budget, connect, events, tool
 
 BUDGET = Budget(turns=None, calls=None)
 

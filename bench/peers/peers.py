@@ -21,7 +21,7 @@ class Peer:
     kind: Kind
     module: str
     packages: tuple[str, ...] = ()
-    """What its environment holds; nothing for the floors, which use toolwright's."""
+    """What its environment holds; nothing for the floors, which use rightcall's."""
     versions: tuple[str, ...] = ()
     """The packages whose versions are worth telling."""
 
@@ -30,7 +30,7 @@ class Peer:
 
 
 OURS = Peer(
-    "toolwright", "toolwright", "ours", "ours", ("--editable", str(ROOT)), ("toolwright", "pydantic")
+    "rightcall", "rightcall", "ours", "ours", ("--editable", str(ROOT)), ("rightcall", "pydantic")
 )
 RAW = Peer("raw", "floor: sockets", "floor", "floor_raw", (), ("msgspec",))
 FLOOR = Peer("aiohttp", "floor: aiohttp", "floor", "floor_aiohttp", (), ("aiohttp", "msgspec"))
@@ -87,7 +87,7 @@ PEERS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of work, and what toolwright should reach at it."""
+    """One kind of work, and what rightcall should reach at it."""
 
     name: str
     label: str
@@ -98,13 +98,13 @@ class Row:
     at_once: int = 1
     measure: Literal["cpu", "wall"] = "cpu"
     floor: float | None = None
-    """Toolwright's CPU time, at the most, in times of the floor's on aiohttp."""
+    """Rightcall's CPU time, at the most, in times of the floor's on aiohttp."""
     frameworks: float | None = None
-    """The fastest framework's time, at the least, in times of toolwright's."""
+    """The fastest framework's time, at the least, in times of rightcall's."""
     wall: float | None = None
-    """Toolwright's wall time, at the most, in seconds."""
+    """Rightcall's wall time, at the most, in seconds."""
     memory: float | None = None
-    """The least hungry framework's memory for a run, at the least, in times of toolwright's."""
+    """The least hungry framework's memory for a run, at the least, in times of rightcall's."""
 
     @property
     def fresh(self) -> bool:
@@ -142,8 +142,8 @@ ROWS = (
     ),
 )
 COLD = 0.15
-"""CPU seconds, at the most, until all that an agent of toolwright's needs is imported."""
+"""CPU seconds, at the most, until all that an agent of rightcall's needs is imported."""
 HELP = 0.1
-"""The same for ``toolwright --help``."""
+"""The same for ``rightcall --help``."""
 GROWTH = 1.5
 """What a late turn costs, at the most, in times of an early one."""

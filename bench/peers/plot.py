@@ -111,7 +111,7 @@ def picture(found: Found) -> str:
     ]
     legend = WIDTH - MARGIN - 330
     for n, (kind, words) in enumerate(
-        (("ours", "toolwright"), ("floor", "by hand"), ("sdk", "SDK"), ("framework", "framework"))
+        (("ours", "rightcall"), ("floor", "by hand"), ("sdk", "SDK"), ("framework", "framework"))
     ):
         drawn.append(box((legend + n * 88, 39), (10, 10), COLOURS[kind]))  # type: ignore[index]
         drawn.append(text((legend + n * 88 + 15, 48), words))

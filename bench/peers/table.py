@@ -49,7 +49,7 @@ def clock(found: Found) -> str:
 
 
 def ratios(found: Found) -> str:
-    """Each client's cost in times of toolwright's, and how its turns grow."""
+    """Each client's cost in times of rightcall's, and how its turns grow."""
     lines = []
     for row in found.rows:
         ours, what = found.ours(row), "by the clock" if row.measure == "wall" else "CPU"
@@ -112,8 +112,8 @@ def aims(found: Found) -> Iterator[list[str]]:
     for when in ("imported", "ready"):
         cold = found.cold(OURS, when)
         yield [f"{when} in {COLD} s of CPU", verdict(cold.median if cold else None, COLD, " s")]
-    helped = Figure(tuple(found.raw["processes"]["toolwright --help"])).median
-    yield [f"`toolwright --help` in {HELP} s of CPU", verdict(helped, HELP, " s")]
+    helped = Figure(tuple(found.raw["processes"]["rightcall --help"])).median
+    yield [f"`rightcall --help` in {HELP} s of CPU", verdict(helped, HELP, " s")]
 
 
 def row_aims(found: Found, row: Row) -> Iterator[list[str]]:
@@ -199,7 +199,7 @@ def page(found: Found) -> str:
         vendor(found),
         costs(found),
         clock(found),
-        "In times of toolwright's cost:",
+        "In times of rightcall's cost:",
         ratios(found),
         *([many(found)] if any(row.fresh for row in found.rows) else []),
         cold(found),

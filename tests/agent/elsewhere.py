@@ -10,10 +10,10 @@ from base64 import b64decode
 from msgspec import Struct, json
 
 from agent.kit import Desk
-from toolwright.agent import Agent
-from toolwright.core.decision import FinalDecision
-from toolwright.loop.result import RunResult
-from toolwright.testing import ScriptedModel
+from rightcall.agent import Agent
+from rightcall.core.decision import FinalDecision
+from rightcall.loop.result import RunResult
+from rightcall.testing import ScriptedModel
 
 
 class Job(Struct):

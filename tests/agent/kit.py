@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from toolwright.core.message import Message, Reply, Results, User
-from toolwright.core.tool import Effect, Tool
-from toolwright.declare.function import tool
-from toolwright.loop.result import RunResult
+from rightcall.core.message import Message, Reply, Results, User
+from rightcall.core.tool import Effect, Tool
+from rightcall.declare.function import tool
+from rightcall.loop.result import RunResult
 
 TRUNCATED = (
     "{name} was not run; the reply was cut off in the middle of its arguments. "

@@ -3,11 +3,11 @@
 import pytest
 
 from agent.kit import Desk, told
-from toolwright import Budget
-from toolwright.agent import ask
-from toolwright.core.budget import Stop
-from toolwright.errors import LimitReached, VendorError
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall import Budget
+from rightcall.agent import ask
+from rightcall.core.budget import Stop
+from rightcall.errors import LimitReached, VendorError
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 
 def test_a_question_has_an_answer():

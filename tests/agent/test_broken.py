@@ -10,16 +10,16 @@ from agent.kit import TRUNCATED, Desk, outcomes, told
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
 from loop.virtual import Stuck
-from toolwright import Agent, Budget, Context, Limits
-from toolwright.core.budget import Stop
-from toolwright.core.entry import RunEnded, RunFailed
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
-from toolwright.core.message import Reply, said
-from toolwright.declare.function import tool
-from toolwright.errors import ProtocolError, TransportError, TransportTimeout, UsageError, VendorError
-from toolwright.execute import threads
-from toolwright.record.memory import MemoryJournal
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall import Agent, Budget, Context, Limits
+from rightcall.core.budget import Stop
+from rightcall.core.entry import RunEnded, RunFailed
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
+from rightcall.core.message import Reply, said
+from rightcall.declare.function import tool
+from rightcall.errors import ProtocolError, TransportError, TransportTimeout, UsageError, VendorError
+from rightcall.execute import threads
+from rightcall.record.memory import MemoryJournal
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from agent.kit import Desk, told
-from toolwright import Agent, Budget, Context, Output, Usage
-from toolwright.core.budget import Stop
-from toolwright.declare.function import tool
-from toolwright.errors import VendorError
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall import Agent, Budget, Context, Output, Usage
+from rightcall.core.budget import Stop
+from rightcall.declare.function import tool
+from rightcall.errors import VendorError
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -4,11 +4,11 @@ import gc
 
 import pytest
 
-import toolwright as tw
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall.testing import ScriptedModel, call, reply
 
 
-@tw.tool(effect="read")
+@rc.tool(effect="read")
 async def look(place: str) -> str:
     """What is there."""
     return f"nothing in {place}"
@@ -16,14 +16,14 @@ async def look(place: str) -> str:
 
 @pytest.fixture
 def garbage():
-    """What only the collector could free: of toolwright's kinds, after the test has made it."""
+    """What only the collector could free: of rightcall's kinds, after the test has made it."""
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
 
     def found():
         gc.collect()
-        return [each for each in gc.garbage if type(each).__module__.startswith("toolwright.")]
+        return [each for each in gc.garbage if type(each).__module__.startswith("rightcall.")]
 
     yield found
     gc.set_debug(0)
@@ -35,11 +35,11 @@ REPLIES = [reply(call("look", place="here"), call("look", place="there")), reply
 
 
 async def test_a_run_leaves_none(garbage):
-    await tw.Agent(ScriptedModel(REPLIES), [look]).run("Look.")
+    await rc.Agent(ScriptedModel(REPLIES), [look]).run("Look.")
     assert garbage() == []
 
 
 async def test_a_streamed_run_leaves_none(garbage):
-    async for _ in tw.Agent(ScriptedModel(REPLIES), [look]).stream("Look."):
+    async for _ in rc.Agent(ScriptedModel(REPLIES), [look]).stream("Look."):
         pass
     assert garbage() == []

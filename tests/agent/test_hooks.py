@@ -7,12 +7,12 @@ import pytest
 from agent.kit import Desk, outcomes, told
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
-from toolwright import Agent, Hooks, Veto
-from toolwright.core.budget import Stop
-from toolwright.core.outcome import Returned
-from toolwright.errors import JournalError
-from toolwright.record.memory import MemoryJournal
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall import Agent, Hooks, Veto
+from rightcall.core.budget import Stop
+from rightcall.core.outcome import Returned
+from rightcall.errors import JournalError
+from rightcall.record.memory import MemoryJournal
+from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

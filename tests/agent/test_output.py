@@ -8,12 +8,12 @@ from pydantic import BaseModel
 
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
-from toolwright import Agent, Budget, Named, Output
-from toolwright.core.budget import Stop
-from toolwright.core.jsontext import dump, parse
-from toolwright.core.request import Profile
-from toolwright.errors import DeclarationError
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall import Agent, Budget, Named, Output
+from rightcall.core.budget import Stop
+from rightcall.core.jsontext import dump, parse
+from rightcall.core.request import Profile
+from rightcall.errors import DeclarationError
+from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -13,14 +13,14 @@ from msgspec import json
 from agent.elsewhere import Done, Job, paused_agent
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
-from toolwright import Agent, Allow, Answer, Ask, Deny, Rewrite
-from toolwright.core.budget import Budget, Stop
-from toolwright.core.decision import Proposal
-from toolwright.core.entry import RunEnded, RunPaused, RunResumed
-from toolwright.errors import UsageError
-from toolwright.loop.result import RunResult
-from toolwright.record.memory import MemoryJournal
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall import Agent, Allow, Answer, Ask, Deny, Rewrite
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.decision import Proposal
+from rightcall.core.entry import RunEnded, RunPaused, RunResumed
+from rightcall.errors import UsageError
+from rightcall.loop.result import RunResult
+from rightcall.record.memory import MemoryJournal
+from rightcall.testing import ScriptedModel, call, reply
 
 CALLS = [call("find", id="a", what="x"), call("send", id="b", what="y"), call("wipe", id="c", what="z")]
 PAUSED = reply("Wait.", *CALLS)

@@ -4,13 +4,13 @@ import pytest
 
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
-from toolwright import Agent, Allow, Answer, Ask, CheckedCall, Deny, Rewrite
-from toolwright.core.budget import Stop
-from toolwright.core.decision import Proposal
-from toolwright.core.entry import CallDecided
-from toolwright.errors import UsageError
-from toolwright.record.memory import MemoryJournal
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall import Agent, Allow, Answer, Ask, CheckedCall, Deny, Rewrite
+from rightcall.core.budget import Stop
+from rightcall.core.decision import Proposal
+from rightcall.core.entry import CallDecided
+from rightcall.errors import UsageError
+from rightcall.record.memory import MemoryJournal
+from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -4,9 +4,9 @@ import pytest
 
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
-from toolwright import Agent, Budget, Context, Output, Rewrite
-from toolwright.core.budget import Stop
-from toolwright.core.entry import (
+from rightcall import Agent, Budget, Context, Output, Rewrite
+from rightcall.core.budget import Stop
+from rightcall.core.entry import (
     CallChecked,
     CallDecided,
     CallFinished,
@@ -17,11 +17,11 @@ from toolwright.core.entry import (
     RunResumed,
     StepDone,
 )
-from toolwright.core.tool import Effect
-from toolwright.declare.function import tool
-from toolwright.errors import UsageError
-from toolwright.record.memory import MemoryJournal
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall.core.tool import Effect
+from rightcall.declare.function import tool
+from rightcall.errors import UsageError
+from rightcall.record.memory import MemoryJournal
+from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -5,16 +5,16 @@ import asyncio
 import pytest
 
 from agent.kit import Desk, told
-from toolwright import Agent, Budget, Media, Named, Output, Usage, User
-from toolwright.core.budget import Stop
-from toolwright.core.call import Call
-from toolwright.core.decision import Proposal
-from toolwright.core.message import Reasoning, Reply, Unknown
-from toolwright.core.parts import Text
-from toolwright.declare.function import tool
-from toolwright.errors import ToolFailure
-from toolwright.loop.result import RunResult
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall import Agent, Budget, Media, Named, Output, Usage, User
+from rightcall.core.budget import Stop
+from rightcall.core.call import Call
+from rightcall.core.decision import Proposal
+from rightcall.core.message import Reasoning, Reply, Unknown
+from rightcall.core.parts import Text
+from rightcall.declare.function import tool
+from rightcall.errors import ToolFailure
+from rightcall.loop.result import RunResult
+from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -4,14 +4,14 @@ import pytest
 
 from agent.kit import TRUNCATED, Desk, outcomes, told
 from loop.sound import assert_sound
-from toolwright import Agent, Budget, Media, Named, Text, User
-from toolwright.core.budget import Stop
-from toolwright.core.call import Call
-from toolwright.core.message import Reply, said
-from toolwright.core.request import Profile
-from toolwright.core.usage import Usage
-from toolwright.loop.decide import ANNOUNCED
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall import Agent, Budget, Media, Named, Text, User
+from rightcall.core.budget import Stop
+from rightcall.core.call import Call
+from rightcall.core.message import Reply, said
+from rightcall.core.request import Profile
+from rightcall.core.usage import Usage
+from rightcall.loop.decide import ANNOUNCED
+from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -9,11 +9,11 @@ import pytest
 from agent.kit import Desk
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
-from toolwright import Agent
-from toolwright.core.message import Reasoning
-from toolwright.declare.function import tool
-from toolwright.errors import TransportError
-from toolwright.loop.events import (
+from rightcall import Agent
+from rightcall.core.message import Reasoning
+from rightcall.declare.function import tool
+from rightcall.errors import TransportError
+from rightcall.loop.events import (
     CallDelta,
     CallEnd,
     CallStart,
@@ -24,7 +24,7 @@ from toolwright.loop.events import (
     TextDelta,
     TurnStart,
 )
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

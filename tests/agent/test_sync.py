@@ -8,11 +8,11 @@ from contextvars import ContextVar
 import pytest
 
 from agent.kit import told
-from toolwright import Agent
-from toolwright.core.budget import Stop
-from toolwright.declare.function import tool
-from toolwright.errors import VendorError
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall import Agent
+from rightcall.core.budget import Stop
+from rightcall.declare.function import tool
+from rightcall.errors import VendorError
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 who: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -38,7 +38,7 @@ EXPECTED = [
     "user: Go.",
     "model: think({}) work({})",
     "think returned: thought by nobody",
-    "work returned: worked in toolwright: tool",
+    "work returned: worked in rightcall: tool",
     "model: Done.",
 ]
 

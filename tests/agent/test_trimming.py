@@ -4,16 +4,16 @@ import pytest
 
 from agent.kit import Desk, told
 from loop.sound import assert_sound
-from toolwright import Agent, Window
-from toolwright.core.budget import Stop
-from toolwright.core.entry import StepDone
-from toolwright.core.message import Reply, Results, User
-from toolwright.core.request import Profile
-from toolwright.declare.function import tool
-from toolwright.errors import TransportError
-from toolwright.loop.tokens import estimate_tokens
-from toolwright.record.memory import MemoryJournal
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall import Agent, Window
+from rightcall.core.budget import Stop
+from rightcall.core.entry import StepDone
+from rightcall.core.message import Reply, Results, User
+from rightcall.core.request import Profile
+from rightcall.declare.function import tool
+from rightcall.errors import TransportError
+from rightcall.loop.tokens import estimate_tokens
+from rightcall.record.memory import MemoryJournal
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

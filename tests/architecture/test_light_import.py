@@ -1,4 +1,4 @@
-"""Importing toolwright costs next to nothing; each part loads on first use."""
+"""Importing rightcall costs next to nothing; each part loads on first use."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-import toolwright as tw
+import rightcall as rc
 
 HEAVY = [
     "aiohttp",
@@ -56,11 +56,11 @@ def heavy(modules: set[str]) -> list[str]:
 @pytest.mark.parametrize(
     "code",
     [
-        "import toolwright",
-        "import toolwright as tw; tw.__version__; dir(tw)",
-        "import toolwright as tw; tw.errors.ToolwrightError",
-        "import toolwright as tw; tw.ToolFailure",
-        "import toolwright.cli.main",
+        "import rightcall",
+        "import rightcall as rc; rc.__version__; dir(rc)",
+        "import rightcall as rc; rc.errors.RightcallError",
+        "import rightcall as rc; rc.ToolFailure",
+        "import rightcall.cli.main",
     ],
 )
 def test_nothing_heavy_is_loaded(code):
@@ -71,17 +71,17 @@ def test_nothing_heavy_is_loaded(code):
 
 
 def test_the_package_itself_is_next_to_nothing():
-    modules = loaded_after("import toolwright")
-    assert sorted(name for name in modules if name.startswith("toolwright")) == [
-        "toolwright",
-        "toolwright.core",
-        "toolwright.core.lazy",
+    modules = loaded_after("import rightcall")
+    assert sorted(name for name in modules if name.startswith("rightcall")) == [
+        "rightcall",
+        "rightcall.core",
+        "rightcall.core.lazy",
     ]
 
 
-@pytest.mark.parametrize("name", tw.__all__)
+@pytest.mark.parametrize("name", rc.__all__)
 def test_no_public_name_loads_a_vendor_a_template_engine_or_a_client(name):
-    modules = loaded_after(f"import toolwright as tw; tw.{name}")
+    modules = loaded_after(f"import rightcall as rc; rc.{name}")
     assert [each for each in NEVER_BY_TOOLS if each in modules] == []
 
 

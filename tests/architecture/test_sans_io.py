@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import toolwright
+import rightcall
 
-SOURCE = Path(toolwright.__file__).parent
+SOURCE = Path(rightcall.__file__).parent
 
 PURE = [
     "core/**/*.py",

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from toolwright.core.call import Call
-from toolwright.core.jsontext import dump
-from toolwright.core.tool import Tool
-from toolwright.dispatch import run_calls
-from toolwright.execute.executor import Execution
+from rightcall.core.call import Call
+from rightcall.core.jsontext import dump
+from rightcall.core.tool import Tool
+from rightcall.dispatch import run_calls
+from rightcall.execute.executor import Execution
 
 
 async def use(tool: Tool, **arguments: Any) -> Execution:

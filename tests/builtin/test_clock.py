@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from builtin.kit import told
-from toolwright import builtin
-from toolwright.builtin.clock import find_zone
-from toolwright.core.tool import Facts
-from toolwright.errors import ToolFailure, UsageError
+from rightcall import builtin
+from rightcall.builtin.clock import find_zone
+from rightcall.core.tool import Facts
+from rightcall.errors import ToolFailure, UsageError
 
 SPANS = (
     "Write a number and days, weeks, months, years, hours, minutes or seconds: '10 days', '-2 weeks'."

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from agent.kit import told
-from toolwright import Agent, Answer, builtin
-from toolwright.core.budget import Stop
-from toolwright.core.decision import Proposal
-from toolwright.loop.result import RunResult
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall import Agent, Answer, builtin
+from rightcall.core.budget import Stop
+from rightcall.core.decision import Proposal
+from rightcall.loop.result import RunResult
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 WHICH = call("ask_human", id="a", question="Which one?")
 

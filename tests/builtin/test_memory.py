@@ -6,9 +6,9 @@ import pytest
 from anthropic.types import beta
 
 from builtin.fs.kit import attacking, refusal, tree, use
-from toolwright.builtin.fs.beneath import Root
-from toolwright.builtin.fs.reading import version_of
-from toolwright.builtin.memory import memory
+from rightcall.builtin.fs.beneath import Root
+from rightcall.builtin.fs.reading import version_of
+from rightcall.builtin.memory import memory
 
 
 @pytest.fixture

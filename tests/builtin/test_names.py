@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from toolwright import builtin
+from rightcall import builtin
 
 PRINTS = """
-import sys, toolwright.builtin
-print(type(toolwright.builtin.{name}).__name__, "aiohttp" in sys.modules)
+import sys, rightcall.builtin
+print(type(rightcall.builtin.{name}).__name__, "aiohttp" in sys.modules)
 """
 
 
@@ -22,7 +22,7 @@ def printed(code: str) -> str:
 
 @pytest.mark.parametrize("name", builtin.__all__)
 def test_a_name_is_the_tools_even_when_its_module_was_imported_first(name):
-    first = f"import toolwright.builtin.{builtin._HOMES[name]}"
+    first = f"import rightcall.builtin.{builtin._HOMES[name]}"
     assert printed(f"{first}\n{PRINTS.format(name=name)}") == "function False"
 
 
@@ -34,7 +34,7 @@ def test_every_name_makes_tools_and_says_how(name):
 
 
 def test_a_module_can_still_be_imported_by_its_name():
-    code = "from toolwright.builtin.human import human; print(human.__name__)"
+    code = "from rightcall.builtin.human import human; print(human.__name__)"
     assert printed(code) == "human"
 
 
@@ -43,10 +43,10 @@ def test_the_names_are_in_order_and_each_has_a_home():
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match=r"module 'toolwright\.builtin' has no attribute 'bash'"):
+    with pytest.raises(AttributeError, match=r"module 'rightcall\.builtin' has no attribute 'bash'"):
         _ = builtin.bash
 
 
 def test_the_package_itself_loads_nothing():
-    code = "import toolwright.builtin, sys; print('msgspec' in sys.modules, 'asyncio' in sys.modules)"
+    code = "import rightcall.builtin, sys; print('msgspec' in sys.modules, 'asyncio' in sys.modules)"
     assert printed(code) == "False False"

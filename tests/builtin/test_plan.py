@@ -2,24 +2,24 @@
 
 import pytest
 
-import toolwright as tw
-from toolwright.builtin.plan import Step, plan, plan_in
-from toolwright.core.jsontext import dump
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall.builtin.plan import Step, plan, plan_in
+from rightcall.core.jsontext import dump
+from rightcall.testing import ScriptedModel, call, reply
 
 FIRST = [{"text": "Look", "status": "in_progress"}, {"text": "Leap", "status": "pending"}]
 SECOND = [{"text": "Look", "status": "done"}, {"text": "Leap\nfar", "status": "in_progress"}]
 
 
 async def keep(steps):
-    (done,) = await tw.run_calls(
-        [tw.Call(id="c", name="plan", arguments=dump({"steps": steps}))], [plan()]
+    (done,) = await rc.run_calls(
+        [rc.Call(id="c", name="plan", arguments=dump({"steps": steps}))], [plan()]
     )
     return done.outcome
 
 
 async def test_a_plan_is_shown_as_it_stands():
-    assert await keep(SECOND) == tw.outcome.Returned("1. [x] Look\n2. [>] Leap far\n1 of 2 done.")
+    assert await keep(SECOND) == rc.outcome.Returned("1. [x] Look\n2. [>] Leap far\n1 of 2 done.")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ async def test_a_plan_is_shown_as_it_stands():
     ],
 )
 async def test_a_plan_that_is_none_is_refused_in_words(steps, words):
-    assert await keep(steps) == tw.outcome.Failed(words)
+    assert await keep(steps) == rc.outcome.Failed(words)
 
 
 @pytest.mark.parametrize("steps", [[{"text": "x"}], [{"text": "x", "status": "begun"}], ["x"], "x"])
@@ -44,7 +44,7 @@ async def test_steps_have_a_text_and_a_status(steps):
 async def test_the_last_plan_of_a_transcript_stands():
     bad = [{"text": "Leap", "status": "in_progress"}] * 2
     turns = [reply(call("plan", steps=steps)) for steps in (FIRST, SECOND, bad)]
-    result = await tw.Agent(ScriptedModel([*turns, "Done."]), [plan()]).run("Go.")
+    result = await rc.Agent(ScriptedModel([*turns, "Done."]), [plan()]).run("Go.")
     assert [each.outcome for each in result.calls] == ["returned", "returned", "failed"]
     assert plan_in(result.transcript) == (Step("Look", "done"), Step("Leap\nfar", "in_progress"))
     assert plan_in(result.transcript, name="todo") == ()
@@ -54,4 +54,4 @@ async def test_the_last_plan_of_a_transcript_stands():
 def test_a_plan_touches_nothing():
     tool = plan(name="todo")
     assert (tool.name, tool.effect) == ("todo", "pure")
-    assert tool.facts == tw.Facts(untrusted=False, private=False, reach="nothing", targets=())
+    assert tool.facts == rc.Facts(untrusted=False, private=False, reach="nothing", targets=())

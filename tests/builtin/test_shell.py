@@ -7,11 +7,11 @@ import os
 import pytest
 
 from builtin.kit import told, use
-from toolwright import builtin
-from toolwright.core.call import Call
-from toolwright.core.tool import Facts
-from toolwright.dispatch import run_calls
-from toolwright.errors import UsageError
+from rightcall import builtin
+from rightcall.core.call import Call
+from rightcall.core.tool import Facts
+from rightcall.dispatch import run_calls
+from rightcall.errors import UsageError
 
 
 async def said(tool, **arguments) -> tuple[str, str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import catalogue
-from toolwright.catalogue import Entry
-from toolwright.errors import UsageError
+from rightcall import catalogue
+from rightcall.catalogue import Entry
+from rightcall.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def registry(home: Path) -> Path:
-    return home / "config" / "toolwright" / "models.json"
+    return home / "config" / "rightcall" / "models.json"
 
 
 def test_nothing_has_a_name_at_first():
@@ -83,7 +83,7 @@ def test_a_name_that_could_be_mistaken_for_something_else_is_refused(name):
         (lambda: catalogue.add("x", "bad.gguf"), "bad.gguf is not a GGUF file: it does not begin with"),
         (lambda: catalogue.add("qwen", "b.gguf"), "'qwen' is the name of .*a.gguf; remove it first"),
         (lambda: catalogue.remove("qwn"), "no model is called 'qwn'; there is qwen"),
-        (lambda: catalogue.remove("embedded"), "comes with toolwright and cannot be removed"),
+        (lambda: catalogue.remove("embedded"), "comes with rightcall and cannot be removed"),
     ],
     ids=["reserved", "absent", "directory", "not-gguf", "taken", "unknown", "keep-embedded"],
 )
@@ -103,7 +103,7 @@ def test_what_cannot_be_done_is_said_in_words_and_changes_nothing(home, act, wor
         (b"[]", "is not a list of models"),
         (b'{"models": {"x": 1}}', "is not a list of models"),
         (b"\xff\xfe", "is not a list of models"),
-        (b'{"version": 2, "models": {}}', "has version 2, and this toolwright knows 1"),
+        (b'{"version": 2, "models": {}}', "has version 2, and this rightcall knows 1"),
     ],
 )
 def test_a_damaged_list_is_reported_and_not_overwritten(home, text, words):
@@ -130,4 +130,4 @@ def test_writing_leaves_nothing_else_behind(home):
 
 def test_a_relative_configuration_directory_is_ignored(home, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", "config")
-    assert catalogue.place() == home / ".config" / "toolwright" / "models.json"
+    assert catalogue.place() == home / ".config" / "rightcall" / "models.json"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
-COMMAND = [sys.executable, "-W", "error", "-m", "toolwright.cli.main"]
+COMMAND = [sys.executable, "-W", "error", "-m", "rightcall.cli.main"]
 _TAKE_THE_TERMINAL = (
     "import os, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); os.execv(sys.argv[1], sys.argv[1:])"
 )
@@ -21,28 +21,28 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 PATIENCE = 30.0
 
 WORLD = '''
-import toolwright as tw
-from toolwright.core.message import Reasoning
-from toolwright.errors import VendorError
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+import rightcall as rc
+from rightcall.core.message import Reasoning
+from rightcall.errors import VendorError
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 NEVER = 3600.0
-USAGE = tw.Usage(input_tokens=1200, output_tokens=7, cached_tokens=1000, cost=0.0123)
+USAGE = rc.Usage(input_tokens=1200, output_tokens=7, cached_tokens=1000, cost=0.0123)
 
 
-@tw.tool(effect="read")
+@rc.tool(effect="read")
 async def get_weather(city: str) -> str:
     """Current weather for a city."""
     return f"Sunny in {city}."
 
 
-@tw.tool(approval=True)
+@rc.tool(approval=True)
 def send_mail(to: str, body: str) -> str:
     """Send an e-mail."""
     return f"sent to {to}"
 
 
-@tw.tool
+@rc.tool
 async def forever() -> str:
     """Never return."""
     import asyncio
@@ -71,7 +71,7 @@ odd = ScriptedModel(["naïve → \\ud800!"])
 
 
 def _echo(request):
-    said = [message.text for message in request.messages if isinstance(message, tw.User)]
+    said = [message.text for message in request.messages if isinstance(message, rc.User)]
     asked = f"{len(request.messages)}: {' | '.join(said)}; {request.system}; {request.choice}"
     return f"{asked}; {dict(request.options)}; {request.max_tokens}"
 

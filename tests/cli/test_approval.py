@@ -1,9 +1,9 @@
 from argparse import Namespace
 
-from toolwright.cli.approval import question
-from toolwright.cli.session import _rules
-from toolwright.core.decision import Evidence, Proposal
-from toolwright.trust.rules import Rules
+from rightcall.cli.approval import question
+from rightcall.cli.session import _rules
+from rightcall.core.decision import Evidence, Proposal
+from rightcall.trust.rules import Rules
 
 
 def test_a_person_is_told_what_nobody_has_vouched_for_and_where_it_was_seen():

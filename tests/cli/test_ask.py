@@ -1,4 +1,4 @@
-"""``toolwright ask``: one run, for people, for pipes and for programs."""
+"""``rightcall ask``: one run, for people, for pipes and for programs."""
 
 import json
 import os
@@ -8,11 +8,11 @@ import subprocess
 import pytest
 
 from cli.kit import COMMAND, Ran, Terminal, environment, run
-from toolwright.builtin.defaults import default_tools
-from toolwright.cli.main import main
-from toolwright.cli.view import PATIENCE
-from toolwright.record.jsonl import JsonLinesJournal
-from toolwright.record.sqlite import SqliteJournal
+from rightcall.builtin.defaults import default_tools
+from rightcall.cli.main import main
+from rightcall.cli.view import PATIENCE
+from rightcall.record.jsonl import JsonLinesJournal
+from rightcall.record.sqlite import SqliteJournal
 
 
 def ask(*arguments: str) -> int:
@@ -58,7 +58,7 @@ def test_quiet_says_nothing_about_the_run(home, capsys):
 )
 def test_a_run_without_an_answer_says_why_and_exits_with_1(home, model, options, out, complaint, capsys):
     assert ask("--quiet", "--model", f"world.py:{model}", *options, "?") == 1
-    assert capsys.readouterr() == (out, f"toolwright: {complaint}\n")
+    assert capsys.readouterr() == (out, f"rightcall: {complaint}\n")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_cannot_be_begun_is_bad_usage(home, arguments, words, capsys):
     assert ask("?", *arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("toolwright: ")
+    assert err.startswith("rightcall: ")
     assert words in err
 
 
@@ -99,7 +99,7 @@ def test_options_that_make_no_sense_are_bad_usage(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         ask("?", *arguments)
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: toolwright ask")
+    assert capsys.readouterr().err.startswith("usage: rightcall ask")
 
 
 def test_the_options_reach_the_model(home, capsys):
@@ -134,16 +134,16 @@ def test_bytes_that_are_no_text_are_asked_as_such(home, arguments, stdin):
 
 def test_an_empty_pipe_is_no_question(home):
     ran = run(home, "ask", "--model", "world.py:echo", stdin=b" \n")
-    assert ran == Ran(2, "", "toolwright: standard input holds no question\n")
+    assert ran == Ran(2, "", "rightcall: standard input holds no question\n")
 
 
 def test_the_default_tools_are_offered_unless_they_are_not_wanted(home, capsys):
     (home / "names.py").write_text(
-        "from toolwright.testing import ScriptedModel\n"
+        "from rightcall.testing import ScriptedModel\n"
         "model = ScriptedModel(lambda request: f'{[spec.name for spec in request.specs]}')\n"
     )
     (home / "own.py").write_text(
-        "import toolwright as tw\n@tw.tool\ndef calculate(x: int) -> int:\n    return x\n"
+        "import rightcall as rc\n@rc.tool\ndef calculate(x: int) -> int:\n    return x\n"
     )
     quietly = ["ask", "--quiet", "--model", "names.py:model", "?"]
     assert main(quietly) == 0
@@ -271,13 +271,13 @@ def interrupted(home, *arguments: str, after: str, stream: str) -> Ran:
 def test_an_interrupt_cancels_the_run_and_says_what_was_done(home):
     ran = interrupted(home, "--model", "world.py:stuck", after="returned:", stream="stderr")
     assert (ran.code, ran.out) == (130, "")
-    assert "toolwright: interrupted; done: get_weather returned\n" in ran.err
+    assert "rightcall: interrupted; done: get_weather returned\n" in ran.err
 
 
 def test_an_interrupt_while_a_tool_runs_cancels_the_tool(home):
     ran = interrupted(home, "--model", "world.py:busy", after="said:", stream="stderr")
     assert (ran.code, ran.out) == (130, "Let me.\n")
-    assert "toolwright: interrupted; no call had finished\n" in ran.err
+    assert "rightcall: interrupted; no call had finished\n" in ran.err
 
 
 def test_an_interrupted_run_has_its_end_in_json_too(home):
@@ -326,8 +326,8 @@ def test_a_pipe_gets_what_was_said_as_it_was_said_and_people_get_it_harmless(hom
 
 def test_a_call_that_says_how_far_it_is_is_an_event_too(home, capsys):
     (home / "steps.py").write_text(
-        "import toolwright as tw\nfrom toolwright.testing import ScriptedModel, call, reply\n"
-        "@tw.tool\ndef unpack(context: tw.Context) -> str:\n    context.progress(1, 2, 'half')\n"
+        "import rightcall as rc\nfrom rightcall.testing import ScriptedModel, call, reply\n"
+        "@rc.tool\ndef unpack(context: rc.Context) -> str:\n    context.progress(1, 2, 'half')\n"
         "    return 'done'\n"
         "model = ScriptedModel([reply(call('unpack')), 'Done.'])\n"
     )
@@ -341,8 +341,8 @@ def test_a_call_that_says_how_far_it_is_is_an_event_too(home, capsys):
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["plain", "json"])
 def test_what_tools_print_is_no_part_of_the_answer(home, options):
     (home / "chatty.py").write_text(
-        "import toolwright as tw\nfrom toolwright.testing import ScriptedModel, call, reply\n"
-        "print('loaded')\n@tw.tool\ndef shout() -> str:\n    print('working')\n    return 'done'\n"
+        "import rightcall as rc\nfrom rightcall.testing import ScriptedModel, call, reply\n"
+        "print('loaded')\n@rc.tool\ndef shout() -> str:\n    print('working')\n    return 'done'\n"
         "model = ScriptedModel([reply(call('shout')), 'Answer.'])\n"
     )
     ran = run(home, "ask", *options, "--tool", "chatty.py", "--model", "chatty.py:model", "?")

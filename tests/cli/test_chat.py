@@ -1,4 +1,4 @@
-"""``toolwright chat``: a conversation, from a pipe and on a terminal."""
+"""``rightcall chat``: a conversation, from a pipe and on a terminal."""
 
 import json
 import stat
@@ -6,8 +6,8 @@ import stat
 import pytest
 
 from cli.kit import Terminal, run
-from toolwright.cli.transcript import load
-from toolwright.core.message import Reply, User
+from rightcall.cli.transcript import load
+from rightcall.core.message import Reply, User
 
 MODEL = ["--quiet", "--model", "world.py:echo"]
 
@@ -39,7 +39,7 @@ def test_a_conversation_is_saved_and_loaded(home):
 
 def test_commands_tell_about_tools_model_and_usage(home):
     (home / "other.py").write_text(
-        "from toolwright.testing import ScriptedModel\nmodel = ScriptedModel(lambda _: 'other')\n"
+        "from rightcall.testing import ScriptedModel\nmodel = ScriptedModel(lambda _: 'other')\n"
     )
     said = b"hi\n/tools\n/usage\n/model\n/model other.py:model\nhi\n/help\n"
     tools = ["--tool", "world.py:get_weather", "--no-default-tools"]
@@ -71,19 +71,19 @@ def test_commands_tell_about_tools_model_and_usage(home):
 def test_a_command_that_cannot_be_carried_out_says_why_and_the_talk_goes_on(home, line, words):
     ran = run(home, "chat", *MODEL, stdin=f"first\n{line}\nsecond\n".encode())
     assert ran.code == 1
-    assert ran.err.startswith(f"toolwright: {words}")
+    assert ran.err.startswith(f"rightcall: {words}")
     assert answers(ran.out) == ["1: first", "3: first | second"]
 
 
 def test_a_turn_without_an_answer_is_told_by_the_exit_code_and_forgotten(home):
     ran = run(home, "chat", "--quiet", "--model", "world.py:broken", stdin=b"hello\n")
-    assert (ran.code, ran.out, ran.err) == (1, "", "toolwright: overloaded ␛[31m\n")
+    assert (ran.code, ran.out, ran.err) == (1, "", "rightcall: overloaded ␛[31m\n")
 
 
 def test_a_question_that_nothing_came_of_is_not_part_of_the_history(home):
     said = b"first\nplease fail\nsecond\n"
     ran = run(home, "chat", "--quiet", "--model", "world.py:failing", stdin=said)
-    assert (ran.code, ran.err) == (1, "toolwright: overloaded\n")
+    assert (ran.code, ran.err) == (1, "rightcall: overloaded\n")
     assert answers(ran.out) == ["1: first", "3: first | second"]
 
 
@@ -113,7 +113,7 @@ def test_typed_lines_are_remembered_for_the_next_time(home):
         terminal.wait_for("> ")
         terminal.send("/quit\n")
         assert terminal.end() == 0
-    history = home / ".local" / "state" / "toolwright" / "history"
+    history = home / ".local" / "state" / "rightcall" / "history"
     assert "remember me\n/quit\n" in history.read_text()
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     with Terminal(home, "chat", *MODEL) as terminal:

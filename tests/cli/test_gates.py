@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from cli.kit import run
-from toolwright.cli.options import add_tool_options
-from toolwright.cli.toolset import gather
-from toolwright.errors import UsageError
+from rightcall.cli.options import add_tool_options
+from rightcall.cli.toolset import gather
+from rightcall.errors import UsageError
 
 SAYING = """
-import toolwright as tw
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall.testing import ScriptedModel, call, reply
 
 MODEL = ScriptedModel([reply(call({name!r}, **{arguments!r})), "Done."])
 """

@@ -2,9 +2,9 @@
 
 import io
 
-from toolwright.cli.live import MOST_ARGUMENTS, LiveView
-from toolwright.core.call import Call
-from toolwright.core.events import (
+from rightcall.cli.live import MOST_ARGUMENTS, LiveView
+from rightcall.core.call import Call
+from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
@@ -14,10 +14,10 @@ from toolwright.core.events import (
     TextDelta,
     TurnStart,
 )
-from toolwright.core.message import Reply
-from toolwright.core.parts import Media, Text
-from toolwright.core.progress import CallProgress
-from toolwright.core.result import Result
+from rightcall.core.message import Reply
+from rightcall.core.parts import Media, Text
+from rightcall.core.progress import CallProgress
+from rightcall.core.result import Result
 
 
 class Screen(io.StringIO):

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-import toolwright as tw
-from toolwright.cli.main import COMMANDS, main
+import rightcall as rc
+from rightcall.cli.main import COMMANDS, main
 
 TOOLS = '''
 import sys
 from dataclasses import dataclass
-import toolwright as tw
+import rightcall as rc
 
 
-@tw.tool
+@rc.tool
 def add(left: int, right: int = 1) -> int:
     """Add two numbers.
 
@@ -26,26 +26,26 @@ def add(left: int, right: int = 1) -> int:
     return left + right
 
 
-@tw.tool
+@rc.tool
 async def greet(name: str) -> str:
     """Greet someone."""
     return f"Hello, {name}!"
 
 
-@tw.tool
+@rc.tool
 def breaks() -> None:
     """Always break."""
     raise KeyError("hunter2")
 
 
-@tw.tool
+@rc.tool
 def draw() -> bytes:
     """Draw."""
     return b"\\x89PNG\\r\\n\\x1a\\n" + bytes(2000)
 
 
 class Account:
-    @tw.tool
+    @rc.tool
     def balance(self) -> int:
         """A method, which waits for an instance."""
         return 0
@@ -56,7 +56,7 @@ def plain(text: str) -> str:
     return text.upper()
 
 
-box = tw.Toolbox(greet.replace(name="hello"), plain)
+box = rc.Toolbox(greet.replace(name="hello"), plain)
 same = add
 number = 5
 '''
@@ -133,20 +133,20 @@ def test_call_prints_the_result(tools, arguments, out, capsys):
             ["add", '{"left": "x"}'],
             "add was not run; its arguments do not fit:\n"
             '- $.left: must be an integer, not a string ("x")\n',
-            "toolwright: invalid\n",
+            "rightcall: invalid\n",
             id="invalid",
         ),
         pytest.param(
             ["add"],
             "add was not run; its arguments do not fit:\n- $.left: is required and missing\n",
-            "toolwright: invalid\n",
+            "rightcall: invalid\n",
             id="no-arguments",
         ),
         pytest.param(
             ["ad"],
             'There is no tool "ad". Did you mean add? '
             "Available: add, greet, breaks, draw, hello, plain.\n",
-            "toolwright: unknown\n",
+            "rightcall: unknown\n",
             id="unknown",
         ),
     ],
@@ -160,7 +160,7 @@ def test_the_developer_sees_the_traceback_that_the_model_does_not(tools, capsys)
     assert main(["call", tools, "breaks"]) == 1
     out, err = capsys.readouterr()
     assert out == "breaks failed for a reason it did not give.\n"
-    assert err.startswith("toolwright: failed\nTraceback")
+    assert err.startswith("rightcall: failed\nTraceback")
     assert err.endswith("KeyError: 'hunter2'\n")
 
 
@@ -173,12 +173,12 @@ def test_the_developer_sees_the_traceback_that_the_model_does_not(tools, capsys)
         pytest.param(
             "empty.py",
             "x = 1",
-            "{path} declares no tools; decorate a function with @tw.tool",
+            "{path} declares no tools; decorate a function with @rc.tool",
             id="no-tools",
         ),
         pytest.param(
             "bare.py",
-            "import toolwright as tw\n@tw.tool\ndef f(x): ...\n",
+            "import rightcall as rc\n@rc.tool\ndef f(x): ...\n",
             "tool 'f', parameter 'x': it has no annotation. Write x: <type>.",
             id="bad-declaration",
         ),
@@ -189,7 +189,7 @@ def test_a_file_without_good_tools_is_bad_usage(tmp_path, command, file, content
     if content is not None:
         path.write_text(content)
     assert main([*command, str(path), *(["f"] if command == ["call"] else [])]) == 2
-    assert capsys.readouterr() == ("", f"toolwright: {words.format(path=path)}\n")
+    assert capsys.readouterr() == ("", f"rightcall: {words.format(path=path)}\n")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_file_that_cannot_be_loaded_is_bad_usage_and_shows_where(tmp_path, con
     assert main(["specs", str(path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"toolwright: {path} cannot be loaded:\nTraceback")
+    assert err.startswith(f"rightcall: {path} cannot be loaded:\nTraceback")
     assert f'File "{path}", line 1' in err
     assert err.endswith(f"{last}\n")
 
@@ -220,7 +220,7 @@ def test_a_file_that_cannot_be_loaded_is_bad_usage_and_shows_where(tmp_path, con
 )
 def test_a_name_that_is_no_tool_is_bad_usage(tools, name, words, capsys):
     assert main(["specs", f"{tools}:{name}"]) == 2
-    assert capsys.readouterr() == ("", f"toolwright: {words.format(path=tools)}\n")
+    assert capsys.readouterr() == ("", f"rightcall: {words.format(path=tools)}\n")
 
 
 def test_a_file_may_import_its_neighbours_and_have_the_name_of_a_module(tmp_path, capsys):
@@ -228,8 +228,8 @@ def test_a_file_may_import_its_neighbours_and_have_the_name_of_a_module(tmp_path
     path = tmp_path / "json.py"
     path.write_text(
         "from neighbour_of_json import ANSWER\n"
-        "import toolwright as tw\n"
-        "@tw.tool\n"
+        "import rightcall as rc\n"
+        "@rc.tool\n"
         "def answer() -> int:\n"
         "    return ANSWER\n"
     )
@@ -243,7 +243,7 @@ def test_a_file_may_import_its_neighbours_and_have_the_name_of_a_module(tmp_path
 def test_version_is_the_packages(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"{tw.__version__}\n")
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"{rc.__version__}\n")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_bad_usage_of_the_command_itself_exits_with_2(arguments, capsys):
         main(arguments)
     out, err = capsys.readouterr()
     assert (ended.value.code, out) == (2, "")
-    assert err.startswith("usage: toolwright")
+    assert err.startswith("usage: rightcall")
 
 
 @pytest.mark.parametrize(
@@ -263,13 +263,13 @@ def test_bad_usage_of_the_command_itself_exits_with_2(arguments, capsys):
         (["aks"], "no command 'aks'; did you mean 'ask'?"),
         (["xyzzy"], f"no command 'xyzzy'; there is {', '.join(NAMES)}"),
         (["--aks"], "no option '--aks' before a command"),
-        ([], "which command? toolwright --help lists them"),
+        ([], "which command? rightcall --help lists them"),
     ],
 )
 def test_a_mistake_in_the_command_says_what_to_do(arguments, words, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
-    assert capsys.readouterr().err == f"usage: toolwright COMMAND [...]\ntoolwright: error: {words}\n"
+    assert capsys.readouterr().err == f"usage: rightcall COMMAND [...]\nrightcall: error: {words}\n"
 
 
 def test_help_shows_every_command_in_its_group_and_examples(capsys):
@@ -280,7 +280,7 @@ def test_help_shows_every_command_in_its_group_and_examples(capsys):
     shown = [line.split()[0] for line in out.split("options:")[0].splitlines() if line.startswith("  ")]
     assert shown == NAMES
     assert [group for group in COMMANDS if f"{group}:\n" not in out] == []
-    assert "examples:\n  toolwright ask" in out
+    assert "examples:\n  rightcall ask" in out
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -289,14 +289,14 @@ def test_every_command_has_help(name, capsys):
         main([name, "--help"])
     out = capsys.readouterr().out
     assert ended.value.code == 0
-    assert out.startswith(f"usage: toolwright {name}")
+    assert out.startswith(f"usage: rightcall {name}")
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in NAMES)], ids=" ".join)
 def test_help_loads_nothing_heavy(arguments):
     heavy = ["pydantic", "msgspec", "rich", "aiohttp", "asyncio", "jinja2", "jsonschema_rs", "readline"]
     script = (
-        f"import sys\nsys.path[:] = {sys.path!r}\nfrom toolwright.cli.main import main\n"
+        f"import sys\nsys.path[:] = {sys.path!r}\nfrom rightcall.cli.main import main\n"
         f"try:\n    main({[*arguments, '--help']!r})\nexcept SystemExit:\n    pass\n"
         f"print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
     )
@@ -311,8 +311,8 @@ def test_help_loads_nothing_heavy(arguments):
     [(["add", '{"left": 1}'], 0, "2\n"), (["nosuch"], 1, 'There is no tool "nosuch".')],
 )
 def test_the_installed_command_is_the_same(tools, arguments, code, out):
-    command = Path(sys.executable).with_name("toolwright")
-    script = [str(command)] if command.exists() else [sys.executable, "-m", "toolwright.cli.main"]
+    command = Path(sys.executable).with_name("rightcall")
+    script = [str(command)] if command.exists() else [sys.executable, "-m", "rightcall.cli.main"]
     ran = subprocess.run(
         [*script, "call", tools, *arguments], capture_output=True, timeout=30, check=False
     )
@@ -324,7 +324,7 @@ def test_closed_streams_are_no_reason_to_break(tools, command):
     script = [
         sys.executable,
         "-m",
-        "toolwright.cli.main",
+        "rightcall.cli.main",
         *(each.format(tools=tools) for each in command),
     ]
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *script]
@@ -333,7 +333,7 @@ def test_closed_streams_are_no_reason_to_break(tools, command):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
 def test_a_full_disk_is_said_in_words(tools):
-    script = [sys.executable, "-m", "toolwright.cli.main", "specs", tools]
+    script = [sys.executable, "-m", "rightcall.cli.main", "specs", tools]
     with Path("/dev/full").open("wb") as full:
         ran = subprocess.run(script, stdout=full, stderr=subprocess.PIPE, timeout=30, check=False)
-    assert (ran.returncode, ran.stderr) == (1, b"toolwright: [Errno 28] No space left on device\n")
+    assert (ran.returncode, ran.stderr) == (1, b"rightcall: [Errno 28] No space left on device\n")

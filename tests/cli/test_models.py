@@ -1,4 +1,4 @@
-"""``toolwright models``: names for local models."""
+"""``rightcall models``: names for local models."""
 
 import json
 import struct
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.catalogue import EMBEDDED
-from toolwright.cli.main import main
-from toolwright.cli.options import DEFAULT_MODEL
+from rightcall.catalogue import EMBEDDED
+from rightcall.cli.main import main
+from rightcall.cli.options import DEFAULT_MODEL
 
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.content }}<tool_call>{% endfor %}"
 
@@ -100,5 +100,5 @@ def test_what_cannot_be_done_is_bad_usage(home, arguments, words, capsys):
     assert main(["models", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("toolwright: ")
+    assert err.startswith("rightcall: ")
     assert words in err

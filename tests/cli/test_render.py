@@ -1,11 +1,11 @@
-"""``toolwright render``: the prompt that a local model would see."""
+"""``rightcall render``: the prompt that a local model would see."""
 
 from importlib.util import find_spec
 
 import pytest
 
 from cli.kit import Terminal, run
-from toolwright.cli.main import main
+from rightcall.cli.main import main
 
 CHATML = (
     "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"

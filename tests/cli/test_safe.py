@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.cli.safe import harmless, one_line, write
+from rightcall.cli.safe import harmless, one_line, write
 
 
 @pytest.mark.parametrize(

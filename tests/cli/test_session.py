@@ -5,14 +5,14 @@ from argparse import ArgumentParser
 
 import pytest
 
-from toolwright.cli.options import add_run_options
-from toolwright.cli.session import Session, waiting_words
-from toolwright.core.budget import Budget, Stop
-from toolwright.core.entry import RunEnded
-from toolwright.errors import ToolwrightError
+from rightcall.cli.options import add_run_options
+from rightcall.cli.session import Session, waiting_words
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.entry import RunEnded
+from rightcall.errors import RightcallError
 
 CLOSING = """
-from toolwright.testing import ScriptedModel
+from rightcall.testing import ScriptedModel
 
 
 class Closing(ScriptedModel):
@@ -38,7 +38,7 @@ def test_closing_lets_go_of_the_model_and_the_journal(home):
     model, journal = opened._model, opened._journal
     asyncio.run(opened.close())
     assert model.closed == 1
-    with pytest.raises(ToolwrightError):
+    with pytest.raises(RightcallError):
         journal.append("run", RunEnded(stop=Stop("end")))
 
 
@@ -53,7 +53,7 @@ def test_switching_lets_go_of_the_model_before(home):
 def test_a_switch_that_fails_leaves_the_model_as_it_was(home):
     (home / "closing.py").write_text(CLOSING)
     opened = session("--model", "closing.py:first")
-    with pytest.raises(ToolwrightError, match=r"closing.py has no 'third'"):
+    with pytest.raises(RightcallError, match=r"closing.py has no 'third'"):
         asyncio.run(opened.switch("closing.py:third"))
     assert (opened._model.closed, opened.model_name) == (0, "closing.py:first")
 

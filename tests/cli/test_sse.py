@@ -1,4 +1,4 @@
-"""``toolwright sse``: what became of each event of a recorded stream."""
+"""``rightcall sse``: what became of each event of a recorded stream."""
 
 import json
 from importlib import import_module
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.kit import run
-from toolwright.cli.main import main
-from toolwright.cli.streams import guess, reply_in, walk
-from toolwright.core.events import ReplyEnd, TextDelta
-from toolwright.core.message import Reply
-from toolwright.errors import ToolwrightError
+from rightcall.cli.main import main
+from rightcall.cli.streams import guess, reply_in, walk
+from rightcall.core.events import ReplyEnd, TextDelta
+from rightcall.core.message import Reply
+from rightcall.errors import RightcallError
 
 CHAT = (
     b': hello\n\ndata: {"choices": [{"index": 0, "delta": {"content": "Hel"}}]}\n\n'
@@ -156,7 +156,7 @@ def test_a_dump_that_is_not_there_is_bad_usage(home, capsys):
     assert main(["sse", "absent.sse"]) == 2
     assert capsys.readouterr() == (
         "",
-        "toolwright: absent.sse cannot be read: No such file or directory\n",
+        "rightcall: absent.sse cannot be read: No such file or directory\n",
     )
 
 
@@ -184,10 +184,10 @@ def test_garbage_never_breaks_it(data, dialect):
 
 def whole(data: bytes, dialect: str) -> Reply | None:
     """The reply that the decoder gives for all of the bytes at once."""
-    decoder = import_module(f"toolwright.wire.{dialect}").decoder()
+    decoder = import_module(f"rightcall.wire.{dialect}").decoder()
     try:
         events = (*decoder.feed(data), *decoder.finish())
-    except ToolwrightError:
+    except RightcallError:
         return None
     return events[-1].reply
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from toolwright.cli.summary import Progress, Summary
-from toolwright.core.call import Call
-from toolwright.core.events import CallEnd, CallStart, ReplyEnd, ResultEnd, TextDelta, TurnStart
-from toolwright.core.history import mend
-from toolwright.core.message import Reply, Results, said
-from toolwright.core.parts import Text
-from toolwright.core.result import Result
-from toolwright.core.usage import Usage
-from toolwright.errors import VendorError
+from rightcall.cli.summary import Progress, Summary
+from rightcall.core.call import Call
+from rightcall.core.events import CallEnd, CallStart, ReplyEnd, ResultEnd, TextDelta, TurnStart
+from rightcall.core.history import mend
+from rightcall.core.message import Reply, Results, said
+from rightcall.core.parts import Text
+from rightcall.core.result import Result
+from rightcall.core.usage import Usage
+from rightcall.errors import VendorError
 
 LOOK = Call(id="1", name="look", arguments="{}")
 SEND = Call(id="2", name="send", arguments="{}")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.cli.transcript import load, save
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning, Reply, Results, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.result import Result
-from toolwright.errors import UsageError
+from rightcall.cli.transcript import load, save
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, Results, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.result import Result
+from rightcall.errors import UsageError
 
 TALK = (
     User((Text("Look: "), Media(b"\x00\xff", "image/png", "cat.png"))),

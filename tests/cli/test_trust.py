@@ -4,19 +4,19 @@ from argparse import ArgumentParser
 
 import pytest
 
-from toolwright.cli.commands import audit, policy
-from toolwright.trust.policy import Rule
+from rightcall.cli.commands import audit, policy
+from rightcall.trust.policy import Rule
 
 FIELDS = ", ".join(Rule.__struct_fields__)
 TOOLS = '''
-import toolwright as tw
+import rightcall as rc
 
-@tw.tool(effect="read", facts=tw.Facts(untrusted=True, private=True, reach="user", targets=()))
+@rc.tool(effect="read", facts=rc.Facts(untrusted=True, private=True, reach="user", targets=()))
 def inbox() -> str:
     """Mail."""
     return ""
 
-@tw.tool(facts=tw.Facts(untrusted=False, private=False, reach="outside", targets=("to",)))
+@rc.tool(facts=rc.Facts(untrusted=False, private=False, reach="outside", targets=("to",)))
 def send(to: str, body: str) -> str:
     """Send."""
     return to
@@ -92,6 +92,6 @@ def test_audit_ends_by_what_is_open(folder, capsys):
 
 
 def test_strictly_missing_facts_are_a_failure(folder, capsys):
-    (folder / "vague.py").write_text('import toolwright as tw\nt = tw.Tool("t", "T.", effect="read")\n')
+    (folder / "vague.py").write_text('import rightcall as rc\nt = rc.Tool("t", "T.", effect="read")\n')
     assert run(audit, "vague.py", "--policy", "good.toml", "--strict") == 1
     assert "- t: nobody stated untrusted, private, reach, targets" in capsys.readouterr().out

@@ -8,15 +8,15 @@ from msgspec.structs import replace
 
 from conformance import scenarios_anthropic, scenarios_gemini, scenarios_openai_chat
 from conformance import scenarios_openai_responses as scenarios_responses
-from toolwright.core.call import Call
-from toolwright.core.jsontext import JsonError, dump, parse
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.ports import Dialect
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.core.usage import Usage
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.ports import Dialect
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.core.usage import Usage
 
 
 class Forms(Protocol):

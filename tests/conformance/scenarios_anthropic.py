@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from toolwright.core.call import Call
-from toolwright.core.message import Reply
-from toolwright.core.parts import Text
-from toolwright.core.ports import Dialect
-from toolwright.core.usage import Usage
-from toolwright.wire import anthropic
+from rightcall.core.call import Call
+from rightcall.core.message import Reply
+from rightcall.core.parts import Text
+from rightcall.core.ports import Dialect
+from rightcall.core.usage import Usage
+from rightcall.wire import anthropic
 
 dialect: Dialect = anthropic
 MODEL = "claude-sonnet-4-5"

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from toolwright.core.message import Reply
-from toolwright.core.parts import Text
-from toolwright.core.ports import Dialect
-from toolwright.core.usage import Usage
-from toolwright.wire import openai_responses
+from rightcall.core.message import Reply
+from rightcall.core.parts import Text
+from rightcall.core.ports import Dialect
+from rightcall.core.usage import Usage
+from rightcall.wire import openai_responses
 
 dialect: Dialect = openai_responses
 MODEL = "gpt-5"

@@ -22,11 +22,11 @@ from conformance.scenarios import (
     Wished,
     neutral,
 )
-from toolwright.core.message import Message, Reply, Results, said
-from toolwright.core.parts import Text
-from toolwright.core.request import Request
-from toolwright.core.result import Result
-from toolwright.errors import EncodeError, TruncatedStream, VendorError
+from rightcall.core.message import Message, Reply, Results, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Request
+from rightcall.core.result import Result
+from rightcall.errors import EncodeError, TruncatedStream, VendorError
 from wire.recorded import assert_events_tell_the_reply, chunkings, fed, reply_of, same_at_every_cut
 
 every_vendor = pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.outcome import Invalid
+import rightcall as rc
+from rightcall.core.outcome import Invalid
 
 REQUIRED = 1299
 
@@ -73,17 +73,17 @@ def remotes(root: Path) -> dict[str, Any]:
     }
 
 
-def tool_for(schema: Any, root: Path, *, formats: bool) -> tw.Tool:
+def tool_for(schema: Any, root: Path, *, formats: bool) -> rc.Tool:
     """A tool whose one argument must fit the schema of a case."""
     if isinstance(schema, bool):
         value, resources = schema, {}
     else:
         # A resource is known by the name it gives itself; only one without a name needs ours.
         own = schema.get("$id", "")
-        uri = own if ":" in own else "urn:toolwright:case"
+        uri = own if ":" in own else "urn:rightcall:case"
         value, resources = {"$ref": uri}, {**remotes(root), uri: schema}
     parameters = {"type": "object", "properties": {"value": value}, "required": ["value"]}
-    return tw.Tool("case", "One case.", parameters, resources=resources, formats=formats)
+    return rc.Tool("case", "One case.", parameters, resources=resources, formats=formats)
 
 
 def failures_in(path: Path, root: Path, *, formats: bool = False) -> tuple[Tally, list[str]]:
@@ -94,9 +94,9 @@ def failures_in(path: Path, root: Path, *, formats: bool = False) -> tuple[Tally
         for test in case["tests"]:
             total += 1
             arguments = json.dumps({"value": test["data"]})
-            verdict = tw.check(tw.Call(id="1", name="case", arguments=arguments), tool)
-            assert isinstance(verdict, tw.CheckedCall | Invalid), verdict
-            if isinstance(verdict, tw.CheckedCall) != test["valid"]:
+            verdict = rc.check(rc.Call(id="1", name="case", arguments=arguments), tool)
+            assert isinstance(verdict, rc.CheckedCall | Invalid), verdict
+            if isinstance(verdict, rc.CheckedCall) != test["valid"]:
                 failures.append(f"{path.name}: {case['description']}: {test['description']}")
     return Tally(total - len(failures), total), failures
 
@@ -137,7 +137,7 @@ def test_a_resource_may_be_registered_under_another_address_than_its_own_name():
         "$defs": {"inner": {"$id": "inner.json", "type": "integer"}},
     }
     parameters = {"type": "object", "properties": {"value": {"$ref": "urn:other"}}}
-    tool = tw.Tool("case", "One case.", parameters, resources={"urn:other": resource})
+    tool = rc.Tool("case", "One case.", parameters, resources={"urn:other": resource})
     assert isinstance(
-        tw.check(tw.Call(id="1", name="case", arguments='{"value": 1}'), tool), tw.CheckedCall
+        rc.check(rc.Call(id="1", name="case", arguments='{"value": 1}'), tool), rc.CheckedCall
     )

@@ -18,8 +18,8 @@ from conformance.scenarios import (
     neutral,
 )
 from conformance.test_dialects import changed, encoded, told_error
-from toolwright.core.message import Reply
-from toolwright.errors import EncodeError
+from rightcall.core.message import Reply
+from rightcall.errors import EncodeError
 from wire.recorded import fed, reply_of
 
 SCENARIOS = (*REPLIED, *WISHED, *PROVEN)

@@ -4,9 +4,9 @@ import pickle
 
 import pytest
 
-import toolwright as tw
-from toolwright import errors
-from toolwright.errors import DeclarationError, ToolFailure, ToolwrightError, UsageError, VendorError
+import rightcall as rc
+from rightcall import errors
+from rightcall.errors import DeclarationError, RightcallError, ToolFailure, UsageError, VendorError
 
 
 class OwnFailure(ToolFailure):
@@ -70,7 +70,7 @@ def test_notes_on_an_error_survive_pickling():
 
 
 def test_every_error_has_the_one_root():
-    assert all(issubclass(each, ToolwrightError) for each in exported().values())
+    assert all(issubclass(each, RightcallError) for each in exported().values())
 
 
 def test_codes_are_distinct_and_every_class_says_its_own():
@@ -81,7 +81,7 @@ def test_codes_are_distinct_and_every_class_says_its_own():
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("ToolwrightError", "toolwright"),
+        ("RightcallError", "rightcall"),
         ("DeclarationError", "declaration"),
         ("UsageError", "usage"),
         ("ReplayError", "replay"),
@@ -118,6 +118,6 @@ def test_a_declaration_error_keeps_its_facts_and_words_them():
 
 
 def test_a_tool_failure_is_what_the_tool_said():
-    assert tw.ToolFailure is ToolFailure
+    assert rc.ToolFailure is ToolFailure
     assert vars(ToolFailure("no such city")) == {"message": "no such city", "retryable": False}
     assert vars(ToolFailure("busy", retryable=True)) == {"message": "busy", "retryable": True}

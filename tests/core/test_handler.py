@@ -4,10 +4,10 @@ from typing import Annotated, Any, Optional
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.handler import inspect_handler, unwrap
+import rightcall as rc
+from rightcall.core.handler import inspect_handler, unwrap
 
-CONTEXT = tw.Context(call_id="c1", tool="t", dependencies=None)
+CONTEXT = rc.Context(call_id="c1", tool="t", dependencies=None)
 
 
 def plain(a, b=2, *, c=3):
@@ -26,11 +26,11 @@ def positional(a=1, b=2, /, c=3):
     return a, b, c
 
 
-def with_context(a, context: tw.Context):
+def with_context(a, context: rc.Context):
     return a, context
 
 
-def context_in_the_middle(a, context: tw.Context, b=2, /):
+def context_in_the_middle(a, context: rc.Context, b=2, /):
     return a, context, b
 
 
@@ -123,14 +123,14 @@ def test_what_is_left_for_the_model_is_everything_that_is_not_bound_or_context(f
 @pytest.mark.parametrize(
     "annotation",
     [
-        tw.Context,
-        tw.Context[int],
-        Annotated[tw.Context, "note"],
-        Annotated[tw.Context[str], "note"],
-        Optional[tw.Context],  # noqa: UP045 - the older spelling is meant
-        tw.Context[int] | None,
-        "tw.Context",
-        "tw.Context[int] | None",
+        rc.Context,
+        rc.Context[int],
+        Annotated[rc.Context, "note"],
+        Annotated[rc.Context[str], "note"],
+        Optional[rc.Context],  # noqa: UP045 - the older spelling is meant
+        rc.Context[int] | None,
+        "rc.Context",
+        "rc.Context[int] | None",
     ],
     ids=str,
 )
@@ -153,7 +153,7 @@ def test_a_parameter_that_only_is_called_context_is_the_models():
 
 
 def test_many_contexts_at_once_are_not_filled_in():
-    def function(*contexts: tw.Context, **more: tw.Context):
+    def function(*contexts: rc.Context, **more: rc.Context):
         return contexts, more
 
     handler, parameters = inspect_handler(function)

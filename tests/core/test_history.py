@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolwright.core.call import Call
-from toolwright.core.history import NO_RESULT, History, HistoryRepair, made_up_id, mend, with_ids
-from toolwright.core.message import Message, Reply, Results, Transcript, User, said
-from toolwright.core.parts import Text
-from toolwright.core.result import Result
-from toolwright.errors import UsageError
+from rightcall.core.call import Call
+from rightcall.core.history import NO_RESULT, History, HistoryRepair, made_up_id, mend, with_ids
+from rightcall.core.message import Message, Reply, Results, Transcript, User, said
+from rightcall.core.parts import Text
+from rightcall.core.result import Result
+from rightcall.errors import UsageError
 
 
 def asked(*calls: str) -> Reply:

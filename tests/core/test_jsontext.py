@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.core.jsontext import MAX_DEPTH, JsonError, depth, dump, kind_of, parse, shorten
+from rightcall.core.jsontext import MAX_DEPTH, JsonError, depth, dump, kind_of, parse, shorten
 
 CUT_OFF = "the text stops before the JSON is complete"
 TOO_DEEP = "nested more than 64 levels deep"

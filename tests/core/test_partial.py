@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolwright.core.jsontext import MAX_DEPTH, JsonError, depth, parse
-from toolwright.core.partial import PartialJson
+from rightcall.core.jsontext import MAX_DEPTH, JsonError, depth, parse
+from rightcall.core.partial import PartialJson
 
 SAMPLES = [
     r"{}",

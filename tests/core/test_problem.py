@@ -1,6 +1,6 @@
 import pytest
 
-from toolwright.core.problem import Problem, json_path
+from rightcall.core.problem import Problem, json_path
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@ import time
 
 import pytest
 
-from toolwright.core.problem import Problem
-from toolwright.core.schema import Schema
-from toolwright.core.sentence import MAX_PROBLEMS, described, must_be
-from toolwright.core.validate import Valid
+from rightcall.core.problem import Problem
+from rightcall.core.schema import Schema
+from rightcall.core.sentence import MAX_PROBLEMS, described, must_be
+from rightcall.core.validate import Valid
 
 CITY = {"properties": {"city": {}, "unit": {}}, "additionalProperties": False}
 

@@ -2,8 +2,8 @@ import socket
 
 import pytest
 
-from toolwright.core.problem import Problem
-from toolwright.core.schema import Schema, SchemaError
+from rightcall.core.problem import Problem
+from rightcall.core.schema import Schema, SchemaError
 
 BAD_SCHEMAS = {
     "type": (

@@ -4,10 +4,10 @@ from typing import Any
 import msgspec
 import pytest
 
-import toolwright as tw
-from toolwright.core.problem import Problem
-from toolwright.core.validate import Valid
-from toolwright.errors import DeclarationError, UsageError
+import rightcall as rc
+from rightcall.core.problem import Problem
+from rightcall.core.validate import Valid
+from rightcall.errors import DeclarationError, UsageError
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 OPTIONAL = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -20,21 +20,21 @@ def refused(declare: Callable[[], object]) -> tuple[str, str | None, str]:
     return error.tool, error.where, f"{error.reason} {error.fix}".strip()
 
 
-def verdict(tool: tw.Tool, value: dict[str, Any]) -> Any:
+def verdict(tool: rc.Tool, value: dict[str, Any]) -> Any:
     found = tool.validate(msgspec.json.encode(value).decode(), value)
     return found.bound if isinstance(found, Valid) else found
 
 
 @pytest.mark.parametrize("name", ["a", "_", "A1_-", "get_weather", "a" * 64])
 def test_a_name_every_vendor_takes_is_accepted(name):
-    assert tw.Tool(name, "").name == name
+    assert rc.Tool(name, "").name == name
 
 
 @pytest.mark.parametrize("name", ["", "1a", "-a", "a.b", "a b", "é", "a\n", "a" * 65])
 def test_a_name_that_some_vendor_refuses_is_refused(name):
     rule = "the name must be 1 to 64 letters, digits, _ or -, and not begin with a digit or -."
     words = f'{rule} Give it another with name="…".'
-    assert refused(lambda: tw.Tool(name, "")) == (name, "name", words)
+    assert refused(lambda: rc.Tool(name, "")) == (name, "name", words)
 
 
 TYPES = "string, number, integer, boolean, object, array and null"
@@ -80,7 +80,7 @@ BAD_PARAMETERS = {
 
 @pytest.mark.parametrize(("parameters", "path", "words"), BAD_PARAMETERS.values(), ids=BAD_PARAMETERS)
 def test_a_bad_schema_is_refused_with_its_path(parameters, path, words):
-    assert refused(lambda: tw.Tool("t", "", parameters)) == ("t", f"parameters at {path}", words)
+    assert refused(lambda: rc.Tool("t", "", parameters)) == ("t", f"parameters at {path}", words)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_bad_schema_is_refused_with_its_path(parameters, path, words):
     ids=str,
 )
 def test_arguments_that_are_not_an_object_are_refused(parameters):
-    assert refused(lambda: tw.Tool("t", "", parameters)) == (
+    assert refused(lambda: rc.Tool("t", "", parameters)) == (
         "t",
         "parameters at $.type",
         'a tool\'s arguments are an object. Write {"type": "object", "properties": {…}}.',
@@ -97,7 +97,7 @@ def test_arguments_that_are_not_an_object_are_refused(parameters):
 
 
 def test_a_reference_may_name_a_resource_that_was_given():
-    tool = tw.Tool(
+    tool = rc.Tool(
         "t",
         "",
         {"type": "object", "properties": {"size": {"$ref": "urn:example:size"}}},
@@ -108,8 +108,8 @@ def test_a_reference_may_name_a_resource_that_was_given():
 
 def test_formats_are_notes_unless_demanded():
     dated = {"type": "object", "properties": {"day": {"format": "date"}}}
-    assert verdict(tw.Tool("t", "", dated), {"day": "soon"}) == {"day": "soon"}
-    assert verdict(tw.Tool("t", "", dated, formats=True), {"day": "soon"}) == (
+    assert verdict(rc.Tool("t", "", dated), {"day": "soon"}) == {"day": "soon"}
+    assert verdict(rc.Tool("t", "", dated, formats=True), {"day": "soon"}) == (
         Problem("$.day", 'must be a valid date; got "soon"'),
     )
 
@@ -131,10 +131,10 @@ HANDLERS: dict[str, tuple[Any, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("handler", "parameters", "words"), HANDLERS.values(), ids=HANDLERS)
 def test_a_handler_that_does_not_fit_the_schema_is_refused(handler, parameters, words):
-    assert refused(lambda: tw.Tool("t", "", parameters, handler)) == ("t", "handler", words)
+    assert refused(lambda: rc.Tool("t", "", parameters, handler)) == ("t", "handler", words)
 
 
-def takes_context(city, context: tw.Context):
+def takes_context(city, context: rc.Context):
     return city, context
 
 
@@ -153,20 +153,20 @@ def takes_context(city, context: tw.Context):
     ids=["same", "default", "more", "any", "some and any", "positions", "context", "no signature"],
 )
 def test_a_handler_that_fits_the_schema_is_accepted(handler, parameters):
-    tool = tw.Tool("t", "", parameters, handler)
+    tool = rc.Tool("t", "", parameters, handler)
     assert tool.invocation is not None
     assert tool.invocation.function is handler
 
 
 def test_a_handler_whose_signature_python_cannot_tell_is_still_called():
-    tool = tw.Tool("t", "", CITY, dict)
+    tool = rc.Tool("t", "", CITY, dict)
     assert tool.invocation is not None
     assert not tool.invocation.is_async
     assert tool.invocation.call({"city": "Paris"}, None) == {"city": "Paris"}
 
 
 def test_arguments_that_the_handler_does_not_take_are_refused():
-    tool = tw.Tool("t", "", CITY, lambda city: city)
+    tool = rc.Tool("t", "", CITY, lambda city: city)
     assert verdict(tool, {"city": "Paris"}) == {"city": "Paris"}
     assert verdict(tool, {"city": "Paris", "citi": 1, "zzz": 2}) == (
         Problem("$.citi", 'is not a parameter; did you mean "city"?'),
@@ -178,13 +178,13 @@ def test_arguments_that_the_handler_does_not_take_are_refused():
     "handler", [lambda **arguments: arguments, None], ids=["takes any", "no handler"]
 )
 def test_without_such_a_handler_the_schema_alone_decides(handler):
-    tool = tw.Tool("t", "", CITY, handler)
+    tool = rc.Tool("t", "", CITY, handler)
     assert verdict(tool, {"city": "Paris", "unit": 1}) == {"city": "Paris", "unit": 1}
     assert verdict(tool, {}) == (Problem("$.city", "is required and missing"),)
 
 
 def test_without_parameters_a_tool_takes_no_arguments():
-    tool = tw.Tool("now", "The time.", handler=lambda: "noon")
+    tool = rc.Tool("now", "The time.", handler=lambda: "noon")
     assert tool.parameters == {"type": "object", "properties": {}}
     assert verdict(tool, {}) == {}
     assert verdict(tool, {"zone": 1}) == (Problem("$.zone", "is not a parameter; leave it out"),)
@@ -217,7 +217,7 @@ EXAMPLES: dict[str, tuple[Any, str, str]] = {
 
 @pytest.mark.parametrize(("examples", "where", "words"), EXAMPLES.values(), ids=EXAMPLES)
 def test_an_example_that_would_not_be_accepted_is_refused(examples, where, words):
-    assert refused(lambda: tw.Tool("t", "", CITY, lambda city: city, examples=examples)) == (
+    assert refused(lambda: rc.Tool("t", "", CITY, lambda city: city, examples=examples)) == (
         "t",
         where,
         words,
@@ -225,7 +225,7 @@ def test_an_example_that_would_not_be_accepted_is_refused(examples, where, words
 
 
 def test_the_spec_is_what_the_model_is_told():
-    tool = tw.Tool(
+    tool = rc.Tool(
         "weather",
         "The weather in a city.",
         CITY,
@@ -234,7 +234,7 @@ def test_the_spec_is_what_the_model_is_told():
         examples=[{"city": "Rome"}],
         approval=True,
     )
-    assert tool.spec == tw.Spec(
+    assert tool.spec == rc.Spec(
         name="weather",
         description="The weather in a city.",
         parameters=CITY,
@@ -245,12 +245,12 @@ def test_the_spec_is_what_the_model_is_told():
 
 @pytest.mark.parametrize("targets", [None, (), ("city",)])
 def test_targets_are_parameters(targets):
-    tool = tw.Tool("t", "", CITY, facts=tw.Facts(targets=targets))
+    tool = rc.Tool("t", "", CITY, facts=rc.Facts(targets=targets))
     assert tool.facts.targets == targets
 
 
 def test_a_target_that_is_no_parameter_is_refused():
-    assert refused(lambda: tw.Tool("t", "", CITY, facts=tw.Facts(targets=("city", "account")))) == (
+    assert refused(lambda: rc.Tool("t", "", CITY, facts=rc.Facts(targets=("city", "account")))) == (
         "t",
         "facts.targets",
         "there is no parameter 'account'.",
@@ -266,19 +266,19 @@ def test_a_target_that_is_no_parameter_is_refused():
             "'readonly' is not one of pure, read, idempotent, write.",
         ),
         (
-            {"facts": tw.Facts(reach="world")},  # type: ignore[arg-type]
+            {"facts": rc.Facts(reach="world")},  # type: ignore[arg-type]
             "facts.reach",
             "'world' is not one of nothing, user, outside.",
         ),
     ],
 )
 def test_a_word_that_decides_safety_cannot_be_misspelled(options, where, words):
-    assert refused(lambda: tw.Tool("t", "", CITY, **options)) == ("t", where, words)
+    assert refused(lambda: rc.Tool("t", "", CITY, **options)) == ("t", where, words)
 
 
 def test_every_tool_has_limits_and_the_cautious_words_from_birth():
-    tool = tw.Tool("t", "")
-    assert tool.limits == tw.Limits(
+    tool = rc.Tool("t", "")
+    assert tool.limits == rc.Limits(
         timeout=60,
         retries=0,
         backoff=0.5,
@@ -289,7 +289,7 @@ def test_every_tool_has_limits_and_the_cautious_words_from_birth():
         max_arguments_bytes=1_048_576,
     )
     assert (tool.effect, tool.approval, tool.serial, tool.repair) == ("write", False, False, False)
-    assert tool.facts == tw.Facts(untrusted=None, private=None, reach=None, targets=None)
+    assert tool.facts == rc.Facts(untrusted=None, private=None, reach=None, targets=None)
 
 
 @pytest.mark.parametrize(
@@ -310,12 +310,12 @@ def test_every_tool_has_limits_and_the_cautious_words_from_birth():
 )
 def test_limits_that_make_no_sense_are_refused(limits, words):
     with pytest.raises(UsageError, match="limits: ") as caught:
-        tw.Limits(**limits)
+        rc.Limits(**limits)
     assert str(caught.value) == f"limits: {words}"
 
 
 def test_limits_may_be_as_tight_as_they_can():
-    tight = tw.Limits(
+    tight = rc.Limits(
         timeout=0.1,
         retries=0,
         backoff=0,
@@ -325,16 +325,16 @@ def test_limits_may_be_as_tight_as_they_can():
         max_media_bytes=0,
         max_arguments_bytes=1,
     )
-    assert tw.Tool("t", "", limits=tight).limits == tight
+    assert rc.Tool("t", "", limits=tight).limits == tight
 
 
 @pytest.mark.parametrize(
     ("value", "field"),
     [
-        (tw.Tool("t", ""), "name"),
-        (tw.Tool("t", "").spec, "name"),
-        (tw.Limits(), "timeout"),
-        (tw.Facts(), "reach"),
+        (rc.Tool("t", ""), "name"),
+        (rc.Tool("t", "").spec, "name"),
+        (rc.Limits(), "timeout"),
+        (rc.Facts(), "reach"),
     ],
     ids=["Tool", "Spec", "Limits", "Facts"],
 )
@@ -344,21 +344,21 @@ def test_what_describes_a_tool_cannot_be_changed(value, field):
 
 
 def test_replacing_gives_another_tool_and_leaves_the_first():
-    tool = tw.Tool("t", "", CITY, lambda city: city)
+    tool = rc.Tool("t", "", CITY, lambda city: city)
     other = tool.replace(name="u", approval=True)
     assert (tool.name, tool.approval, other.name, other.approval) == ("t", False, "u", True)
     assert other.parameters == CITY
 
 
 def test_a_replaced_tool_is_checked_again():
-    tool = tw.Tool("t", "", CITY, lambda city: city)
+    tool = rc.Tool("t", "", CITY, lambda city: city)
     assert refused(lambda: tool.replace(name="1"))[:2] == ("1", "name")
     assert refused(lambda: tool.replace(handler=lambda town: town))[:2] == ("t", "handler")
     assert verdict(tool.replace(parameters=OPTIONAL, handler=lambda city="": city), {}) == {}
 
 
 def test_a_replaced_handler_is_the_one_that_is_called():
-    @tw.tool
+    @rc.tool
     def get_weather(city: str) -> str:
         return f"real {city}"
 
@@ -369,4 +369,4 @@ def test_a_replaced_handler_is_the_one_that_is_called():
 
 def test_an_option_that_does_not_exist_is_an_error():
     with pytest.raises(TypeError, match="'timeout'"):
-        tw.Tool("t", "", CITY, timeout=5)  # type: ignore[call-arg]
+        rc.Tool("t", "", CITY, timeout=5)  # type: ignore[call-arg]

@@ -11,7 +11,7 @@ import pytest
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SkipValidation, conint
 
-import toolwright as tw
+import rightcall as rc
 
 
 class Color(enum.Enum):
@@ -200,7 +200,7 @@ def test_a_type_is_described(annotation, described):
         "required": ["value"],
         "additionalProperties": False,
     }
-    assert tw.tool(taking(annotation)).parameters == ({**expected, "$defs": used} if used else expected)
+    assert rc.tool(taking(annotation)).parameters == ({**expected, "$defs": used} if used else expected)
 
 
 DEFAULTS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -230,12 +230,12 @@ DEFAULTS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("annotation", "default", "described"), DEFAULTS.values(), ids=DEFAULTS)
 def test_a_parameter_with_a_default_is_optional(annotation, default, described):
-    parameters = tw.tool(taking(annotation, default)).parameters
+    parameters = rc.tool(taking(annotation, default)).parameters
     assert (parameters["properties"], parameters.get("required")) == ({"value": described}, None)
 
 
 def test_a_field_without_a_default_is_required():
-    tool = tw.tool(taking(int, Field(description="How many.")))
+    tool = rc.tool(taking(int, Field(description="How many.")))
     assert tool.parameters == {
         "type": "object",
         "properties": {"value": {**INTEGER, "description": "How many."}},
@@ -245,7 +245,7 @@ def test_a_field_without_a_default_is_required():
 
 
 def test_every_way_to_take_a_parameter_is_one_to_the_model():
-    @tw.tool
+    @rc.tool
     def example(a: int, /, b: int, *, c: int, **others: str): ...
 
     assert example.parameters == {
@@ -257,7 +257,7 @@ def test_every_way_to_take_a_parameter_is_one_to_the_model():
 
 
 def test_meanings_come_from_the_docstring_and_field_wins():
-    @tw.tool
+    @rc.tool
     def example(
         a: int,
         b: Annotated[int, Field(description="From Field.")],
@@ -286,11 +286,11 @@ def test_meanings_come_from_the_docstring_and_field_wins():
 @pytest.mark.parametrize(
     "annotation",
     [
-        tw.Context,
-        tw.Context[int],
-        Annotated[tw.Context[int], "note"],
-        tw.Context | None,
-        "tw.Context[int]",
+        rc.Context,
+        rc.Context[int],
+        Annotated[rc.Context[int], "note"],
+        rc.Context | None,
+        "rc.Context[int]",
     ],
     ids=str,
 )
@@ -298,11 +298,11 @@ def test_the_context_is_hidden_from_the_model(annotation):
     def example(a: int, context=None): ...
 
     example.__annotations__["context"] = annotation
-    assert list(tw.tool(example).parameters["properties"]) == ["a"]
+    assert list(rc.tool(example).parameters["properties"]) == ["a"]
 
 
 def test_names_that_pydantic_uses_itself_can_be_parameters():
-    @tw.tool
+    @rc.tool
     def example(
         model_config: int, schema: int, json: int, args: int, kwargs: int, take: int, _own: int
     ): ...
@@ -324,7 +324,7 @@ def test_a_title_is_told_where_it_says_more_than_the_name():
 
         name: str = Field(title="In full")
 
-    definitions = tw.tool(taking(Titled)).parameters["$defs"]
+    definitions = rc.tool(taking(Titled)).parameters["$defs"]
     assert definitions == {
         "Titled": {
             "type": "object",
@@ -336,7 +336,7 @@ def test_a_title_is_told_where_it_says_more_than_the_name():
 
 
 def test_a_model_is_described_by_its_fields():
-    assert tw.tool(Place).parameters == {
+    assert rc.tool(Place).parameters == {
         "type": "object",
         "properties": DEFINITIONS["Place"]["properties"],
         "required": ["name"],
@@ -344,7 +344,7 @@ def test_a_model_is_described_by_its_fields():
 
 
 def test_a_model_that_contains_itself_is_described():
-    tool = tw.tool(Tree)
+    tool = rc.tool(Tree)
     tree = DEFINITIONS["Tree"]
     assert tool.description == "A tree."
     assert tool.parameters == {
@@ -356,6 +356,6 @@ def test_a_model_that_contains_itself_is_described():
 
 
 def test_a_generic_model_that_contains_itself_is_described():
-    tool = tw.tool(Page[int], name="page")
+    tool = rc.tool(Page[int], name="page")
     assert tool.parameters["properties"]["items"] == {"type": "array", "items": INTEGER}
     assert tool.schema.problems({"items": [], "following": {"items": ["1"]}}) != ()

@@ -1,6 +1,6 @@
 import pytest
 
-from toolwright.declare.docstring import Docstring, parse
+from rightcall.declare.docstring import Docstring, parse
 
 GOOGLE = """Get the weather.
 

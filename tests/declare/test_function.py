@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-import toolwright as tw
-from toolwright.core.problem import Problem
-from toolwright.core.validate import Valid
-from toolwright.declare.function import FunctionTool
-from toolwright.errors import DeclarationError
+import rightcall as rc
+from rightcall.core.problem import Problem
+from rightcall.core.validate import Valid
+from rightcall.declare.function import FunctionTool
+from rightcall.errors import DeclarationError
 
 NUMBER = {"type": "integer"}
 
@@ -25,21 +25,21 @@ def schema(*required: str, **properties: Any) -> dict[str, Any]:
 
 def refused(target: Any, **options: Any) -> tuple[str, str | None, str]:
     with pytest.raises(DeclarationError) as caught:
-        tw.tool(target, **options)
+        rc.tool(target, **options)
     error = caught.value
     return error.tool, error.where, f"{error.reason} {error.fix}".strip()
 
 
-def verdict(tool: tw.Tool, arguments: str) -> Any:
+def verdict(tool: rc.Tool, arguments: str) -> Any:
     return tool.validate(arguments, json.loads(arguments))
 
 
-async def result(tool: tw.Tool, arguments: str) -> Any:
+async def result(tool: rc.Tool, arguments: str) -> Any:
     valid = verdict(tool, arguments)
     assert isinstance(valid, Valid), valid
     if tool.invocation is None:
         return valid.bound
-    context = tw.Context(call_id="1", tool=tool.name, dependencies=None)
+    context = rc.Context(call_id="1", tool=tool.name, dependencies=None)
     value = tool.invocation.call(valid.bound, context)
     return await value if inspect.isawaitable(value) else value
 
@@ -120,8 +120,8 @@ WRAPPED = {f"wrapped {name}": logged(each) for name, each in FUNCTIONS.items() i
     ("name", "function"), [*FUNCTIONS.items(), *WRAPPED.items()], ids=[*FUNCTIONS, *WRAPPED]
 )
 async def test_every_kind_of_function_becomes_a_tool(name, function):
-    tool = tw.tool(function)
-    assert tool.spec == tw.Spec(
+    tool = rc.tool(function)
+    assert tool.spec == rc.Spec(
         name=name.removeprefix("wrapped "),
         description="Add two numbers.",
         parameters=schema("left", left=NUMBER, right={**NUMBER, "default": 1}),
@@ -132,11 +132,11 @@ async def test_every_kind_of_function_becomes_a_tool(name, function):
 
 @pytest.mark.parametrize(
     "function",
-    [add, add_later, functools.partial(add), Sum().method, tw.tool(add), tw.tool(add_later)],
+    [add, add_later, functools.partial(add), Sum().method, rc.tool(add), rc.tool(add_later)],
     ids=["sync", "async", "partial", "method", "tool", "async tool"],
 )
 async def test_what_a_partial_has_bound_is_hidden_from_the_model(function):
-    tool = tw.tool(functools.partial(function, right=22))
+    tool = rc.tool(functools.partial(function, right=22))
     assert (tool.parameters, tool.description) == (schema("left", left=NUMBER), "Add two numbers.")
     assert await result(tool, '{"left": 20}') == 42
     assert verdict(tool, '{"left": 20, "right": 2}') == (
@@ -145,59 +145,59 @@ async def test_what_a_partial_has_bound_is_hidden_from_the_model(function):
 
 
 async def test_what_a_partial_has_bound_by_position_is_hidden_too():
-    tool = tw.tool(functools.partial(add, 20))
+    tool = rc.tool(functools.partial(add, 20))
     assert tool.parameters == schema(right={**NUMBER, "default": 1})
     assert await result(tool, '{"right": 22}') == 42
 
 
 def test_a_partial_keeps_the_roles_of_the_parameters_that_are_left():
-    @tw.tool(facts=tw.Facts(targets=("to", "account"), content=("body", "subject")))
+    @rc.tool(facts=rc.Facts(targets=("to", "account"), content=("body", "subject")))
     def send(to: str, account: str, body: str, subject: str) -> str:
         """Send it."""
         return "sent"
 
-    left = tw.tool(functools.partial(send, account="mine", subject="Hi")).facts
+    left = rc.tool(functools.partial(send, account="mine", subject="Hi")).facts
     assert (left.targets, left.content) == (("to",), ("body",))
 
 
 def test_a_partial_of_a_tool_stays_as_guarded_as_the_tool():
-    facts = tw.Facts(reach="outside", targets=("left", "right"))
-    plus = tw.tool(add, name="plus", description="Other words.", approval=True, facts=facts)
-    tool = tw.tool(functools.partial(plus, 1), description="Add one.")
+    facts = rc.Facts(reach="outside", targets=("left", "right"))
+    plus = rc.tool(add, name="plus", description="Other words.", approval=True, facts=facts)
+    tool = rc.tool(functools.partial(plus, 1), description="Add one.")
     assert (tool.name, tool.description, tool.approval) == ("plus", "Add one.", True)
-    assert tool.facts == tw.Facts(reach="outside", targets=("right",))
+    assert tool.facts == rc.Facts(reach="outside", targets=("right",))
 
 
 class Account:
     def __init__(self, owner: str) -> None:
         self.owner = owner
 
-    @tw.tool
+    @rc.tool
     def balance(self, currency: str) -> str:
         """The balance."""
         return f"{self.owner} {currency}"
 
-    @tw.tool(name="wait_for_balance", effect="read")
-    async def later(self, currency: str, context: tw.Context, /) -> str:
+    @rc.tool(name="wait_for_balance", effect="read")
+    async def later(self, currency: str, context: rc.Context, /) -> str:
         return f"{self.owner} {currency} {context.tool}"
 
-    @tw.tool
+    @rc.tool
     @classmethod
     def banks(cls, country: str) -> str:
         return f"{cls.__name__} {country}"
 
     @classmethod
-    @tw.tool
+    @rc.tool
     def more_banks(cls, country: str) -> str:
         return f"{cls.__name__} {country}"
 
-    @tw.tool
+    @rc.tool
     @staticmethod
     def rates(currency: str) -> str:
         return currency
 
     @staticmethod
-    @tw.tool
+    @rc.tool
     def more_rates(currency: str) -> str:
         return currency
 
@@ -215,7 +215,7 @@ class Savings(Account):
         (lambda: Account.banks, '{"country": "FR"}', "Account FR"),
         (lambda: Account("Ann").banks, '{"country": "FR"}', "Account FR"),
         (lambda: Savings.banks, '{"country": "FR"}', "Savings FR"),
-        (lambda: tw.Toolbox(Savings.more_banks)["more_banks"], '{"country": "FR"}', "Savings FR"),
+        (lambda: rc.Toolbox(Savings.more_banks)["more_banks"], '{"country": "FR"}', "Savings FR"),
         (lambda: Account.rates, '{"currency": "EUR"}', "EUR"),
         (lambda: Account("Ann").rates, '{"currency": "EUR"}', "EUR"),
         (lambda: Account.more_rates, '{"currency": "EUR"}', "EUR"),
@@ -233,7 +233,7 @@ def test_two_instances_have_two_tools():
 
 
 async def test_a_declared_function_is_still_the_function():
-    tool, later = tw.tool(add), tw.tool(add_later)
+    tool, later = rc.tool(add), rc.tool(add_later)
     assert tool(20, right=22) == 42
     assert await later(20, 22) == 42
     assert (tool.__name__, tool.__wrapped__) == ("add", add)
@@ -241,8 +241,8 @@ async def test_a_declared_function_is_still_the_function():
 
 
 def test_options_are_the_tools():
-    limits, facts = tw.Limits(timeout=5), tw.Facts(targets=("left",))
-    tool = tw.tool(
+    limits, facts = rc.Limits(timeout=5), rc.Facts(targets=("left",))
+    tool = rc.tool(
         name="plus",
         description="Other words.",
         short="Adds",
@@ -254,7 +254,7 @@ def test_options_are_the_tools():
         limits=limits,
         facts=facts,
     )(add)
-    assert tool.spec == tw.Spec(
+    assert tool.spec == rc.Spec(
         name="plus",
         description="Other words.",
         parameters=schema("left", left=NUMBER, right={**NUMBER, "default": 1}),
@@ -266,13 +266,13 @@ def test_options_are_the_tools():
 
 
 def test_declaring_a_tool_again_changes_it():
-    first = tw.tool(add, effect="pure")
-    second = tw.tool(first, name="plus", approval=True)
+    first = rc.tool(add, effect="pure")
+    second = rc.tool(first, name="plus", approval=True)
     assert isinstance(second, FunctionTool)
     assert (first.name, first.approval, first.effect) == ("add", False, "pure")
     assert (second.name, second.approval, second.effect) == ("plus", True, "pure")
     assert second(1, 2) == 3
-    assert tw.tool(tw.Tool("now", "The time."), approval=True).approval
+    assert rc.tool(rc.Tool("now", "The time."), approval=True).approval
 
 
 def test_an_example_that_does_not_fit_is_refused():
@@ -294,7 +294,7 @@ def test_a_callable_without_words_of_its_own_has_those_of_its_class():
         def __call__(self, text: str) -> str:
             return text.upper()
 
-    tool = tw.tool(Shout())
+    tool = rc.tool(Shout())
     assert (tool.name, tool.description) == ("Shout", "Shouts.")
     assert tool.parameters == schema("text", text={"type": "string", "description": "What to shout."})
 
@@ -305,17 +305,17 @@ def test_names_local_to_a_function_can_be_annotations():
 
     Near = Annotated[int, Field(le=100)]  # noqa: N806 - an alias is a type
 
-    @tw.tool
+    @rc.tool
     def bare(place: Place) -> None: ...
 
-    @tw.tool(name="with_options")
+    @rc.tool(name="with_options")
     def options(near: Near, places: list[Place | None]) -> None: ...
 
     class Guide:
         class Tip(BaseModel):
             text: str
 
-        @tw.tool
+        @rc.tool
         def method(self, tip: Tip, place: Place) -> None: ...
 
     named = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -338,9 +338,9 @@ def test_names_local_to_a_function_can_be_annotations():
 
 
 async def test_a_context_named_by_a_local_name_is_filled_in_whatever_the_tool_is_called():
-    Here = tw.Context[None]  # noqa: N806 - an alias is a type
+    Here = rc.Context[None]  # noqa: N806 - an alias is a type
 
-    @tw.tool
+    @rc.tool
     def where(context: Here, deep: int) -> tuple[str, int]:
         return context.tool, deep
 
@@ -357,8 +357,8 @@ class Answer(BaseModel):
 
 
 async def test_a_model_is_a_tool_that_gives_back_the_instance():
-    tool = tw.tool(Answer)
-    assert tool.spec == tw.Spec(
+    tool = rc.tool(Answer)
+    assert tool.spec == rc.Spec(
         name="Answer",
         description="The answer, in full.",
         parameters={
@@ -378,8 +378,8 @@ def test_a_model_takes_options_and_without_words_has_no_description():
     class Silent(BaseModel):
         text: str
 
-    assert tw.tool(Silent).description == ""
-    tool = tw.tool(Silent, name="finish", description="Say it.", effect="write")
+    assert rc.tool(Silent).description == ""
+    tool = rc.tool(Silent, name="finish", description="Say it.", effect="write")
     assert (tool.name, tool.description, tool.effect) == ("finish", "Say it.", "write")
 
 
@@ -391,11 +391,11 @@ async def test_a_dataclass_is_a_tool_that_makes_an_instance():
         x: int
         y: int = 0
 
-    tool = tw.tool(Point)
+    tool = rc.tool(Point)
     assert tool.description == "A point."
     assert tool.parameters == schema("x", x=NUMBER, y={**NUMBER, "default": 0})
     assert await result(tool, '{"x": 1}') == Point(1, 0)
 
 
 async def test_a_lambda_with_a_name_is_a_tool():
-    assert await result(tw.tool(lambda: 42, name="answer"), "{}") == 42
+    assert await result(rc.tool(lambda: 42, name="answer"), "{}") == 42

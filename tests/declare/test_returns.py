@@ -10,8 +10,8 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-import toolwright as tw
-from toolwright.declare.returns import Misfit, returns_of
+import rightcall as rc
+from rightcall.declare.returns import Misfit, returns_of
 
 
 class Item(BaseModel):
@@ -36,17 +36,17 @@ class Color(Enum):
     RED = "red"
 
 
-def promising(hint: Any) -> tw.Tool:
+def promising(hint: Any) -> rc.Tool:
     def make():
         """Make something."""
 
     make.__annotations__["return"] = hint
-    return tw.tool(make)
+    return rc.tool(make)
 
 
 @pytest.mark.parametrize(
     "hint",
-    [None, Any, object, str, bytes, tw.Media, list[tw.Media], list[bytes], Path, "Nowhere", type],
+    [None, Any, object, str, bytes, rc.Media, list[rc.Media], list[bytes], Path, "Nowhere", type],
     ids=str,
 )
 def test_what_is_no_json_or_only_text_promises_nothing(hint):
@@ -54,8 +54,8 @@ def test_what_is_no_json_or_only_text_promises_nothing(hint):
 
 
 def test_a_tool_that_says_nothing_promises_nothing():
-    assert returns_of(tw.Tool("form", "A form.")) is None
-    assert returns_of(tw.Tool("any", "Any.", handler=lambda: 1)) is None
+    assert returns_of(rc.Tool("form", "A form.")) is None
+    assert returns_of(rc.Tool("any", "Any.", handler=lambda: 1)) is None
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_definitions_stay_where_references_find_them():
 
 
 class Shop:
-    @tw.tool
+    @rc.tool
     async def stock(self) -> list[int]:
         """What is there."""
         return [1]

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-import toolwright as tw
-from toolwright.errors import DeclarationError
+import rightcall as rc
+from rightcall.errors import DeclarationError
 
 
-@tw.tool
+@rc.tool
 def read(path: str) -> str:
     return path
 
@@ -26,7 +26,7 @@ class Files:
     def read(self, path: str) -> str:
         return path
 
-    @tw.tool
+    @rc.tool
     def remove(self, path: str) -> None: ...
 
 
@@ -37,21 +37,21 @@ def refused(make: Callable[[], object]) -> tuple[str, str | None, str]:
     return error.tool, error.where, f"{error.reason} {error.fix}".strip()
 
 
-def box() -> tw.Toolbox:
-    return tw.Toolbox(read, write, send)
+def box() -> rc.Toolbox:
+    return rc.Toolbox(read, write, send)
 
 
 def test_everything_that_can_be_a_tool_can_be_put_in_nested_as_it_comes():
-    toolbox = tw.Toolbox(
+    toolbox = rc.Toolbox(
         Answer,
-        [write, (tw.Toolbox(read), [])],
+        [write, (rc.Toolbox(read), [])],
         (each for each in [send]),
-        tw.Tool("now", "The time."),
+        rc.Tool("now", "The time."),
         Files().remove,
-        functools.partial(tw.tool(name="post")(send), to="me"),
+        functools.partial(rc.tool(name="post")(send), to="me"),
     )
     assert toolbox.names() == ("Answer", "write", "read", "send", "now", "remove", "post")
-    assert all(isinstance(each, tw.Tool) for each in toolbox)
+    assert all(isinstance(each, rc.Tool) for each in toolbox)
 
 
 def test_tools_keep_their_order_and_are_found_by_name():
@@ -67,17 +67,17 @@ def test_tools_keep_their_order_and_are_found_by_name():
 
 
 def test_a_toolbox_can_be_empty():
-    assert (len(tw.Toolbox()), tw.Toolbox([]).names()) == (0, ())
+    assert (len(rc.Toolbox()), rc.Toolbox([]).names()) == (0, ())
 
 
 HERE = __name__
 TWICE = {
-    "functions": ([read, tw.tool(write, name="read")], f"{HERE}.read and {HERE}.write"),
+    "functions": ([read, rc.tool(write, name="read")], f"{HERE}.read and {HERE}.write"),
     "the same": ([read, read], f"{HERE}.read and {HERE}.read"),
     "method": ([read, Files().read], f"{HERE}.read and {HERE}.Files.read"),
     "partial": ([write, functools.partial(write, text="")], f"{HERE}.write and {HERE}.write"),
-    "no handler": ([tw.Tool("read", ""), read], f"one without a handler and {HERE}.read"),
-    "toolboxes": ([tw.Toolbox(read), [tw.Toolbox(read)]], f"{HERE}.read and {HERE}.read"),
+    "no handler": ([rc.Tool("read", ""), read], f"one without a handler and {HERE}.read"),
+    "toolboxes": ([rc.Toolbox(read), [rc.Toolbox(read)]], f"{HERE}.read and {HERE}.read"),
 }
 
 
@@ -85,12 +85,12 @@ TWICE = {
 def test_a_name_that_is_there_twice_is_refused_and_both_are_named(sources, both):
     words = f"two tools have this name: {both}. Rename one, or prefix a toolbox."
     name = "write" if "write and" in both else "read"
-    assert refused(lambda: tw.Toolbox(*sources)) == (name, "name", words)
+    assert refused(lambda: rc.Toolbox(*sources)) == (name, "name", words)
 
 
 @pytest.mark.parametrize("method", [Files.remove, Files.read], ids=["declared", "plain"])
 def test_a_method_without_its_instance_is_refused(method):
-    assert refused(lambda: tw.Toolbox([method])) == (
+    assert refused(lambda: rc.Toolbox([method])) == (
         method.__name__,
         None,
         "it is a method. Take it from an instance: instance.method.",
@@ -103,11 +103,11 @@ def test_a_method_without_its_instance_is_refused(method):
 )
 def test_what_is_no_tool_is_refused(source, kind):
     words = f"{kind} is not a function, a callable or a pydantic model."
-    assert refused(lambda: tw.Toolbox(source)) == (kind, None, words)
+    assert refused(lambda: rc.Toolbox(source)) == (kind, None, words)
 
 
 def test_toolboxes_add_up():
-    assert (tw.Toolbox(send) + read + [write, Answer] + tw.Toolbox()).names() == (
+    assert (rc.Toolbox(send) + read + [write, Answer] + rc.Toolbox()).names() == (
         "send",
         "read",
         "write",
@@ -133,7 +133,7 @@ def test_filtering_keeps_the_tools_asked_for_in_their_order(keep, names):
 
 
 def test_filtering_by_one_name_keeps_no_tool_whose_name_is_a_part_of_it():
-    toolbox = tw.Toolbox(read, tw.tool(send, name="read_all"))
+    toolbox = rc.Toolbox(read, rc.tool(send, name="read_all"))
     assert toolbox.filter("read_all").names() == ("read_all",)
 
 
@@ -146,8 +146,8 @@ def test_a_prefix_goes_before_every_name():
 
 def test_a_vendors_definition_stays_with_the_vendors_name():
     known = {"anthropic": {"type": "bash_20250124", "name": "bash"}}
-    bash = tw.Tool("bash", "Run a command.", native=known)
-    kept = tw.Toolbox(bash)
+    bash = rc.Tool("bash", "Run a command.", native=known)
+    kept = rc.Toolbox(bash)
     assert kept["bash"].native
     assert kept.prefix("my_")["my_bash"].native == {}
     assert kept.rename({"bash": "sh"})["sh"].native == {}
@@ -176,11 +176,11 @@ def test_approval_can_be_required(which, names):
 
 
 def test_a_tool_that_needs_approval_already_keeps_it():
-    toolbox = tw.Toolbox(tw.tool(send, approval=True), read).require_approval("read")
+    toolbox = rc.Toolbox(rc.tool(send, approval=True), read).require_approval("read")
     assert [each.approval for each in toolbox] == [True, True]
 
 
-UNKNOWN: dict[str, Callable[[tw.Toolbox], Any]] = {
+UNKNOWN: dict[str, Callable[[rc.Toolbox], Any]] = {
     "filter": lambda toolbox: toolbox.filter(["read", "reed"]),
     "filter by one": lambda toolbox: toolbox.filter("reed"),
     "rename": lambda toolbox: toolbox.rename({"reed": "read_it"}),
@@ -199,7 +199,7 @@ def test_a_name_that_is_not_there_is_refused(operate):
 
 def test_no_name_is_in_an_empty_toolbox():
     words = "no such tool in this toolbox, which has none."
-    assert refused(lambda: tw.Toolbox().filter(["read"])) == ("read", None, words)
+    assert refused(lambda: rc.Toolbox().filter(["read"])) == ("read", None, words)
 
 
 def test_no_operation_changes_the_toolbox_it_starts_from():

@@ -20,8 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-import toolwright as tw
-from toolwright.core.validate import Valid
+import rightcall as rc
+from rightcall.core.validate import Valid
 
 
 class Color(enum.Enum):
@@ -110,14 +110,14 @@ AsOpaque = Annotated[int, BeforeValidator(lambda _: Opaque())]
 Halved = Annotated[int, BeforeValidator(lambda value: value / 2)]
 
 
-def taking(annotation: Any) -> tw.Tool:
+def taking(annotation: Any) -> rc.Tool:
     def example(value): ...
 
     example.__annotations__["value"] = annotation
-    return tw.tool(example)
+    return rc.tool(example)
 
 
-def verdict(tool: tw.Tool, arguments: dict[str, Any]) -> Any:
+def verdict(tool: rc.Tool, arguments: dict[str, Any]) -> Any:
     found = tool.validate(json.dumps(arguments), arguments)
     return found.bound if isinstance(found, Valid) else [(each.path, each.message) for each in found]
 

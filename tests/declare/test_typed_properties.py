@@ -10,11 +10,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model
 
-import toolwright as tw
-from toolwright.core.jsontext import dump
-from toolwright.core.problem import Problem
-from toolwright.core.sentence import MAX_PROBLEMS
-from toolwright.core.validate import Valid
+import rightcall as rc
+from rightcall.core.jsontext import dump
+from rightcall.core.problem import Problem
+from rightcall.core.sentence import MAX_PROBLEMS
+from rightcall.core.validate import Valid
 
 
 class Options(typing_extensions.TypedDict, total=False):
@@ -37,7 +37,7 @@ Shape = Annotated[Circle | Square, Field(discriminator="kind")]
 Square.model_rebuild()
 
 
-@tw.tool
+@rc.tool
 def draw(
     shapes: list[Shape],
     title: str,
@@ -150,7 +150,7 @@ def test_all_problems_of_a_call_come_at_once():
 
 
 def test_an_unexpected_argument_far_from_any_is_told_what_there_is():
-    @tw.tool
+    @rc.tool
     def move(x: int, y: int): ...
 
     assert move.validate('{"x": 1, "y": 2, "speed": 3}', {"x": 1, "y": 2, "speed": 3}) == (
@@ -158,7 +158,7 @@ def test_an_unexpected_argument_far_from_any_is_told_what_there_is():
     )
 
 
-@tw.tool
+@rc.tool
 def collect(numbers: list[int], names: Annotated[list[str], Field(max_length=1)] = []): ...  # noqa: B006
 
 
@@ -187,7 +187,7 @@ def test_a_long_list_of_alternatives_is_cut():
     alternatives = [
         "; ".join(f"$.value.{letter}{n} is required and missing" for n in range(3)) for letter in "abcd"
     ]
-    assert tw.tool(example).validate('{"value": {}}', {"value": {}}) == (
+    assert rc.tool(example).validate('{"value": {}}', {"value": {}}) == (
         Problem("$.value", f"fits none of the alternatives: {' / or: '.join(alternatives)}"),
     )
 

@@ -6,8 +6,8 @@ import pytest
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, RootModel
 
-import toolwright as tw
-from toolwright.errors import DeclarationError
+import rightcall as rc
+from rightcall.errors import DeclarationError
 
 
 class Options(typing_extensions.TypedDict):
@@ -31,7 +31,7 @@ def taking(annotation: Any) -> Callable[..., None]:
     return example
 
 
-INJECT = "Use a type that pydantic knows, or annotate it tw.Context to inject it."
+INJECT = "Use a type that pydantic knows, or annotate it rc.Context to inject it."
 LATE = "is checked only while it is read, which is after the gate; use list[…]"
 UNKNOWN = "Unable to generate pydantic-core schema for"
 UNDESCRIBABLE: dict[str, tuple[Any, str]] = {
@@ -59,7 +59,7 @@ UNDESCRIBABLE: dict[str, tuple[Any, str]] = {
 
 def refused(target: Any) -> tuple[str, str | None, str, str]:
     with pytest.raises(DeclarationError) as caught:
-        tw.tool(target)
+        rc.tool(target)
     return caught.value.tool, caught.value.where, caught.value.reason, caught.value.fix
 
 
@@ -102,9 +102,9 @@ REFUSED = {
         IMPORT,
     ),
     "unknown dependency": (
-        taking("tw.Context[Nowhere]"),
+        taking("rc.Context[Nowhere]"),
         "value",
-        NOT_FOUND.format("'tw.Context[Nowhere]'"),
+        NOT_FOUND.format("'rc.Context[Nowhere]'"),
         IMPORT,
     ),
     "not Python": (taking("1 +"), "value", NOT_FOUND.format("'1 +'"), IMPORT),
@@ -153,7 +153,7 @@ class Generator:
 
 NO_KIND = "int is not a function, a callable or a pydantic model."
 NAME = "the name must be 1 to 64 letters, digits, _ or -, and not begin with a digit or -."
-SIGNATURE = "Wrap it in a function with annotated parameters, or use tw.Tool with a schema."
+SIGNATURE = "Wrap it in a function with annotated parameters, or use rc.Tool with a schema."
 GENERATOR = "it is a generator, and a tool returns one value."
 RETURN = "Return a list."
 NO_TOOLS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from toolwright.execute import threads
+from rightcall.execute import threads
 
 
 class FakeClock:

@@ -5,25 +5,25 @@ import json
 import pytest
 from pydantic import BaseModel, field_validator
 
-import toolwright as tw
-from toolwright.core.outcome import Failed, Invalid, Truncated, UnknownTool
-from toolwright.core.problem import Problem
-from toolwright.execute.check import check
+import rightcall as rc
+from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
+from rightcall.core.problem import Problem
+from rightcall.execute.check import check
 
 
-@tw.tool
+@rc.tool
 def search(query: str, limit: int = 10) -> str:
     """Search the web."""
     return f"{query} {limit}"
 
 
-@tw.tool
+@rc.tool
 def ping() -> str:
     """Answer."""
     return "pong"
 
 
-RAW = tw.Tool(
+RAW = rc.Tool(
     "raw_search",
     "Search, from a raw schema.",
     {
@@ -51,12 +51,12 @@ class Touchy(BaseModel):
         return {"Paris": "Paris"}[value]
 
 
-TOOLS = tw.Toolbox(search, ping, RAW, Order, tw.tool(Touchy, name="touchy"))
+TOOLS = rc.Toolbox(search, ping, RAW, Order, rc.tool(Touchy, name="touchy"))
 NAMES = ("search", "ping", "raw_search", "Order", "touchy")
 
 
-def call(name: str, arguments: str = "", **more) -> tw.Call:
-    return tw.Call(id="1", name=name, arguments=arguments, **more)
+def call(name: str, arguments: str = "", **more) -> rc.Call:
+    return rc.Call(id="1", name=name, arguments=arguments, **more)
 
 
 def problems(name: str, arguments: str) -> list[str]:
@@ -76,7 +76,7 @@ def problems(name: str, arguments: str) -> list[str]:
 def test_a_good_call_passes_with_its_tool_its_json_and_its_bound_arguments(name, arguments, bound):
     asked = call(name, arguments)
     checked = check(asked, TOOLS)
-    assert isinstance(checked, tw.CheckedCall)
+    assert isinstance(checked, rc.CheckedCall)
     assert (checked.call, checked.tool, checked.arguments, checked.bound, checked.repairs) == (
         asked,
         TOOLS[name],
@@ -87,15 +87,15 @@ def test_a_good_call_passes_with_its_tool_its_json_and_its_bound_arguments(name,
 
 
 def test_the_public_gate_takes_functions_and_lists_of_them():
-    checked = tw.check(call("search", '{"query": "x"}'), [[search], ping])
-    assert isinstance(checked, tw.CheckedCall)
+    checked = rc.check(call("search", '{"query": "x"}'), [[search], ping])
+    assert isinstance(checked, rc.CheckedCall)
     assert checked.bound == {"query": "x", "limit": 10}
 
 
 def test_the_raw_text_is_kept_to_the_letter():
     text = ' {"query" :"\\u0078", "limit": 2.0 } '
     checked = check(call("search", text), TOOLS)
-    assert isinstance(checked, tw.CheckedCall)
+    assert isinstance(checked, rc.CheckedCall)
     assert checked.call.arguments == text
     assert checked.bound == {"query": "x", "limit": 2}
 
@@ -121,14 +121,14 @@ def test_an_unknown_tool_gets_the_nearest_names_and_what_there_is(name, nearest)
 
 
 def test_at_most_three_names_are_near():
-    many = tw.Toolbox([tw.Tool(f"search_{letter}", "") for letter in "abcdef"])
+    many = rc.Toolbox([rc.Tool(f"search_{letter}", "") for letter in "abcdef"])
     outcome = check(call("search_x"), many)
     assert isinstance(outcome, UnknownTool)
     assert len(outcome.nearest) == 3
 
 
 def test_without_any_tool_every_name_is_unknown():
-    assert check(call("search"), tw.Toolbox()) == UnknownTool("search", (), ())
+    assert check(call("search"), rc.Toolbox()) == UnknownTool("search", (), ())
 
 
 JSON_PROBLEMS = [
@@ -186,17 +186,17 @@ def test_arguments_that_are_not_an_object_are_invalid(arguments, kind):
 
 
 def test_arguments_over_the_limit_are_refused_unread():
-    tool = tw.tool(search, limits=tw.Limits(max_arguments_bytes=20))
+    tool = rc.tool(search, limits=rc.Limits(max_arguments_bytes=20))
     fits, over = '{"query": "0123456"}', '{"query": "01234é"}!'
     assert (len(fits), len(over), len(over.encode())) == (20, 20, 21)
-    assert isinstance(tw.check(call("search", fits), tool), tw.CheckedCall)
+    assert isinstance(rc.check(call("search", fits), tool), rc.CheckedCall)
     words = "21 bytes of arguments are too many; at most 20"
-    assert tw.check(call("search", over), tool) == Invalid((Problem("$", words),))
+    assert rc.check(call("search", over), tool) == Invalid((Problem("$", words),))
 
 
 def test_a_megabyte_of_arguments_is_one_byte_too_many_by_default():
     text = json.dumps({"query": "x" * (1024 * 1024 - 13)})
-    assert isinstance(check(call("search", text), TOOLS), tw.CheckedCall)
+    assert isinstance(check(call("search", text), TOOLS), rc.CheckedCall)
     assert problems("search", text + " ") == [
         "$: 1,048,577 bytes of arguments are too many; at most 1,048,576"
     ]
@@ -205,7 +205,7 @@ def test_a_megabyte_of_arguments_is_one_byte_too_many_by_default():
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t ", "\u00a0"])
 def test_no_arguments_at_all_are_an_empty_object_where_the_schema_takes_one(nothing):
     checked = check(call("ping", nothing), TOOLS)
-    assert isinstance(checked, tw.CheckedCall)
+    assert isinstance(checked, rc.CheckedCall)
     assert (checked.arguments, checked.bound, checked.call.arguments) == ({}, {}, nothing)
 
 
@@ -235,7 +235,7 @@ def test_a_validator_that_breaks_is_a_failure_whose_traceback_stays_out_of_the_w
     assert isinstance(outcome, Failed)
     assert (outcome.message, outcome.retryable) == ("", False)
     assert "KeyError: 'Atlantis'" in outcome.error
-    assert isinstance(check(call("touchy", '{"city": "Paris"}'), TOOLS), tw.CheckedCall)
+    assert isinstance(check(call("touchy", '{"city": "Paris"}'), TOOLS), rc.CheckedCall)
 
 
 def test_a_validator_may_not_swallow_the_end_of_the_process():
@@ -248,15 +248,15 @@ def test_a_validator_may_not_swallow_the_end_of_the_process():
             raise SystemExit(3)
 
     with pytest.raises(SystemExit):
-        tw.check(call("Ends", '{"x": 1}'), Ends)
+        rc.check(call("Ends", '{"x": 1}'), Ends)
 
 
 def test_checking_runs_nothing():
     ran = []
 
-    @tw.tool
+    @rc.tool
     def act(x: int) -> None:
         ran.append(x)
 
-    assert isinstance(tw.check(call("act", '{"x": 1}'), act), tw.CheckedCall)
+    assert isinstance(rc.check(call("act", '{"x": 1}'), act), rc.CheckedCall)
     assert ran == []

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-import toolwright as tw
+import rightcall as rc
 from execute.instances import instances, json_values
-from toolwright.core.outcome import Failed, Invalid, UnknownTool
-from toolwright.execute.check import check
+from rightcall.core.outcome import Failed, Invalid, UnknownTool
+from rightcall.execute.check import check
 
 
 class Address(BaseModel):
@@ -29,7 +29,7 @@ class Size(enum.Enum):
     LARGE = "large"
 
 
-@tw.tool
+@rc.tool
 def send(
     to: list[Address],
     amount: Annotated[float, Field(gt=0, le=1000)],
@@ -40,17 +40,17 @@ def send(
     """Send things."""
 
 
-@tw.tool
+@rc.tool
 def pick(which: Literal["a", "b", 3], pair: tuple[int, str], either: int | list[str] = 0) -> None:
     """Pick one."""
 
 
-@tw.tool
+@rc.tool
 def book(day: date, guests: Annotated[list[str], Field(min_length=1, max_length=3)]) -> None:
     """Book a table."""
 
 
-RAW = tw.Tool(
+RAW = rc.Tool(
     "raw",
     "From a raw schema.",
     {
@@ -66,7 +66,7 @@ RAW = tw.Tool(
     },
 )
 TYPED = [send, pick, book]
-TOOLS = tw.Toolbox(TYPED, RAW, Address)
+TOOLS = rc.Toolbox(TYPED, RAW, Address)
 
 any_text = st.one_of(
     st.text(st.characters(exclude_categories=())), st.binary().map(lambda data: data.decode("latin-1"))
@@ -91,9 +91,9 @@ def mutated(draw: st.DrawFn) -> str:
 @given(name=st.sampled_from(TOOLS.names()), arguments=any_text | near_arguments | mutated())
 @settings(max_examples=400)
 def test_no_arguments_whatever_make_the_gate_raise(name, arguments):
-    call = tw.Call(id="1", name=name, arguments=arguments)
+    call = rc.Call(id="1", name=name, arguments=arguments)
     verdict = check(call, TOOLS)
-    if isinstance(verdict, tw.CheckedCall):
+    if isinstance(verdict, rc.CheckedCall):
         assert verdict.call is call
         assert dict(verdict.arguments) == json.loads(arguments or "{}")
     else:
@@ -105,7 +105,7 @@ def test_no_arguments_whatever_make_the_gate_raise(name, arguments):
 @given(name=any_text, arguments=any_text)
 def test_no_name_whatever_makes_the_gate_raise(name, arguments):
     assume(name not in TOOLS)
-    verdict = check(tw.Call(id="1", name=name, arguments=arguments), TOOLS)
+    verdict = check(rc.Call(id="1", name=name, arguments=arguments), TOOLS)
     assert isinstance(verdict, UnknownTool)
     assert (verdict.name, verdict.available) == (name, TOOLS.names())
 
@@ -114,7 +114,7 @@ def test_no_name_whatever_makes_the_gate_raise(name, arguments):
 @settings(max_examples=30)
 def test_no_number_of_digits_makes_the_gate_raise(digits, word):
     text = f'{{"name": "{word}", "count": {"9" * digits}}}'
-    verdict = check(tw.Call(id="1", name="raw", arguments=text), TOOLS)
+    verdict = check(rc.Call(id="1", name="raw", arguments=text), TOOLS)
     assert not isinstance(verdict, Failed)
 
 
@@ -123,8 +123,8 @@ def test_whatever_fits_a_typed_tools_own_schema_passes_its_gate(tool):
     @given(instances(tool.parameters))
     @settings(max_examples=60)
     def passes(arguments):
-        verdict = tw.check(tw.Call(id="1", name=tool.name, arguments=json.dumps(arguments)), tool)
-        assert isinstance(verdict, tw.CheckedCall), verdict
+        verdict = rc.check(rc.Call(id="1", name=tool.name, arguments=json.dumps(arguments)), tool)
+        assert isinstance(verdict, rc.CheckedCall), verdict
 
     passes()
 
@@ -177,8 +177,8 @@ def schemas_with_instances(draw: st.DrawFn) -> tuple[dict, dict]:
 
 
 def verdict_of(schema: dict, arguments: dict) -> object:
-    tool = tw.Tool("raw", "", schema)
-    return tw.check(tw.Call(id="1", name="raw", arguments=json.dumps(arguments)), tool)
+    tool = rc.Tool("raw", "", schema)
+    return rc.check(rc.Call(id="1", name="raw", arguments=json.dumps(arguments)), tool)
 
 
 @given(schemas_with_instances())
@@ -186,7 +186,7 @@ def verdict_of(schema: dict, arguments: dict) -> object:
 def test_whatever_fits_a_raw_schema_passes_its_gate_unchanged(pair):
     schema, arguments = pair
     verdict = verdict_of(schema, arguments)
-    assert isinstance(verdict, tw.CheckedCall), verdict
+    assert isinstance(verdict, rc.CheckedCall), verdict
     assert verdict.bound == arguments
 
 
@@ -221,7 +221,7 @@ def test_the_gate_and_an_independent_referee_agree_on_spoiled_arguments(pair):
     referee = Draft202012Validator(schema)
     verdict = verdict_of(schema, arguments)
     if referee.is_valid(arguments):
-        assert isinstance(verdict, tw.CheckedCall), verdict
+        assert isinstance(verdict, rc.CheckedCall), verdict
     else:
         assert isinstance(verdict, Invalid), verdict
         assert verdict.problems

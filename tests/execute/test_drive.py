@@ -6,8 +6,8 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from toolwright.execute import drive as module
-from toolwright.execute.drive import CancelledInside, DeadlinePassed, adrift, drive
+from rightcall.execute import drive as module
+from rightcall.execute.drive import CancelledInside, DeadlinePassed, adrift, drive
 
 GRACE = 0.05
 FOREVER = 60.0

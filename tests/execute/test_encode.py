@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr, field_serializer
 
-from toolwright.core.parts import Media, Text
-from toolwright.core.tool import Limits
-from toolwright.execute.encode import Unshowable, cut, encode, sniff
+from rightcall.core.parts import Media, Text
+from rightcall.core.tool import Limits
+from rightcall.execute.encode import Unshowable, cut, encode, sniff
 
 LIMITS = Limits()
 

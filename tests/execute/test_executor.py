@@ -7,76 +7,76 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import toolwright as tw
-from toolwright.core.outcome import Cancelled, Denied, Failed, Returned, UnknownTool
-from toolwright.core.result import Result
+import rightcall as rc
+from rightcall.core.outcome import Cancelled, Denied, Failed, Returned, UnknownTool
+from rightcall.core.result import Result
 
 SECONDS = 5
 
 
-def calls(*names: str, arguments: str = "") -> list[tw.Call]:
+def calls(*names: str, arguments: str = "") -> list[rc.Call]:
     return [
-        tw.Call(id=f"c{position}", name=name, arguments=arguments) for position, name in enumerate(names)
+        rc.Call(id=f"c{position}", name=name, arguments=arguments) for position, name in enumerate(names)
     ]
 
 
-async def run(executor: tw.Executor, asked: list[tw.Call], *tools, **more) -> tuple[tw.Execution, ...]:
+async def run(executor: rc.Executor, asked: list[rc.Call], *tools, **more) -> tuple[rc.Execution, ...]:
     async with asyncio.timeout(SECONDS):
-        return await executor.execute(asked, tw.Toolbox(*tools), **more)
+        return await executor.execute(asked, rc.Toolbox(*tools), **more)
 
 
 # One tool for every way a call can go; each says which call it was.
-@tw.tool
+@rc.tool
 async def quick(tag: int) -> str:
     return f"quick {tag}"
 
 
-@tw.tool
+@rc.tool
 async def waits(tag: int, pause: float) -> str:
     await asyncio.sleep(pause)
     return f"waits {tag}"
 
 
-@tw.tool
+@rc.tool
 def blocks(tag: int, pause: float) -> str:
     threading.Event().wait(pause)
     return f"blocks {tag}"
 
 
-@tw.tool(serial=True)
+@rc.tool(serial=True)
 async def alone(tag: int, pause: float) -> str:
     await asyncio.sleep(pause)
     return f"alone {tag}"
 
 
-@tw.tool
+@rc.tool
 async def fails(tag: int) -> str:
-    raise tw.ToolFailure(f"fails {tag}")
+    raise rc.ToolFailure(f"fails {tag}")
 
 
-@tw.tool
+@rc.tool
 def breaks(tag: int) -> str:
     raise KeyError(tag)
 
 
-@tw.tool
+@rc.tool
 async def gives_up(tag: int) -> str:
     await asyncio.sleep(0)
     raise asyncio.CancelledError
 
 
-@tw.tool(limits=tw.Limits(timeout=0.001))
+@rc.tool(limits=rc.Limits(timeout=0.001))
 async def too_slow(tag: int) -> str:
     await asyncio.sleep(SECONDS)
     return "never"
 
 
-@tw.tool(approval=True)
+@rc.tool(approval=True)
 async def asks_first(tag: int) -> str:
     return f"asks_first {tag}"
 
 
-EVERY = tw.Toolbox(quick, waits, blocks, alone, fails, breaks, gives_up, too_slow, asks_first)
+EVERY = rc.Toolbox(quick, waits, blocks, alone, fails, breaks, gives_up, too_slow, asks_first)
 WORDS = {
     "quick": ("returned", "quick {tag}"),
     "waits": ("returned", "waits {tag}"),
@@ -93,14 +93,14 @@ WORDS = {
 }
 
 
-def ask(position: int, way: str, pause: float) -> tw.Call:
+def ask(position: int, way: str, pause: float) -> rc.Call:
     tag = f'"tag": {position}'
     arguments = f'{{{tag}, "pause": {pause}}}' if way in {"waits", "blocks", "alone"} else f"{{{tag}}}"
     if way == "invalid":
-        return tw.Call(id=f"c{position}", name="quick", arguments="[]")
+        return rc.Call(id=f"c{position}", name="quick", arguments="[]")
     if way == "cut_off":
-        return tw.Call(id=f"c{position}", name="quick", arguments=arguments, truncated=True)
-    return tw.Call(id=f"c{position}", name=way, arguments=arguments)
+        return rc.Call(id=f"c{position}", name="quick", arguments=arguments, truncated=True)
+    return rc.Call(id=f"c{position}", name=way, arguments=arguments)
 
 
 @given(
@@ -112,7 +112,7 @@ def ask(position: int, way: str, pause: float) -> tw.Call:
 @settings(max_examples=60)
 def test_no_mix_of_calls_loses_doubles_or_reorders_a_result(ways, concurrency):
     asked = [ask(position, way, pause) for position, (way, pause) in enumerate(ways)]
-    done = asyncio.run(run(tw.Executor(concurrency=concurrency), asked, EVERY))
+    done = asyncio.run(run(rc.Executor(concurrency=concurrency), asked, EVERY))
     assert [each.call for each in done] == asked
     for position, ((way, _), each) in enumerate(zip(ways, done, strict=True)):
         kind, words = WORDS[way]
@@ -122,12 +122,12 @@ def test_no_mix_of_calls_loses_doubles_or_reorders_a_result(ways, concurrency):
 
 
 async def test_no_calls_give_no_results():
-    assert await tw.run_calls([], [quick]) == ()
+    assert await rc.run_calls([], [quick]) == ()
 
 
 async def test_calls_with_one_and_the_same_id_each_get_a_result():
-    same = [tw.Call(id="x", name="quick", arguments=f'{{"tag": {n}}}') for n in range(2)]
-    done = await tw.run_calls(same, [quick])
+    same = [rc.Call(id="x", name="quick", arguments=f'{{"tag": {n}}}') for n in range(2)]
+    done = await rc.run_calls(same, [quick])
     assert [(each.result.call_id, each.result.text) for each in done] == [
         ("x", "quick 0"),
         ("x", "quick 1"),
@@ -135,57 +135,57 @@ async def test_calls_with_one_and_the_same_id_each_get_a_result():
 
 
 async def test_a_call_that_does_not_pass_is_not_run_and_costs_no_time():
-    (done,) = await tw.run_calls([tw.Call(id="1", name="quikc")], [quick])
+    (done,) = await rc.run_calls([rc.Call(id="1", name="quikc")], [quick])
     outcome = UnknownTool("quikc", ("quick",), ("quick",))
     assert (done.outcome, done.attempts, done.seconds, done.repairs) == (outcome, 0, 0.0, ())
     assert done.result == Result(
         call_id="1",
         name="quikc",
         outcome="unknown",
-        content=(tw.Text('There is no tool "quikc". Did you mean quick? Available: quick.'),),
+        content=(rc.Text('There is no tool "quikc". Did you mean quick? Available: quick.'),),
     )
 
 
 async def test_async_calls_run_at_the_same_time():
     meeting = asyncio.Barrier(3)
 
-    @tw.tool
+    @rc.tool
     async def meet() -> None:
         await meeting.wait()
 
-    done = await run(tw.Executor(), calls("meet", "meet", "meet"), meet)
+    done = await run(rc.Executor(), calls("meet", "meet", "meet"), meet)
     assert [each.outcome for each in done] == [Returned(None)] * 3
 
 
 async def test_blocking_and_async_calls_run_at_the_same_time():
     meeting = threading.Barrier(3, timeout=SECONDS)
 
-    @tw.tool
+    @rc.tool
     def meet() -> int:
         return meeting.wait() * 0
 
-    @tw.tool
+    @rc.tool
     async def joins() -> int:
         return (await asyncio.to_thread(meeting.wait)) * 0
 
-    done = await run(tw.Executor(), calls("meet", "joins", "meet"), meet, joins)
+    done = await run(rc.Executor(), calls("meet", "joins", "meet"), meet, joins)
     assert [each.outcome for each in done] == [Returned(0)] * 3
 
 
 async def test_a_serial_call_waits_for_those_before_it_and_holds_up_those_after_it():
     diary = []
 
-    def keeper(name: str, *, serial: bool = False) -> tw.Tool:
+    def keeper(name: str, *, serial: bool = False) -> rc.Tool:
         async def body() -> None:
             diary.append(f"{name} in")
             for _ in range(5):
                 await asyncio.sleep(0)
             diary.append(f"{name} out")
 
-        return tw.Tool(name, "", handler=body, serial=serial)
+        return rc.Tool(name, "", handler=body, serial=serial)
 
     tools = [keeper("a"), keeper("b"), keeper("s", serial=True), keeper("c"), keeper("d")]
-    await run(tw.Executor(), calls("a", "b", "s", "c", "d"), *tools)
+    await run(rc.Executor(), calls("a", "b", "s", "c", "d"), *tools)
     assert diary == [
         *["a in", "b in", "a out", "b out"],
         *["s in", "s out"],
@@ -195,7 +195,7 @@ async def test_a_serial_call_waits_for_those_before_it_and_holds_up_those_after_
 
 async def test_one_failing_call_harms_no_other():
     names = ("fails", "quick", "breaks", "gives_up", "quick")
-    done = await run(tw.Executor(), calls(*names, arguments='{"tag": 1}'), EVERY)
+    done = await run(rc.Executor(), calls(*names, arguments='{"tag": 1}'), EVERY)
     assert [each.outcome.kind for each in done] == [
         "failed",
         "returned",
@@ -207,7 +207,7 @@ async def test_one_failing_call_harms_no_other():
 
 @pytest.mark.parametrize("late", [False, True])
 async def test_a_tool_that_cancels_its_own_task_harms_no_other(late):
-    @tw.tool
+    @rc.tool
     async def cancels() -> None:
         if late:
             await asyncio.sleep(0)
@@ -216,34 +216,34 @@ async def test_a_tool_that_cancels_its_own_task_harms_no_other(late):
         task.cancel()
         await asyncio.sleep(SECONDS)
 
-    asked = [*calls("cancels"), tw.Call(id="q", name="waits", arguments='{"tag": 1, "pause": 0.001}')]
-    done = await run(tw.Executor(), asked, cancels, waits)
+    asked = [*calls("cancels"), rc.Call(id="q", name="waits", arguments='{"tag": 1, "pause": 0.001}')]
+    done = await run(rc.Executor(), asked, cancels, waits)
     assert [each.outcome for each in done] == [Cancelled(), Returned("waits 1")]
     assert (done[0].result.text, done[0].attempts) == ("cancels was cancelled before it finished.", 1)
 
 
 async def test_dependencies_reach_every_call():
-    @tw.tool
-    async def which(context: tw.Context[str]) -> str:
+    @rc.tool
+    async def which(context: rc.Context[str]) -> str:
         return f"{context.call_id} {context.dependencies}"
 
-    done = await tw.run_calls(calls("which", "which"), [which], dependencies="db")
+    done = await rc.run_calls(calls("which", "which"), [which], dependencies="db")
     assert [each.result.text for each in done] == ["c0 db", "c1 db"]
 
 
-async def allow(checked: tw.CheckedCall) -> bool:
+async def allow(checked: rc.CheckedCall) -> bool:
     return True
 
 
-async def refuse(checked: tw.CheckedCall) -> bool:
+async def refuse(checked: rc.CheckedCall) -> bool:
     return False
 
 
-async def explain(checked: tw.CheckedCall) -> Denied:
+async def explain(checked: rc.CheckedCall) -> Denied:
     return Denied(f"not {checked.arguments['tag']}")
 
 
-async def mumble(checked: tw.CheckedCall) -> str:
+async def mumble(checked: rc.CheckedCall) -> str:
     return "no!"
 
 
@@ -259,23 +259,23 @@ async def mumble(checked: tw.CheckedCall) -> str:
     ids=["nobody", "yes", "no", "a-reason", "neither"],
 )
 async def test_a_tool_that_wants_approval_runs_only_on_a_clear_yes(approve, outcome):
-    (done,) = await tw.run_calls(calls("asks_first", arguments='{"tag": 7}'), EVERY, approve=approve)
+    (done,) = await rc.run_calls(calls("asks_first", arguments='{"tag": 7}'), EVERY, approve=approve)
     assert (done.outcome, done.attempts) == (outcome, int(approve is allow))
 
 
 async def test_approval_is_asked_only_for_good_calls_of_tools_that_want_it():
     asked_about = []
 
-    async def approve(checked: tw.CheckedCall) -> bool:
+    async def approve(checked: rc.CheckedCall) -> bool:
         asked_about.append(checked.call.id)
         return False
 
     asked = [
-        tw.Call(id="invalid", name="asks_first", arguments="[]"),
-        tw.Call(id="free", name="quick", arguments='{"tag": 1}'),
-        tw.Call(id="wanted", name="asks_first", arguments='{"tag": 1}'),
+        rc.Call(id="invalid", name="asks_first", arguments="[]"),
+        rc.Call(id="free", name="quick", arguments='{"tag": 1}'),
+        rc.Call(id="wanted", name="asks_first", arguments='{"tag": 1}'),
     ]
-    done = await tw.run_calls(asked, EVERY, approve=approve)
+    done = await rc.run_calls(asked, EVERY, approve=approve)
     assert asked_about == ["wanted"]
     assert [each.outcome.kind for each in done] == ["invalid", "returned", "denied"]
 
@@ -283,21 +283,21 @@ async def test_approval_is_asked_only_for_good_calls_of_tools_that_want_it():
 async def test_nothing_runs_before_every_question_is_answered():
     diary = []
 
-    async def approve(checked: tw.CheckedCall) -> bool:
+    async def approve(checked: rc.CheckedCall) -> bool:
         diary.append("asked")
         await asyncio.sleep(0)
         return True
 
-    @tw.tool
+    @rc.tool
     async def first() -> None:
         diary.append("ran")
 
-    await tw.run_calls(
+    await rc.run_calls(
         calls("first", "careful"), [first, first.replace(name="careful", approval=True)], approve=approve
     )
     assert diary == ["asked", "ran", "ran"]
 
 
 def test_a_failure_keeps_its_kind_through_an_execution():
-    (done,) = asyncio.run(tw.run_calls(calls("fails", arguments='{"tag": 1}'), EVERY))
+    (done,) = asyncio.run(rc.run_calls(calls("fails", arguments='{"tag": 1}'), EVERY))
     assert (done.outcome, done.result.is_error) == (Failed("fails 1"), True)

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.outcome import Returned
-from toolwright.execute import threads
+import rightcall as rc
+from rightcall.core.outcome import Returned
+from rightcall.execute import threads
 
 SECONDS = 5
 
@@ -28,8 +28,8 @@ class Room:
             self.left += 1
 
 
-def calls(*names: str) -> list[tw.Call]:
-    return [tw.Call(id=f"c{position}", name=name) for position, name in enumerate(names)]
+def calls(*names: str) -> list[rc.Call]:
+    return [rc.Call(id=f"c{position}", name=name) for position, name in enumerate(names)]
 
 
 async def settle() -> None:
@@ -48,7 +48,7 @@ async def nothing_left_running() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def still_works(executor: tw.Executor, tool: tw.Tool, places: int) -> None:
+async def still_works(executor: rc.Executor, tool: rc.Tool, places: int) -> None:
     """Every place is free: so many calls of the tool can all be inside at once."""
     meeting = asyncio.Barrier(places)
 
@@ -57,7 +57,7 @@ async def still_works(executor: tw.Executor, tool: tw.Tool, places: int) -> None
 
     again = tool.replace(handler=meet, serial=False, approval=False)
     async with asyncio.timeout(SECONDS):
-        done = await executor.execute(calls(*[tool.name] * places), tw.Toolbox(again))
+        done = await executor.execute(calls(*[tool.name] * places), rc.Toolbox(again))
     assert [each.outcome for each in done] == [Returned(None)] * places
 
 
@@ -65,9 +65,9 @@ async def still_works(executor: tw.Executor, tool: tw.Tool, places: int) -> None
 @pytest.mark.parametrize("serial", [False, True])
 async def test_calls_that_run_are_cancelled_and_waited_for(number, serial):
     room = Room()
-    tool = tw.Tool("stay", "", handler=room.stay, serial=serial, limits=tw.Limits(concurrency=3))
-    executor = tw.Executor(concurrency=3)
-    running = asyncio.create_task(executor.execute(calls(*["stay"] * number), tw.Toolbox(tool)))
+    tool = rc.Tool("stay", "", handler=room.stay, serial=serial, limits=rc.Limits(concurrency=3))
+    executor = rc.Executor(concurrency=3)
+    running = asyncio.create_task(executor.execute(calls(*["stay"] * number), rc.Toolbox(tool)))
     await settle()
     started = 1 if serial else number
     assert (room.entered, room.left) == (started, 0)
@@ -80,11 +80,11 @@ async def test_calls_that_run_are_cancelled_and_waited_for(number, serial):
 @pytest.mark.parametrize(("everyone", "own"), [(2, 16), (16, 2)], ids=["among-all", "of-the-tool"])
 async def test_calls_that_wait_for_a_place_leave_the_queue(everyone, own):
     room = Room()
-    tool = tw.Tool("stay", "", handler=room.stay, limits=tw.Limits(concurrency=own))
-    executor = tw.Executor(concurrency=everyone)
-    first = asyncio.create_task(executor.execute(calls("stay", "stay"), tw.Toolbox(tool)))
+    tool = rc.Tool("stay", "", handler=room.stay, limits=rc.Limits(concurrency=own))
+    executor = rc.Executor(concurrency=everyone)
+    first = asyncio.create_task(executor.execute(calls("stay", "stay"), rc.Toolbox(tool)))
     await settle()
-    second = asyncio.create_task(executor.execute(calls("stay", "stay", "stay"), tw.Toolbox(tool)))
+    second = asyncio.create_task(executor.execute(calls("stay", "stay", "stay"), rc.Toolbox(tool)))
     await settle()
     assert room.entered == 2
     assert await cancelled(second)
@@ -97,9 +97,9 @@ async def test_calls_that_wait_for_a_place_leave_the_queue(everyone, own):
 
 async def test_a_call_that_waits_for_its_rate_is_never_started():
     ran = []
-    tool = tw.Tool("f", "", handler=lambda: ran.append(1), limits=tw.Limits(rate=(1, 3600)))
-    executor = tw.Executor()
-    running = asyncio.create_task(executor.execute(calls("f", "f"), tw.Toolbox(tool)))
+    tool = rc.Tool("f", "", handler=lambda: ran.append(1), limits=rc.Limits(rate=(1, 3600)))
+    executor = rc.Executor()
+    running = asyncio.create_task(executor.execute(calls("f", "f"), rc.Toolbox(tool)))
     async with asyncio.timeout(SECONDS):
         while not ran:
             await asyncio.sleep(0.001)
@@ -111,13 +111,13 @@ async def test_a_call_that_waits_for_its_rate_is_never_started():
 async def test_a_call_that_waits_to_try_again_is_not_tried_again():
     attempts = []
 
-    @tw.tool(limits=tw.Limits(retries=5, backoff=30.0, concurrency=1))
+    @rc.tool(limits=rc.Limits(retries=5, backoff=30.0, concurrency=1))
     async def f() -> None:
         attempts.append(1)
-        raise tw.ToolFailure("Busy.", retryable=True)
+        raise rc.ToolFailure("Busy.", retryable=True)
 
-    executor = tw.Executor()
-    running = asyncio.create_task(executor.execute(calls("f"), tw.Toolbox(f)))
+    executor = rc.Executor()
+    running = asyncio.create_task(executor.execute(calls("f"), rc.Toolbox(f)))
     await settle()
     assert await cancelled(running)
     assert attempts == [1]
@@ -128,13 +128,13 @@ async def test_a_call_that_waits_to_try_again_is_not_tried_again():
 async def test_a_question_that_nobody_answered_is_withdrawn():
     room = Room()
 
-    async def approve(checked: tw.CheckedCall) -> bool:
+    async def approve(checked: rc.CheckedCall) -> bool:
         await room.stay()
         return True
 
-    tool = tw.Tool("f", "", approval=True)
-    executor = tw.Executor(approve=approve)
-    running = asyncio.create_task(executor.execute(calls("f", "f"), tw.Toolbox(tool)))
+    tool = rc.Tool("f", "", approval=True)
+    executor = rc.Executor(approve=approve)
+    running = asyncio.create_task(executor.execute(calls("f", "f"), rc.Toolbox(tool)))
     await settle()
     assert await cancelled(running)
     assert (room.entered, room.left) == (1, 1)
@@ -146,13 +146,13 @@ async def test_blocking_calls_are_left_to_their_threads_at_once(number, own_thre
     release = threading.Event()
     inside = []
 
-    @tw.tool
+    @rc.tool
     def blocks() -> None:
         inside.append(1)
         release.wait(SECONDS)
 
-    executor = tw.Executor()
-    running = asyncio.create_task(executor.execute(calls(*["blocks"] * number), tw.Toolbox(blocks)))
+    executor = rc.Executor()
+    running = asyncio.create_task(executor.execute(calls(*["blocks"] * number), rc.Toolbox(blocks)))
     async with asyncio.timeout(SECONDS):
         while len(inside) < number:
             await asyncio.sleep(0.001)
@@ -184,8 +184,8 @@ async def fails_to_clean_up(room: Room) -> None:
 @pytest.mark.parametrize("number", [1, 2])
 async def test_no_tool_can_swallow_its_callers_cancellation(body, number):
     room = Room()
-    tool = tw.Tool("f", "", handler=lambda: body(room))
-    running = asyncio.create_task(tw.Executor().execute(calls(*["f"] * number), tw.Toolbox(tool)))
+    tool = rc.Tool("f", "", handler=lambda: body(room))
+    running = asyncio.create_task(rc.Executor().execute(calls(*["f"] * number), rc.Toolbox(tool)))
     async with asyncio.timeout(SECONDS):
         while room.entered < number:
             await asyncio.sleep(0.001)
@@ -195,11 +195,11 @@ async def test_no_tool_can_swallow_its_callers_cancellation(body, number):
 
 async def test_a_caller_with_a_timeout_of_its_own_gets_it():
     room = Room()
-    tool = tw.Tool("stay", "", handler=room.stay)
+    tool = rc.Tool("stay", "", handler=room.stay)
     for number in (1, 2):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await tw.Executor().execute(calls(*["stay"] * number), tw.Toolbox(tool))
+                await rc.Executor().execute(calls(*["stay"] * number), rc.Toolbox(tool))
     assert (room.entered, room.left) == (3, 3)
     await nothing_left_running()
 
@@ -208,7 +208,7 @@ async def test_a_tool_with_a_failing_task_group_leaves_its_caller_as_it_was():
     async def raises() -> None:
         raise KeyError("x")
 
-    @tw.tool
+    @rc.tool
     async def splits() -> str:
         try:
             async with asyncio.TaskGroup() as group:
@@ -217,7 +217,7 @@ async def test_a_tool_with_a_failing_task_group_leaves_its_caller_as_it_was():
             pass
         return "recovered"
 
-    (done,) = await tw.Executor().execute(calls("splits"), tw.Toolbox(splits))
+    (done,) = await rc.Executor().execute(calls("splits"), rc.Toolbox(splits))
     assert done.outcome == Returned("recovered")
     # A cancellation left standing here would turn the caller's own timeouts into cancellations.
     with pytest.raises(TimeoutError):

@@ -4,19 +4,19 @@ import asyncio
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.outcome import Returned
+import rightcall as rc
+from rightcall.core.outcome import Returned
 
 SECONDS = 5
 
 
-def calls(*names: str) -> list[tw.Call]:
-    return [tw.Call(id=f"c{position}", name=name) for position, name in enumerate(names)]
+def calls(*names: str) -> list[rc.Call]:
+    return [rc.Call(id=f"c{position}", name=name) for position, name in enumerate(names)]
 
 
-async def run(executor: tw.Executor, asked: list[tw.Call], *tools) -> tuple[tw.Execution, ...]:
+async def run(executor: rc.Executor, asked: list[rc.Call], *tools) -> tuple[rc.Execution, ...]:
     async with asyncio.timeout(SECONDS):
-        return await executor.execute(asked, tw.Toolbox(*tools))
+        return await executor.execute(asked, rc.Toolbox(*tools))
 
 
 class Crowd:
@@ -38,16 +38,16 @@ class Crowd:
 )
 async def test_no_more_calls_run_at_once_than_the_tool_and_the_executor_allow(everyone, own, most):
     crowd = Crowd()
-    tool = tw.Tool("visit", "", handler=crowd.visit, limits=tw.Limits(concurrency=own))
-    done = await run(tw.Executor(concurrency=everyone), calls(*["visit"] * 10), tool)
+    tool = rc.Tool("visit", "", handler=crowd.visit, limits=rc.Limits(concurrency=own))
+    done = await run(rc.Executor(concurrency=everyone), calls(*["visit"] * 10), tool)
     assert [each.outcome for each in done] == [Returned(None)] * 10
     assert crowd.most == most
 
 
 async def test_limits_hold_across_executions_of_one_executor():
     crowd = Crowd()
-    tool = tw.Tool("visit", "", handler=crowd.visit, limits=tw.Limits(concurrency=2))
-    executor = tw.Executor()
+    tool = rc.Tool("visit", "", handler=crowd.visit, limits=rc.Limits(concurrency=2))
+    executor = rc.Executor()
     await asyncio.gather(*(run(executor, calls("visit", "visit"), tool) for _ in range(5)))
     assert crowd.most == 2
 
@@ -55,15 +55,15 @@ async def test_limits_hold_across_executions_of_one_executor():
 async def test_a_busy_tool_leaves_places_for_others():
     release = asyncio.Event()
 
-    @tw.tool(limits=tw.Limits(concurrency=1))
+    @rc.tool(limits=rc.Limits(concurrency=1))
     async def busy() -> None:
         await release.wait()
 
-    @tw.tool
+    @rc.tool
     async def frees() -> None:
         release.set()
 
-    done = await run(tw.Executor(concurrency=2), calls("busy", "busy", "busy", "frees"), busy, frees)
+    done = await run(rc.Executor(concurrency=2), calls("busy", "busy", "busy", "frees"), busy, frees)
     assert [each.outcome for each in done] == [Returned(None)] * 4
 
 
@@ -82,13 +82,13 @@ async def test_a_busy_tool_leaves_places_for_others():
 async def test_calls_start_at_the_rate_the_tool_allows(rate, takes, concurrency, starts, clock):
     started = []
 
-    @tw.tool(limits=tw.Limits(rate=rate, concurrency=concurrency))
+    @rc.tool(limits=rc.Limits(rate=rate, concurrency=concurrency))
     async def f() -> None:
         started.append(clock.now())
         if takes:
             await clock.sleep(takes)
 
-    executor = tw.Executor(clock=clock)
+    executor = rc.Executor(clock=clock)
     done = await run(executor, calls(*["f"] * 5), f)
     assert [each.outcome for each in done] == [Returned(None)] * 5
     assert started == starts
@@ -97,15 +97,15 @@ async def test_calls_start_at_the_rate_the_tool_allows(rate, takes, concurrency,
 async def test_places_freed_all_at_once_do_not_break_the_rate(clock):
     started = []
 
-    @tw.tool(limits=tw.Limits(rate=(1, 10.0)))
+    @rc.tool(limits=rc.Limits(rate=(1, 10.0)))
     async def paced() -> None:
         started.append(clock.now())
 
-    @tw.tool(limits=tw.Limits(concurrency=2))
+    @rc.tool(limits=rc.Limits(concurrency=2))
     async def hogs() -> None:
         await clock.sleep(35.0)
 
-    executor = tw.Executor(concurrency=2, clock=clock)
+    executor = rc.Executor(concurrency=2, clock=clock)
     await run(executor, calls("hogs", "hogs", *["paced"] * 4), hogs, paced)
     assert started == [35, 45, 55, 65]
 
@@ -113,15 +113,15 @@ async def test_places_freed_all_at_once_do_not_break_the_rate(clock):
 async def test_a_call_that_waits_for_its_rate_keeps_no_place_from_others(clock):
     order = []
 
-    @tw.tool(limits=tw.Limits(rate=(1, 10.0)))
+    @rc.tool(limits=rc.Limits(rate=(1, 10.0)))
     async def paced() -> None:
         order.append("paced")
 
-    @tw.tool
+    @rc.tool
     async def free() -> None:
         order.append("free")
 
-    executor = tw.Executor(concurrency=1, clock=clock)
+    executor = rc.Executor(concurrency=1, clock=clock)
     done = await run(executor, calls("paced", "paced", "free"), paced, free)
     assert order == ["paced", "free", "paced"]
     # Waiting for the rate is not the call's own time.
@@ -129,16 +129,16 @@ async def test_a_call_that_waits_for_its_rate_keeps_no_place_from_others(clock):
 
 
 def test_one_executor_serves_several_loops_one_after_another():
-    executor = tw.Executor(concurrency=2)
+    executor = rc.Executor(concurrency=2)
 
     async def crowded() -> list[object]:
         crowd = Crowd()
-        tool = tw.Tool("visit", "", handler=crowd.visit, limits=tw.Limits(concurrency=2))
+        tool = rc.Tool("visit", "", handler=crowd.visit, limits=rc.Limits(concurrency=2))
         done = await run(executor, calls(*["visit"] * 6), tool)
         return [crowd.most, *(each.outcome for each in done)]
 
     async def broken_off() -> None:
-        hang = tw.Tool("visit", "", handler=asyncio.Event().wait)
+        hang = rc.Tool("visit", "", handler=asyncio.Event().wait)
         left = asyncio.create_task(run(executor, calls(*["visit"] * 6), hang))
         await asyncio.sleep(0)
         assert not left.done()

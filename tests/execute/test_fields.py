@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolwright.core.parts import Media, Text
-from toolwright.core.tool import Facts
-from toolwright.execute.fields import NOBODYS, Told, told_apart
+from rightcall.core.parts import Media, Text
+from rightcall.core.tool import Facts
+from rightcall.execute.fields import NOBODYS, Told, told_apart
 
 MAIL = Text('[{"from":"bob","body":"hi","thread":{"name":"Plans","body":{"x":7}},"n":3}]')
 OWN = ("from", "body", "thread", "n", "bob", "name")

@@ -10,7 +10,7 @@ import pytest
 SCRIPT = """
 import asyncio, os, sys, warnings
 from pathlib import Path
-import toolwright as tw
+import rightcall as rc
 
 warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads about, on purpose
 diary, how, calls = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -73,10 +73,10 @@ async def main():
             await asyncio.sleep(0)
         note("bystander")
 
-    tool = tw.tool(globals()[how], name="forks")
+    tool = rc.tool(globals()[how], name="forks")
     watching = asyncio.create_task(bystander())
-    asked = [tw.Call(id=str(number), name="forks") for number in range(calls)]
-    done = await tw.Executor().execute(asked, tw.Toolbox(tool))
+    asked = [rc.Call(id=str(number), name="forks") for number in range(calls)]
+    done = await rc.Executor().execute(asked, rc.Toolbox(tool))
     note("executed " + " ".join(each.result.text for each in done))
     await watching
 

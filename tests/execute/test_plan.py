@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import toolwright as tw
-from toolwright.core.outcome import Invalid
-from toolwright.execute.plan import plan
+import rightcall as rc
+from rightcall.core.outcome import Invalid
+from rightcall.execute.plan import plan
 
-TOGETHER = tw.Tool("together", "")
-ALONE = tw.Tool("alone", "", serial=True)
+TOGETHER = rc.Tool("together", "")
+ALONE = rc.Tool("alone", "", serial=True)
 
 
 def entry(letter: str) -> object:
@@ -17,8 +17,8 @@ def entry(letter: str) -> object:
     if letter == "x":
         return Invalid(())
     tool = ALONE if letter == "S" else TOGETHER
-    checked = tw.check(tw.Call(id=letter, name=tool.name), tool)
-    assert isinstance(checked, tw.CheckedCall)
+    checked = rc.check(rc.Call(id=letter, name=tool.name), tool)
+    assert isinstance(checked, rc.CheckedCall)
     return checked
 
 

@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-import toolwright as tw
+import rightcall as rc
 from execute.instances import instances, json_values
-from toolwright.core.call import Repair
-from toolwright.core.outcome import Invalid
-from toolwright.core.problem import Problem
+from rightcall.core.call import Repair
+from rightcall.core.outcome import Invalid
+from rightcall.core.problem import Problem
 
 
-def judge(schema: dict, arguments: object, *, repair: bool = True) -> tw.CheckedCall | Invalid:
-    tool = tw.Tool("f", "", {"type": "object", "properties": {"x": schema}}, repair=repair)
-    verdict = tw.check(tw.Call(id="1", name="f", arguments=json.dumps({"x": arguments})), tool)
-    assert isinstance(verdict, tw.CheckedCall | Invalid)
+def judge(schema: dict, arguments: object, *, repair: bool = True) -> rc.CheckedCall | Invalid:
+    tool = rc.Tool("f", "", {"type": "object", "properties": {"x": schema}}, repair=repair)
+    verdict = rc.check(rc.Call(id="1", name="f", arguments=json.dumps({"x": arguments})), tool)
+    assert isinstance(verdict, rc.CheckedCall | Invalid)
     return verdict
 
 
@@ -44,7 +44,7 @@ POINT = {"type": "object", "properties": {"x": INTEGER, "y": INTEGER}, "required
 )
 def test_a_value_inside_a_string_is_taken_out_where_no_string_is_wanted(schema, sent, used):
     verdict = judge(schema, sent)
-    assert isinstance(verdict, tw.CheckedCall), verdict
+    assert isinstance(verdict, rc.CheckedCall), verdict
     assert verdict.arguments == verdict.bound == {"x": used}
     assert type(verdict.bound["x"]) is type(used)
     assert verdict.repairs == (Repair("$.x", sent, used),)
@@ -79,14 +79,14 @@ def test_a_value_inside_a_string_is_taken_out_where_no_string_is_wanted(schema, 
 )
 def test_repairs_go_as_deep_as_the_arguments_and_each_is_recorded(schema, sent, used, repairs):
     verdict = judge(schema, sent)
-    assert isinstance(verdict, tw.CheckedCall), verdict
+    assert isinstance(verdict, rc.CheckedCall), verdict
     assert verdict.bound == {"x": used}
     assert sorted(verdict.repairs, key=lambda each: each.path) == repairs
 
 
 def test_null_for_an_optional_member_that_takes_no_null_leaves_it_out():
     verdict = judge(INTEGER, None)
-    assert isinstance(verdict, tw.CheckedCall)
+    assert isinstance(verdict, rc.CheckedCall)
     assert (verdict.bound, verdict.repairs) == ({}, (Repair("$.x", None, None, removed=True),))
 
 
@@ -102,7 +102,7 @@ def test_null_for_an_optional_member_that_takes_no_null_leaves_it_out():
 )
 def test_what_the_schema_accepts_is_never_touched(schema, sent):
     verdict = judge(schema, sent)
-    assert isinstance(verdict, tw.CheckedCall)
+    assert isinstance(verdict, rc.CheckedCall)
     assert (verdict.bound, verdict.repairs) == ({"x": sent}, ())
 
 
@@ -133,13 +133,13 @@ def test_a_repair_that_would_lose_something_or_not_suffice_is_not_made(schema, s
 
 
 def test_the_problems_reported_are_those_of_what_the_model_sent():
-    tool = tw.Tool(
+    tool = rc.Tool(
         "f",
         "",
         {"type": "object", "properties": {"x": INTEGER, "y": INTEGER}, "required": ["y"]},
         repair=True,
     )
-    verdict = tw.check(tw.Call(id="1", name="f", arguments='{"x": "2", "y": null}'), tool)
+    verdict = rc.check(rc.Call(id="1", name="f", arguments='{"x": "2", "y": null}'), tool)
     assert verdict == Invalid(
         (
             Problem("$.x", 'must be an integer, not a string ("2")'),
@@ -150,7 +150,7 @@ def test_the_problems_reported_are_those_of_what_the_model_sent():
 
 def test_arguments_that_are_wrong_as_a_whole_are_past_mending():
     schema = {"type": "object", "anyOf": [{"type": "array"}, {"type": "null"}]}
-    verdict = tw.check(tw.Call(id="1", name="f"), tw.Tool("f", "", schema, repair=True))
+    verdict = rc.check(rc.Call(id="1", name="f"), rc.Tool("f", "", schema, repair=True))
     assert verdict == Invalid((Problem("$", "must be an array or null, not an empty object"),))
 
 
@@ -165,7 +165,7 @@ class Point(BaseModel):
     y: int = 0
 
 
-@tw.tool(repair=True)
+@rc.tool(repair=True)
 def move(to: Point, steps: list[int], speed: int | None = None, name: str = "") -> None:
     """Move."""
 
@@ -191,29 +191,29 @@ def move(to: Point, steps: list[int], speed: int | None = None, name: str = "") 
     ],
 )
 def test_a_typed_tool_is_repaired_by_its_own_schema(sent, bound):
-    verdict = tw.check(tw.Call(id="1", name="move", arguments=json.dumps(sent)), move)
-    assert isinstance(verdict, tw.CheckedCall), verdict
+    verdict = rc.check(rc.Call(id="1", name="move", arguments=json.dumps(sent)), move)
+    assert isinstance(verdict, rc.CheckedCall), verdict
     assert verdict.bound == bound
     assert verdict.repairs
 
 
 async def test_a_repaired_call_runs_and_its_execution_tells_what_was_changed():
-    @tw.tool(repair=True)
+    @rc.tool(repair=True)
     def double(number: int) -> int:
         return number * 2
 
-    (done,) = await tw.run_calls([tw.Call(id="1", name="double", arguments='{"number": "2"}')], double)
+    (done,) = await rc.run_calls([rc.Call(id="1", name="double", arguments='{"number": "2"}')], double)
     assert (done.result.text, done.repairs) == ("4", (Repair("$.number", "2", 2),))
 
 
 @given(st.dictionaries(st.sampled_from(["to", "steps", "speed", "name"]), json_values))
 @settings(max_examples=80)
 def test_repair_never_raises_and_keeps_what_was_valid(arguments):
-    call = tw.Call(id="1", name="move", arguments=json.dumps(arguments))
-    verdict = tw.check(call, move)
-    strict = tw.check(call, move.replace(repair=False))
-    if isinstance(strict, tw.CheckedCall):
-        assert isinstance(verdict, tw.CheckedCall)
+    call = rc.Call(id="1", name="move", arguments=json.dumps(arguments))
+    verdict = rc.check(call, move)
+    strict = rc.check(call, move.replace(repair=False))
+    if isinstance(strict, rc.CheckedCall):
+        assert isinstance(verdict, rc.CheckedCall)
         assert (verdict.bound, verdict.repairs) == (strict.bound, ())
 
 
@@ -224,5 +224,5 @@ def test_any_valid_value_survives_being_quoted(pair):
     quoted = {**point, key: json.dumps(point[key])}
     if key in POINT["properties"]:
         verdict = judge(POINT, quoted)
-        assert isinstance(verdict, tw.CheckedCall)
+        assert isinstance(verdict, rc.CheckedCall)
         assert verdict.bound == {"x": point}

@@ -8,25 +8,25 @@ import threading
 import pytest
 from pydantic import BaseModel
 
-import toolwright as tw
-from toolwright.core.outcome import Cancelled, Failed, Returned, TimedOut
-from toolwright.execute import drive, threads
+import rightcall as rc
+from rightcall.core.outcome import Cancelled, Failed, Returned, TimedOut
+from rightcall.execute import drive, threads
 
 SECONDS = 5
 """How long a test waits for something that must happen."""
 
 
-async def run(tool: tw.Tool, arguments: str = "", *, clock=None, **more) -> tw.Execution:
-    call = tw.Call(id="c1", name=tool.name, arguments=arguments)
+async def run(tool: rc.Tool, arguments: str = "", *, clock=None, **more) -> rc.Execution:
+    call = rc.Call(id="c1", name=tool.name, arguments=arguments)
     async with asyncio.timeout(SECONDS):
-        (done,) = await tw.Executor(clock=clock).execute([call], tw.Toolbox(tool), **more)
+        (done,) = await rc.Executor(clock=clock).execute([call], rc.Toolbox(tool), **more)
     return done
 
 
-def stuck(event: threading.Event, seconds: float = 0.02) -> tw.Tool:
+def stuck(event: threading.Event, seconds: float = 0.02) -> rc.Tool:
     """A tool that blocks its thread until the event is set."""
 
-    @tw.tool(name="stuck", limits=tw.Limits(timeout=seconds))
+    @rc.tool(name="stuck", limits=rc.Limits(timeout=seconds))
     def wait() -> bool:
         return event.wait(SECONDS)
 
@@ -34,7 +34,7 @@ def stuck(event: threading.Event, seconds: float = 0.02) -> tw.Tool:
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name == "toolwright"]
+    return [record.getMessage() for record in caplog.records if record.name == "rightcall"]
 
 
 def plain(number: int) -> int:
@@ -86,13 +86,13 @@ def positional(number: int, /, *, more: int = 1) -> int:
     ids=lambda each: getattr(each, "__qualname__", type(each).__name__),
 )
 async def test_every_kind_of_function_runs(function):
-    done = await run(tw.tool(function, name="add"), '{"number": 41}')
+    done = await run(rc.tool(function, name="add"), '{"number": 41}')
     assert (done.outcome, done.result.text, done.attempts) == (Returned(42), "42", 1)
 
 
 async def test_a_raw_tool_gets_its_json_by_name():
     schema = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}
-    tool = tw.Tool("raw", "", schema, lambda a, b=None: [a, b])
+    tool = rc.Tool("raw", "", schema, lambda a, b=None: [a, b])
     assert (await run(tool, '{"a": {"x": 1}}')).outcome == Returned([{"x": 1}, None])
 
 
@@ -101,9 +101,9 @@ async def test_a_tool_without_a_handler_gives_its_arguments_back():
         name: str
         age: int = 0
 
-    done = await run(tw.tool(Form), '{"name": "Ada"}')
+    done = await run(rc.tool(Form), '{"name": "Ada"}')
     assert (done.outcome, done.result.text) == (Returned(Form(name="Ada")), '{"name":"Ada","age":0}')
-    raw = tw.Tool("form", "", {"type": "object", "properties": {"x": {}}})
+    raw = rc.Tool("form", "", {"type": "object", "properties": {"x": {}}})
     assert (await run(raw, '{"x": [1]}')).outcome == Returned({"x": [1]})
 
 
@@ -151,7 +151,7 @@ async def inner_timeout():
     ids=lambda value: getattr(value, "__name__", ""),
 )
 async def test_whatever_a_tool_raises_is_a_failure_with_the_traceback_on_record(function, named):
-    outcome = (await run(tw.tool(function, name="f"))).outcome
+    outcome = (await run(rc.tool(function, name="f"))).outcome
     assert isinstance(outcome, Failed)
     assert (outcome.message, outcome.retryable) == ("", False)
     assert outcome.error.startswith("Traceback")
@@ -161,9 +161,9 @@ async def test_whatever_a_tool_raises_is_a_failure_with_the_traceback_on_record(
 
 @pytest.mark.parametrize("retryable", [False, True])
 async def test_a_failure_the_tool_foresaw_is_in_its_own_words(retryable):
-    @tw.tool
+    @rc.tool
     def f() -> None:
-        raise tw.ToolFailure("Closed on Sundays.", retryable=retryable)
+        raise rc.ToolFailure("Closed on Sundays.", retryable=retryable)
 
     done = await run(f)
     assert done.outcome == Failed("Closed on Sundays.", retryable=retryable)
@@ -185,7 +185,7 @@ def cancelled_in_a_thread():
 
 @pytest.mark.parametrize("function", [cancelled_at_once, cancelled_late, cancelled_in_a_thread])
 async def test_a_tool_that_cancels_itself_was_cancelled_and_nobody_else(function):
-    done = await run(tw.tool(function, name="f"))
+    done = await run(rc.tool(function, name="f"))
     assert (done.outcome, done.result.text) == (Cancelled(), "f was cancelled before it finished.")
     task = asyncio.current_task()
     assert task is not None
@@ -196,21 +196,21 @@ async def test_a_tool_that_cancels_itself_was_cancelled_and_nobody_else(function
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("calls", [1, 2])
 def test_the_end_of_the_process_is_never_swallowed(error, late, calls):
-    @tw.tool
+    @rc.tool
     async def ends() -> None:
         if late:
             await asyncio.sleep(0)
         raise error
 
-    asked = [tw.Call(id=str(n), name="ends") for n in range(calls)]
+    asked = [rc.Call(id=str(n), name="ends") for n in range(calls)]
     with pytest.raises(error):
-        asyncio.run(tw.Executor().execute(asked, tw.Toolbox(ends)))
+        asyncio.run(rc.Executor().execute(asked, rc.Toolbox(ends)))
 
 
 async def test_a_blocking_tool_does_not_block_the_loop():
     released = threading.Event()
 
-    @tw.tool
+    @rc.tool
     def blocks() -> bool:
         return released.wait(SECONDS)
 
@@ -241,22 +241,22 @@ async def look_and_set_async() -> str:
 )
 async def test_context_variables_are_seen_by_the_tool_and_set_for_nobody_else(function, seen):
     variable.set("caller")
-    assert (await run(tw.tool(function, name="f"))).outcome == Returned(seen)
+    assert (await run(rc.tool(function, name="f"))).outcome == Returned(seen)
     assert variable.get() == "caller"
 
 
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_a_tool_is_told_about_its_call(is_async):
-    seen: list[tw.Context[dict]] = []
+    seen: list[rc.Context[dict]] = []
 
-    def sync(context: tw.Context[dict]) -> None:
+    def sync(context: rc.Context[dict]) -> None:
         seen.append(context)
 
-    async def later(context: tw.Context[dict]) -> None:
+    async def later(context: rc.Context[dict]) -> None:
         seen.append(context)
 
     shared = {"database": object()}
-    await run(tw.tool(later if is_async else sync, name="f"), dependencies=shared)
+    await run(rc.tool(later if is_async else sync, name="f"), dependencies=shared)
     (context,) = seen
     assert (context.call_id, context.tool, context.attempt, context.key) == ("c1", "f", 1, "c1")
     assert context.dependencies is shared
@@ -267,8 +267,8 @@ async def test_a_thread_that_nobody_waits_for_can_find_out(own_threads):
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    @tw.tool(limits=tw.Limits(timeout=0.02))
-    def loops(context: tw.Context) -> None:
+    @rc.tool(limits=rc.Limits(timeout=0.02))
+    def loops(context: rc.Context) -> None:
         while not context.is_cancelled():
             threading.Event().wait(0.001)
         loop.call_soon_threadsafe(told.set)
@@ -280,7 +280,7 @@ async def test_a_thread_that_nobody_waits_for_can_find_out(own_threads):
 async def test_at_its_deadline_an_async_tool_is_cancelled():
     ended = []
 
-    @tw.tool(limits=tw.Limits(timeout=0.01))
+    @rc.tool(limits=rc.Limits(timeout=0.01))
     async def waits() -> None:
         try:
             await asyncio.sleep(SECONDS)
@@ -295,7 +295,7 @@ async def test_a_deaf_async_tool_is_abandoned_after_a_grace_and_logged(monkeypat
     monkeypatch.setattr(drive, "GRACE", 0.02)
     listening = asyncio.Event()
 
-    @tw.tool(limits=tw.Limits(timeout=0.01))
+    @rc.tool(limits=rc.Limits(timeout=0.01))
     async def deaf() -> None:
         while not listening.is_set():
             try:
@@ -306,7 +306,7 @@ async def test_a_deaf_async_tool_is_abandoned_after_a_grace_and_logged(monkeypat
     done = await run(deaf)
     assert done.outcome == TimedOut(0.01, abandoned=True)
     assert logged(caplog) == ["deaf could not be stopped at its deadline; abandoned"]
-    assert (await run(tw.tool(plain), '{"number": 1}')).outcome == Returned(2)
+    assert (await run(rc.tool(plain), '{"number": 1}')).outcome == Returned(2)
     listening.set()
 
 
@@ -316,7 +316,7 @@ async def test_a_stuck_thread_is_abandoned_counted_and_logged(own_threads, caplo
     assert done.outcome == TimedOut(0.02, abandoned=True)
     assert threads.current().abandoned == 1
     assert logged(caplog) == ["stuck could not be stopped at its deadline; abandoned"]
-    assert (await run(tw.tool(plain), '{"number": 1}')).outcome == Returned(2)
+    assert (await run(rc.tool(plain), '{"number": 1}')).outcome == Returned(2)
     event.set()
     async with asyncio.timeout(SECONDS):
         while threads.current().abandoned:
@@ -328,15 +328,15 @@ async def test_when_too_many_threads_are_stuck_the_model_is_told_so(own_threads,
     event = threading.Event()
     for _ in range(2):
         await run(stuck(event))
-    done = await run(tw.tool(plain), '{"number": 1}')
+    done = await run(rc.tool(plain), '{"number": 1}')
     words = "Too many earlier calls are stuck and still running; try again later."
     assert (done.outcome, done.result.text) == (Failed(words), words)
-    assert (await run(tw.tool(plain_async), '{"number": 1}')).outcome == Returned(2)
+    assert (await run(rc.tool(plain_async), '{"number": 1}')).outcome == Returned(2)
     event.set()
 
 
 async def test_a_hundred_megabytes_come_back_as_much_as_the_cap_allows():
-    @tw.tool
+    @rc.tool
     def flood() -> str:
         return "é" * 50_000_000
 
@@ -349,7 +349,7 @@ async def test_a_hundred_megabytes_come_back_as_much_as_the_cap_allows():
     "value", [object(), (n for n in [1]), {"deep": [lambda: 1]}], ids=["object", "generator", "deep"]
 )
 async def test_a_value_that_cannot_be_shown_is_a_failure_and_the_next_call_runs(value):
-    @tw.tool
+    @rc.tool
     async def f() -> object:
         return value
 
@@ -358,4 +358,4 @@ async def test_a_value_that_cannot_be_shown_is_a_failure_and_the_next_call_runs(
     assert done.outcome.message == "f ran, but what it returned cannot be shown."
     assert "Unshowable" in done.outcome.error
     assert done.result.text == done.outcome.message
-    assert (await run(tw.tool(plain), '{"number": 1}')).outcome == Returned(2)
+    assert (await run(rc.tool(plain), '{"number": 1}')).outcome == Returned(2)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import toolwright as tw
-from toolwright.execute.slots import Pace, Places, Slot, Slots
+import rightcall as rc
+from rightcall.execute.slots import Pace, Places, Slot, Slots
 
 
 async def settle() -> None:
@@ -89,8 +89,8 @@ async def test_a_slot_that_waits_for_a_place_among_all_gives_its_own_back_when_c
 
 async def test_a_tool_has_its_own_places_and_all_share_the_rest():
     slots = Slots(3)
-    busy = slots.of(tw.Tool("busy", "", limits=tw.Limits(concurrency=2)))
-    other = slots.of(tw.Tool("other", ""))
+    busy = slots.of(rc.Tool("busy", "", limits=rc.Limits(concurrency=2)))
+    other = slots.of(rc.Tool("other", ""))
     assert [busy.take_free(), busy.take_free(), busy.take_free()] == [True, True, False]
     assert [other.take_free(), other.take_free()] == [True, False]
     busy.give()
@@ -99,7 +99,7 @@ async def test_a_tool_has_its_own_places_and_all_share_the_rest():
 
 def test_each_event_loop_has_its_own_places_and_a_dead_one_is_forgotten():
     slots = Slots(1)
-    tool = tw.Tool("f", "")
+    tool = rc.Tool("f", "")
 
     async def take() -> bool:
         return slots.of(tool).take_free()
@@ -139,11 +139,11 @@ def test_no_window_of_time_ever_sees_more_starts_than_the_rate(calls, steps):
 
 def test_a_tool_without_a_rate_never_waits():
     slots = Slots(1)
-    tool = tw.Tool("f", "")
+    tool = rc.Tool("f", "")
     assert [slots.wait_for(tool, 0.0) for _ in range(100)] == [0.0] * 100
 
 
 def test_each_tool_has_a_pace_of_its_own():
     slots = Slots(1)
-    first, second = (tw.Tool(name, "", limits=tw.Limits(rate=(1, 10))) for name in ("a", "b"))
+    first, second = (rc.Tool(name, "", limits=rc.Limits(rate=(1, 10))) for name in ("a", "b"))
     assert [slots.wait_for(tool, 0.0) for tool in (first, second, first)] == [0.0, 0.0, 10.0]

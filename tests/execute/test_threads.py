@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from toolwright.errors import ToolFailure
-from toolwright.execute import threads
-from toolwright.execute.threads import Job, ThreadExit, Threads
+from rightcall.errors import ToolFailure
+from rightcall.execute import threads
+from rightcall.execute.threads import Job, ThreadExit, Threads
 
 SECONDS = 5
 """How long a test waits for something that must happen."""

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncGenerator
 
-from toolwright.core.usage import Usage
-from toolwright.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.core.usage import Usage
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"

@@ -5,17 +5,17 @@ from typing import Literal
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.message import Reply
+import rightcall as rc
+from rightcall.core.message import Reply
 
 
 @pytest.fixture(scope="module")
 def model():
-    return tw.connect("embedded")
+    return rc.connect("embedded")
 
 
 async def test_a_question_that_needs_a_tool_gets_the_right_answer(model):
-    result = await tw.Agent(model, tw.builtin.default_tools()).run("What is 17*23?")
+    result = await rc.Agent(model, rc.builtin.default_tools()).run("What is 17*23?")
     assert [(call.name, call.outcome, call.result.text) for call in result.calls] == [
         ("calculate", "returned", "391")
     ]
@@ -24,7 +24,7 @@ async def test_a_question_that_needs_a_tool_gets_the_right_answer(model):
 
 
 async def test_a_question_that_needs_two_tools_calls_both_at_once(model):
-    agent = tw.Agent(model, tw.builtin.default_tools())
+    agent = rc.Agent(model, rc.builtin.default_tools())
     result = await agent.run("What is 17 * 23, and what day is it today?")
     assert [call.name for call in result.calls] == ["calculate", "datetime"]
     today = json.loads(result.calls[1].result.text)
@@ -34,38 +34,38 @@ async def test_a_question_that_needs_two_tools_calls_both_at_once(model):
 
 
 async def test_small_talk_calls_nothing(model):
-    result = await tw.Agent(model, tw.builtin.default_tools()).run("Good evening!")
+    result = await rc.Agent(model, rc.builtin.default_tools()).run("Good evening!")
     assert result.calls == ()
     assert result.text.strip()
 
 
 async def test_what_was_read_before_is_not_read_again(model):
-    agent = tw.Agent(model, tw.builtin.default_tools())
+    agent = rc.Agent(model, rc.builtin.default_tools())
     await agent.run("What is 3 * 4?")
     again = await agent.run("What is 5 * 6?")
     assert again.usage.cached_tokens > again.usage.input_tokens / 2
 
 
 async def test_an_answer_of_a_type_is_of_that_type(model):
-    agent = tw.Agent(model, output=Literal["red", "green", "blue"])
+    agent = rc.Agent(model, output=Literal["red", "green", "blue"])
     result = await agent.run("What colour is grass?")
     assert result.output in {"red", "green", "blue"}
 
 
 async def test_a_named_tool_is_called_whatever_was_said(model):
-    agent = tw.Agent(model, tw.builtin.default_tools())
-    result = await agent.run("Hello", choice=tw.Named("datetime"))
+    agent = rc.Agent(model, rc.builtin.default_tools())
+    result = await agent.run("Hello", choice=rc.Named("datetime"))
     assert [call.name for call in result.calls] == ["datetime"]
 
 
 def test_one_line_is_enough():
-    assert "391" in tw.ask("What is 17 * 23?")
+    assert "391" in rc.ask("What is 17 * 23?")
 
 
 async def test_a_run_is_recorded_and_replayed(model, tmp_path):
-    with tw.record.JsonLinesJournal(tmp_path / "runs.jsonl") as journal:
-        agent = tw.Agent(model, tw.builtin.default_tools(), journal=journal)
+    with rc.record.JsonLinesJournal(tmp_path / "runs.jsonl") as journal:
+        agent = rc.Agent(model, rc.builtin.default_tools(), journal=journal)
         result = await agent.run("What is 6 * 7?", run="one")
-        again = await tw.replay(journal, "one")
+        again = await rc.replay(journal, "one")
     assert again.transcript == result.transcript
     assert isinstance(result.transcript[-1], Reply)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.errors import UsageError
-from toolwright.local.engine import Card
-from toolwright.local.gguf import Header, read_card, read_header
+from rightcall.errors import UsageError
+from rightcall.local.engine import Card
+from rightcall.local.gguf import Header, read_card, read_header
 
 U8, I32, U32, F32, BOOL, STRING, ARRAY, U64 = 0, 5, 4, 6, 7, 8, 9, 10
 FORMS = {U8: "B", I32: "i", U32: "I", F32: "f", BOOL: "B", U64: "Q"}

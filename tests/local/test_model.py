@@ -1,18 +1,18 @@
 import pytest
 
 from local.kit import CHATML, ScriptedEngine, spent
-from toolwright.core.call import Call
-from toolwright.core.events import CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
-from toolwright.core.message import Reasoning, Reply, Results, said
-from toolwright.core.parts import Text
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.core.usage import Usage
-from toolwright.errors import UsageError
-from toolwright.local.engine import Finish
-from toolwright.local.model import LocalModel
-from toolwright.local.template.chat import ChatTemplate
+from rightcall.core.call import Call
+from rightcall.core.events import CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.message import Reasoning, Reply, Results, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.core.usage import Usage
+from rightcall.errors import UsageError
+from rightcall.local.engine import Finish
+from rightcall.local.model import LocalModel
+from rightcall.local.template.chat import ChatTemplate
 
 ADD = Spec(
     name="add",

@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.template.samples import BAR, OWN, TOKENS, found
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.errors import EncodeError
-from toolwright.local.prompt import Prompt, render_prompt, visible
-from toolwright.local.template.chat import ChatTemplate
-from toolwright.local.template.probe import probe
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.local.prompt import Prompt, render_prompt, visible
+from rightcall.local.template.chat import ChatTemplate
+from rightcall.local.template.probe import probe
 
 
 def template(name, **settings):

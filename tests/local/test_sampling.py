@@ -1,10 +1,10 @@
 import pytest
 
-from toolwright.core.message import said
-from toolwright.core.request import Request
-from toolwright.errors import EncodeError
-from toolwright.local.engine import Sampling
-from toolwright.local.sampling import sampling_of
+from rightcall.core.message import said
+from rightcall.core.request import Request
+from rightcall.errors import EncodeError
+from rightcall.local.engine import Sampling
+from rightcall.local.sampling import sampling_of
 
 
 def asked(**options: object) -> Request:

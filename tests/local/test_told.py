@@ -1,12 +1,12 @@
 import json
 
-from toolwright.core.call import Call
-from toolwright.core.parts import Text
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.local.families.reader import Reader
-from toolwright.local.families.table import named
-from toolwright.local.told import Told
+from rightcall.core.call import Call
+from rightcall.core.parts import Text
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.local.families.reader import Reader
+from rightcall.local.families.table import named
+from rightcall.local.told import Told
 
 ADD = Spec(
     name="add",

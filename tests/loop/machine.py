@@ -7,20 +7,20 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from toolwright.agent import Agent
-from toolwright.core.budget import Budget, Stop
-from toolwright.core.call import Call
-from toolwright.core.context import Context
-from toolwright.core.decision import Proposal
-from toolwright.core.message import Reply, StopReason, Transcript
-from toolwright.core.ports import Journal
-from toolwright.core.request import Request
-from toolwright.core.tool import Effect, Limits, Tool
-from toolwright.declare.function import tool
-from toolwright.errors import ToolFailure, TransportError
-from toolwright.loop.events import CallStart, RunEnd
-from toolwright.loop.result import RunResult
-from toolwright.testing import Break, ScriptedModel, Turn, reply
+from rightcall.agent import Agent
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.call import Call
+from rightcall.core.context import Context
+from rightcall.core.decision import Proposal
+from rightcall.core.message import Reply, StopReason, Transcript
+from rightcall.core.ports import Journal
+from rightcall.core.request import Request
+from rightcall.core.tool import Effect, Limits, Tool
+from rightcall.declare.function import tool
+from rightcall.errors import ToolFailure, TransportError
+from rightcall.loop.events import CallStart, RunEnd
+from rightcall.loop.result import RunResult
+from rightcall.testing import Break, ScriptedModel, Turn, reply
 
 RUN = "r"
 NAMES = ("t0", "t1", "t2")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from toolwright.execute import threads
+from rightcall.execute import threads
 
 
 def assert_nothing_is_left() -> None:

@@ -5,16 +5,16 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolwright.core.budget import Budget
-from toolwright.core.call import Call
-from toolwright.core.message import Message, Reasoning, Reply, Results, StopReason, User, said
-from toolwright.core.outcome import OutcomeKind
-from toolwright.core.parts import Text
-from toolwright.core.request import Named, OutputMode, Wanted
-from toolwright.core.result import Result
-from toolwright.core.usage import Usage
-from toolwright.loop.decide import NO_OUTPUT, Finish
-from toolwright.loop.state import Progress, State
+from rightcall.core.budget import Budget
+from rightcall.core.call import Call
+from rightcall.core.message import Message, Reasoning, Reply, Results, StopReason, User, said
+from rightcall.core.outcome import OutcomeKind
+from rightcall.core.parts import Text
+from rightcall.core.request import Named, OutputMode, Wanted
+from rightcall.core.result import Result
+from rightcall.core.usage import Usage
+from rightcall.loop.decide import NO_OUTPUT, Finish
+from rightcall.loop.state import Progress, State
 
 STOPS = get_args(StopReason)
 MODES = get_args(OutputMode)

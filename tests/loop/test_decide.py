@@ -23,11 +23,11 @@ from loop.states import (
     states,
     wanting,
 )
-from toolwright.core.budget import Budget, Stop
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning, StopReason, said
-from toolwright.core.request import Named
-from toolwright.loop.decide import (
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, StopReason, said
+from rightcall.core.request import Named
+from rightcall.loop.decide import (
     ANNOUNCED,
     CIRCLING,
     MOST_BREAKS,
@@ -39,7 +39,7 @@ from toolwright.loop.decide import (
     Tell,
     decide,
 )
-from toolwright.loop.state import Progress, State
+from rightcall.loop.state import Progress, State
 
 ASK = AskModel(2, "auto")
 ANNOUNCE = Tell(said(ANNOUNCED, "runtime"))

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.core.call import Call
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
-from toolwright.core.message import Reasoning, Reply
-from toolwright.core.parts import Text
-from toolwright.loop.draft import Draft
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.message import Reasoning, Reply
+from rightcall.core.parts import Text
+from rightcall.loop.draft import Draft
 
 WHOLE = Call(id="a", name="look", arguments='{"at":1}', vendor={"v": 1})
 

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loop.sound import assert_sound
-from toolwright import Agent, Budget
-from toolwright.core.budget import Stop
-from toolwright.core.call import Call
-from toolwright.core.message import Results, User, said
-from toolwright.declare.function import tool
-from toolwright.loop.decide import CIRCLING
-from toolwright.loop.guard import canonical, extended, is_circling, signature
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall import Agent, Budget
+from rightcall.core.budget import Stop
+from rightcall.core.call import Call
+from rightcall.core.message import Results, User, said
+from rightcall.declare.function import tool
+from rightcall.loop.decide import CIRCLING
+from rightcall.loop.guard import canonical, extended, is_circling, signature
+from rightcall.testing import ScriptedModel, call, reply
 
 WARNING = said(CIRCLING, "runtime")
 CIRCLED = Stop("limit", "repeats")

@@ -13,10 +13,10 @@ from loop import virtual
 from loop.machine import RUN, End, Plan, World, ended, plans, streamed
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
-from toolwright.core.entry import CallFinished, CallStarted, Entry, RunStarted
-from toolwright.core.message import Reply, Results
-from toolwright.core.result import Result
-from toolwright.record.memory import MemoryJournal
+from rightcall.core.entry import CallFinished, CallStarted, Entry, RunStarted
+from rightcall.core.message import Reply, Results
+from rightcall.core.result import Result
+from rightcall.record.memory import MemoryJournal
 
 
 def assert_holds(end: End, plan: Plan, world: World) -> None:

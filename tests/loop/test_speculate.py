@@ -10,15 +10,15 @@ from agent.kit import outcomes
 from loop import virtual
 from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
-from toolwright import Agent, Ask, Budget, Context, Deny, Hooks, Rewrite, Usage, Veto
-from toolwright.core.budget import Stop
-from toolwright.core.call import Call
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
-from toolwright.core.message import Reply
-from toolwright.core.request import Profile
-from toolwright.declare.function import tool
-from toolwright.errors import TransportError
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall import Agent, Ask, Budget, Context, Deny, Hooks, Rewrite, Usage, Veto
+from rightcall.core.budget import Stop
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
+from rightcall.core.message import Reply
+from rightcall.core.request import Profile
+from rightcall.declare.function import tool
+from rightcall.errors import TransportError
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 EFFECTS = {
     "pure": {},

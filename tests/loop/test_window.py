@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwright.core.call import Call
-from toolwright.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.result import Result
-from toolwright.errors import UsageError
-from toolwright.loop.window import (
+from rightcall.core.call import Call
+from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.result import Result
+from rightcall.errors import UsageError
+from rightcall.loop.window import (
     View,
     Window,
     estimate_tokens,

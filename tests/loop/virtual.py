@@ -7,9 +7,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
-from toolwright.core.events import ModelEvent
-from toolwright.core.request import Profile, Request
-from toolwright.execute import threads
+from rightcall.core.events import ModelEvent
+from rightcall.core.request import Profile, Request
+from rightcall.execute import threads
 
 T = TypeVar("T")
 

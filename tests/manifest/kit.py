@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from toolwright.manifest.document import Reading, inspect
+from rightcall.manifest.document import Reading, inspect
 
 Path_ = tuple[str | int, ...]
 

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manifest.kit import Layout, look, manifest, plain, said, warned
-from toolwright.core.problem import Problem
-from toolwright.core.validate import Valid
-from toolwright.manifest.argv import assemble, problems
-from toolwright.manifest.document import inspect
-from toolwright.manifest.entry import Entry, Group, Literally, Parameter, Placeholder
-from toolwright.manifest.tool import make_tool
+from rightcall.core.problem import Problem
+from rightcall.core.validate import Valid
+from rightcall.manifest.argv import assemble, problems
+from rightcall.manifest.document import inspect
+from rightcall.manifest.entry import Entry, Group, Literally, Parameter, Placeholder
+from rightcall.manifest.tool import make_tool
 
 STRING = Parameter(types=frozenset({"string"}))
 STRINGS = Parameter(types=frozenset({"string"}), is_array=True)

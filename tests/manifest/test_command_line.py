@@ -1,4 +1,4 @@
-"""``toolwright manifest``: check a file, show what it allows, run what is in it."""
+"""``rightcall manifest``: check a file, show what it allows, run what is in it."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from manifest.kit import Layout, manifest, plain
-from toolwright.cli.commands.manifest import add_arguments, run
-from toolwright.manifest.finding import ManifestError
+from rightcall.cli.commands.manifest import add_arguments, run
+from rightcall.manifest.finding import ManifestError
 
 pytestmark = pytest.mark.skipif(not Path("/usr/bin/uptime").exists(), reason="uptime is not here")
 NOTHING = {"argv": ..., "parameters": ...}
@@ -121,7 +121,7 @@ def test_run_exits_with_1_when_it_does_not_succeed(file, tmp_path, arguments, ou
         arguments[1] = '{"pattern": "goose", "glob": "*.txt"}'
     assert command("run", file, *arguments, "--sandbox", str(tmp_path)) == 1
     said, complaint = capsys.readouterr()
-    assert (said[: len(out)], complaint) == (out, f"toolwright: {err}\n")
+    assert (said[: len(out)], complaint) == (out, f"rightcall: {err}\n")
 
 
 @pytest.mark.parametrize("action", [["show"], ["run"]])

@@ -12,10 +12,10 @@ import pytest
 
 from manifest.kit import Layout, manifest, plain
 from process.kit import HOSTILE, PYTHON, marked, wait_until
-from toolwright import Agent, Call, Executor, Toolbox, run_calls
-from toolwright.manifest.document import load
-from toolwright.manifest.finding import ManifestError
-from toolwright.testing import ScriptedModel, call, reply
+from rightcall import Agent, Call, Executor, Toolbox, run_calls
+from rightcall.manifest.document import load
+from rightcall.manifest.finding import ManifestError
+from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

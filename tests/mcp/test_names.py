@@ -1,11 +1,11 @@
-"""The public names of ``toolwright.mcp``: all there, loaded on first use, clear about what they need."""
+"""The public names of ``rightcall.mcp``: all there, loaded on first use, clear about what they need."""
 
 import subprocess
 import sys
 
 import pytest
 
-from toolwright import mcp
+from rightcall import mcp
 
 
 @pytest.mark.parametrize("name", sorted(set(mcp.__all__) - {"serve"}))
@@ -25,7 +25,7 @@ def run(code: str) -> str:
 
 def test_the_sdk_is_not_loaded_before_it_is_needed():
     code = (
-        "import sys, toolwright.mcp as mcp\n"
+        "import sys, rightcall.mcp as mcp\n"
         "mcp.load_config, mcp.Pins, mcp.Stdio, mcp.Http\n"
         "print(sorted({'mcp', 'mcp_types', 'anyio', 'httpx2'} & sys.modules.keys()))\n"
     )
@@ -36,10 +36,10 @@ def test_without_the_sdk_it_is_said_how_to_get_it():
     code = (
         "import sys\n"
         "sys.modules['mcp'] = None\n"
-        "import toolwright.mcp\n"
+        "import rightcall.mcp\n"
         "try:\n"
-        "    toolwright.mcp.connect\n"
-        "except toolwright.errors.UsageError as error:\n"
+        "    rightcall.mcp.connect\n"
+        "except rightcall.errors.UsageError as error:\n"
         "    print(error)\n"
     )
-    assert run(code) == "MCP needs its SDK, version 2: pip install 'toolwright[mcp]'\n"
+    assert run(code) == "MCP needs its SDK, version 2: pip install 'rightcall[mcp]'\n"

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from toolwright.errors import UsageError
-from toolwright.mcp.definition import Definition, Hints
-from toolwright.mcp.pins import Difference, Pins
+from rightcall.errors import UsageError
+from rightcall.mcp.definition import Definition, Hints
+from rightcall.mcp.pins import Difference, Pins
 
 ADD = Definition(
     name="add",

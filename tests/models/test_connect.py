@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-import toolwright as tw
+import rightcall as rc
 from request.server import serving, whole
-from toolwright.core.message import said
-from toolwright.core.request import Request
-from toolwright.errors import UsageError
-from toolwright.providers import PROVIDERS
-from toolwright.transport.aio import AiohttpTransport
+from rightcall.core.message import said
+from rightcall.core.request import Request
+from rightcall.errors import UsageError
+from rightcall.providers import PROVIDERS
+from rightcall.transport.aio import AiohttpTransport
 
 KEY = "sk-test-0123456789abcdef"
 CHAT = {
@@ -44,29 +44,29 @@ WRONG = {
 @pytest.mark.parametrize(("name", "words"), WRONG.values(), ids=WRONG)
 def test_a_name_that_leads_nowhere_says_what_to_do(name, words):
     with pytest.raises(UsageError, match=words):
-        tw.connect(name)
+        rc.connect(name)
 
 
 def test_every_provider_can_be_connected_to():
     for name in PROVIDERS:
-        model = tw.connect(f"{name}:some-model", api_key=KEY, base_url="http://localhost:1")
+        model = rc.connect(f"{name}:some-model", api_key=KEY, base_url="http://localhost:1")
         assert KEY not in repr(model)
 
 
 def test_the_key_comes_from_the_environment_and_stays_out_of_sight(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    assert KEY not in repr(tw.connect("anthropic:claude"))
+    assert KEY not in repr(rc.connect("anthropic:claude"))
 
 
 def test_the_price_tables_say_how_much_a_model_holds():
-    assert tw.connect("openai:gpt-4o", api_key=KEY).profile.context_window == 128_000
-    assert tw.connect("openai:no-such-model", api_key=KEY).profile.context_window is None
+    assert rc.connect("openai:gpt-4o", api_key=KEY).profile.context_window == 128_000
+    assert rc.connect("openai:no-such-model", api_key=KEY).profile.context_window is None
 
 
 async def exchange(name: str, **options: object) -> tuple[str, dict[str, str], dict, list]:
     transport = AiohttpTransport()
     async with serving(whole(json.dumps(CHAT).encode())) as server:
-        model = tw.connect(name.format(url=server.url), transport=transport, **options)
+        model = rc.connect(name.format(url=server.url), transport=transport, **options)
         events = [event async for event in model.stream(Request(messages=(said("Hi"),)))]
         path, headers, body = server.requests[0]
     await transport.close()
@@ -82,8 +82,8 @@ async def test_a_reply_is_priced_where_the_price_is_known(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     transport = AiohttpTransport()
     async with serving(whole(json.dumps(CHAT).encode())) as server:
-        model = tw.connect("openai:gpt-4o", base_url=server.url, transport=transport)
-        result = await tw.Agent(model).run("Hi")
+        model = rc.connect("openai:gpt-4o", base_url=server.url, transport=transport)
+        result = await rc.Agent(model).run("Hi")
     await transport.close()
     assert result.usage.cost == pytest.approx(1000 * 2.5e-6 + 100 * 10e-6)
 
@@ -91,7 +91,7 @@ async def test_a_reply_is_priced_where_the_price_is_known(monkeypatch):
 async def test_a_header_of_the_provider_carries_the_key():
     transport = AiohttpTransport()
     async with serving(whole(json.dumps(CHAT).encode())) as server:
-        model = tw.connect("azure:gpt-4o", base_url=server.url, api_key=KEY, transport=transport)
+        model = rc.connect("azure:gpt-4o", base_url=server.url, api_key=KEY, transport=transport)
         _ = [event async for event in model.stream(Request(messages=(said("Hi"),)))]
         _, headers, _ = server.requests[0]
     await transport.close()

@@ -2,12 +2,12 @@
 
 import pytest
 
-import toolwright as tw
+import rightcall as rc
 from request.server import serving, whole
-from toolwright.core.events import ReplyEnd, TextDelta
-from toolwright.core.message import said
-from toolwright.core.request import Request
-from toolwright.transport.aio import AiohttpTransport
+from rightcall.core.events import ReplyEnd, TextDelta
+from rightcall.core.message import said
+from rightcall.core.request import Request
+from rightcall.transport.aio import AiohttpTransport
 
 BODY = (
     b'{"id":"c","model":"m","choices":[{"index":0,"message":{"content":"no"},"finish_reason":"stop"}]}'
@@ -29,13 +29,13 @@ class Loud:
                 case TextDelta(text):
                     yield TextDelta(text.upper())
                 case ReplyEnd(reply):
-                    yield ReplyEnd(tw.testing.reply(reply.text.upper()))
+                    yield ReplyEnd(rc.testing.reply(reply.text.upper()))
 
 
 @pytest.fixture
 async def model():
     async with serving(whole(BODY)) as server:
-        connected = tw.connect(
+        connected = rc.connect(
             "openai:m", base_url=server.url, api_key="k", transport=AiohttpTransport()
         )
         yield connected
@@ -43,7 +43,7 @@ async def model():
 
 
 async def test_a_run_reads_what_the_wrapper_gives(model):
-    assert (await tw.Agent(Loud(model)).run("Well?")).text == "NO"
+    assert (await rc.Agent(Loud(model)).run("Well?")).text == "NO"
 
 
 async def test_events_come_one_by_one_to_whoever_wants_that(model):

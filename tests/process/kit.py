@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toolwright.process.command import Command
+from rightcall.process.command import Command
 
 HOSTILE = str(Path(__file__).with_name("hostile.py"))
 PYTHON = os.path.realpath(sys.executable)

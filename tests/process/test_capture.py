@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.process.capture import Capture
-from toolwright.process.command import Captured
+from rightcall.process.capture import Capture
+from rightcall.process.command import Captured
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 100))

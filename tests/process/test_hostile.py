@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from process.kit import hostile, marked, wait_until
-from toolwright.process.command import Command, Crowded, Exited, Lost, TimedOut
-from toolwright.process.runner import run
+from rightcall.process.command import Command, Crowded, Exited, Lost, TimedOut
+from rightcall.process.runner import run
 
 pytestmark = pytest.mark.usefixtures("_nothing_is_left")
 

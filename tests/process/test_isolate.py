@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.process import isolate as walls
-from toolwright.process.command import Command, Isolation
-from toolwright.process.isolate import NoIsolation, Wall, isolate, offered
+from rightcall.process import isolate as walls
+from rightcall.process.command import Command, Isolation
+from rightcall.process.isolate import NoIsolation, Wall, isolate, offered
 
 COMMAND = Command(argv=("/bin/ls", "-l"), directory="/srv", environment={"A": "1"}, timeout=5.0)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolwright.process.command import Crowded, Exited, Lost, NotStarted, Signalled, TimedOut
-from toolwright.process.report import describe
+from rightcall.process.command import Crowded, Exited, Lost, NotStarted, Signalled, TimedOut
+from rightcall.process.report import describe
 
 
 @pytest.mark.parametrize(

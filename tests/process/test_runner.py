@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from process.kit import HOSTILE, PYTHON, hostile, marked, wait_until
-from toolwright.errors import UsageError
-from toolwright.process import pool
-from toolwright.process.command import (
+from rightcall.errors import UsageError
+from rightcall.process import pool
+from rightcall.process.command import (
     Captured,
     Command,
     Completed,
@@ -24,8 +24,8 @@ from toolwright.process.command import (
     Signalled,
     TimedOut,
 )
-from toolwright.process.pool import keepers
-from toolwright.process.runner import run
+from rightcall.process.pool import keepers
+from rightcall.process.runner import run
 
 pytestmark = pytest.mark.usefixtures("_nothing_is_left")
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.process.command import Captured
-from toolwright.process.text import decode
+from rightcall.process.command import Captured
+from rightcall.process.text import decode
 
 
 def whole(data: bytes) -> Captured:

@@ -11,13 +11,13 @@ import sys
 import traceback
 from pathlib import Path
 
-import toolwright as tw
-from toolwright.agent import Agent
-from toolwright.builtin.human import human
-from toolwright.core.entry import Entry
-from toolwright.core.request import Request
-from toolwright.record.jsonl import JsonLinesJournal
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall.agent import Agent
+from rightcall.builtin.human import human
+from rightcall.core.entry import Entry
+from rightcall.core.request import Request
+from rightcall.record.jsonl import JsonLinesJournal
+from rightcall.testing import ScriptedModel, call, reply
 
 RUN = "r"
 
@@ -58,16 +58,16 @@ def run(journal_path: str, acts: str, result: str, kill_at: str, when: str) -> N
             file.write(f"{what}\n")
         return what
 
-    @tw.tool(effect="read")
+    @rc.tool(effect="read")
     def look(place: str) -> str:
         return act(f"look {place}")
 
-    @tw.tool(effect="idempotent")
-    def put(place: str, context: tw.Context[None]) -> str:
+    @rc.tool(effect="idempotent")
+    def put(place: str, context: rc.Context[None]) -> str:
         act(f"put {place} {context.key}")
         return "put"
 
-    @tw.tool(effect="write")
+    @rc.tool(effect="write")
     def pay(amount: int) -> str:
         return act(f"pay {amount}")
 

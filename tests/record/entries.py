@@ -1,9 +1,9 @@
 """One entry of every kind, with everything in it that an entry can hold, and no secret."""
 
-from toolwright.core.budget import Budget, Stop
-from toolwright.core.call import Call, Repair
-from toolwright.core.decision import Allow, Answer, Deny, Rewrite
-from toolwright.core.entry import (
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.call import Call, Repair
+from rightcall.core.decision import Allow, Answer, Deny, Rewrite
+from rightcall.core.entry import (
     CallChecked,
     CallDecided,
     CallFinished,
@@ -18,12 +18,12 @@ from toolwright.core.entry import (
     StepDone,
     ToolsChanged,
 )
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.request import Named, Wanted
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.core.usage import Usage
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.request import Named, Wanted
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.core.usage import Usage
 
 EVERY_BYTE = bytes(range(256))
 PICTURE = Media(EVERY_BYTE, "image/png", "a ✓.png")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.entry import CallFinished, CallStarted, Entry
-from toolwright.record.jsonl import JsonLinesJournal
+import rightcall as rc
+from rightcall.core.entry import CallFinished, CallStarted, Entry
+from rightcall.record.jsonl import JsonLinesJournal
 
 CHILD = Path(__file__).with_name("crash_child.py")
 ENTRIES = 29
@@ -30,8 +30,8 @@ class Runs:
         self._server.stdin.flush()
         return int(self._server.stdout.readline())
 
-    def result(self) -> tw.RunResult:
-        return tw.RunResult.from_json((self._place / "result").read_bytes())
+    def result(self) -> rc.RunResult:
+        return rc.RunResult.from_json((self._place / "result").read_bytes())
 
     def acts(self) -> Counter[str]:
         path = self._place / "acts"

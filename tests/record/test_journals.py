@@ -11,11 +11,11 @@ import pytest
 
 from record import writer
 from record.entries import EVERY_ENTRY
-from toolwright.core.entry import Entry, RequestSent, StepDone
-from toolwright.errors import JournalError, UsageError
-from toolwright.record.jsonl import JsonLinesJournal
-from toolwright.record.memory import MemoryJournal
-from toolwright.record.sqlite import SqliteJournal
+from rightcall.core.entry import Entry, RequestSent, StepDone
+from rightcall.errors import JournalError, UsageError
+from rightcall.record.jsonl import JsonLinesJournal
+from rightcall.record.memory import MemoryJournal
+from rightcall.record.sqlite import SqliteJournal
 
 FILES = {"jsonl": JsonLinesJournal, "sqlite": SqliteJournal}
 FIRST, SECOND, THIRD = (RequestSent(key=f"t{n}.model", messages=n) for n in (1, 2, 3))

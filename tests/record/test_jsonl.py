@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.core.entry import RequestSent, StepDone
-from toolwright.errors import JournalError
-from toolwright.record.jsonl import JsonLinesJournal
+from rightcall.core.entry import RequestSent, StepDone
+from rightcall.errors import JournalError
+from rightcall.record.jsonl import JsonLinesJournal
 
 FIRST = RequestSent(key="t1.model", messages=1)
 LAST = StepDone(key="t2.sümmary", value='é✓😀 "quoted"\n')
@@ -146,15 +146,15 @@ def test_the_error_survives_pickling(path):
     [
         (
             {"type": "run_dreamt", "key": "x"},
-            "an entry of the kind 'run_dreamt', which this toolwright does not know; is it older?",
+            "an entry of the kind 'run_dreamt', which this rightcall does not know; is it older?",
         ),
         (
             {"type": "run_started", "messages": [], "budget": {}, "version": 2},
-            "a record of version 2; this toolwright reads up to version 1",
+            "a record of version 2; this rightcall reads up to version 1",
         ),
         (
             {"type": "run_started", "version": 3, "somehow": "else"},
-            "a record of version 3; this toolwright reads up to version 1",
+            "a record of version 3; this rightcall reads up to version 1",
         ),
         (
             {"type": "request_sent", "key": 1},

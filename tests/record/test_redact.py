@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from record.entries import EVERY_ENTRY
-from toolwright.core.call import Call, Repair
-from toolwright.core.decision import Allow, Deny, Rewrite
-from toolwright.core.entry import CallChecked, CallDecided, Entry, ReplyReceived, RunResumed, StepDone
-from toolwright.core.message import Reply
-from toolwright.core.parts import Media, Text
-from toolwright.record.encode import decode, encode
-from toolwright.record.redact import redact_secrets, redact_text, secrecy_of
+from rightcall.core.call import Call, Repair
+from rightcall.core.decision import Allow, Deny, Rewrite
+from rightcall.core.entry import CallChecked, CallDecided, Entry, ReplyReceived, RunResumed, StepDone
+from rightcall.core.message import Reply
+from rightcall.core.parts import Media, Text
+from rightcall.record.encode import decode, encode
+from rightcall.record.redact import redact_secrets, redact_text, secrecy_of
 
 MARK = "[redacted]"
 

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from toolwright.core.entry import RequestSent
-from toolwright.errors import JournalError
-from toolwright.record.sqlite import SqliteJournal
+from rightcall.core.entry import RequestSent
+from rightcall.errors import JournalError
+from rightcall.record.sqlite import SqliteJournal
 
 FIRST = RequestSent(key="t1.model", messages=1)
 NEXT = RequestSent(key="t2.model", messages=2)
@@ -60,7 +60,7 @@ def test_an_entry_that_is_not_known_troubles_only_its_own_run(path):
             journal.entries("b")
     assert (caught.value.where, caught.value.reason) == (
         f"{path}, entry 2",
-        "an entry of the kind 'run_dreamt', which this toolwright does not know; is it older?",
+        "an entry of the kind 'run_dreamt', which this rightcall does not know; is it older?",
     )
 
 

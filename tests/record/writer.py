@@ -5,9 +5,9 @@ It says ``ready``, waits for a line, opens the journal, and prints each number t
 
 import sys
 
-from toolwright.core.entry import StepDone
-from toolwright.record.jsonl import JsonLinesJournal
-from toolwright.record.sqlite import SqliteJournal
+from rightcall.core.entry import StepDone
+from rightcall.record.jsonl import JsonLinesJournal
+from rightcall.record.sqlite import SqliteJournal
 
 JOURNALS = {".jsonl": JsonLinesJournal, ".sqlite": SqliteJournal}
 

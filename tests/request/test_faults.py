@@ -6,24 +6,24 @@ import logging
 
 import pytest
 
-import toolwright as tw
+import rightcall as rc
 from request.server import Answer, Server, dropped, endless, serving, silent, streamed, whole
-from toolwright.core.events import ModelEvent, ReplyEnd, TextDelta
-from toolwright.core.message import Reply, said
-from toolwright.core.request import Request
-from toolwright.core.transport import Timeouts
-from toolwright.errors import (
+from rightcall.core.events import ModelEvent, ReplyEnd, TextDelta
+from rightcall.core.message import Reply, said
+from rightcall.core.request import Request
+from rightcall.core.transport import Timeouts
+from rightcall.errors import (
     ProtocolError,
-    ToolwrightError,
+    RightcallError,
     TransportError,
     TransportTimeout,
     TruncatedStream,
     VendorError,
 )
-from toolwright.models import connect
-from toolwright.request.model import WireModel
-from toolwright.request.retry import Retry
-from toolwright.transport.aio import AiohttpTransport
+from rightcall.models import connect
+from rightcall.request.model import WireModel
+from rightcall.request.retry import Retry
+from rightcall.transport.aio import AiohttpTransport
 
 KEY = "sk-test-0123456789abcdef"
 SOON = Timeouts(connect=5.0, first_byte=0.8, between_chunks=0.8)
@@ -129,7 +129,7 @@ async def test_an_exchange_that_cannot_succeed_ends_in_its_error_after_so_many_r
     caplog.set_level(logging.DEBUG)
     async with serving(*answers) as server:
         model = model_at(server, transport)
-        with pytest.raises(ToolwrightError) as caught:
+        with pytest.raises(RightcallError) as caught:
             await reply_of(model)
         assert len(server.requests) == requests
     assert type(caught.value) is error
@@ -170,7 +170,7 @@ async def test_an_endless_stream_is_ended_by_the_time_for_the_whole(transport):
 
 
 async def test_an_endless_line_is_refused_and_not_held(transport, monkeypatch):
-    monkeypatch.setattr("toolwright.core.sse.MAX_EVENT_BYTES", 1_000_000)
+    monkeypatch.setattr("rightcall.core.sse.MAX_EVENT_BYTES", 1_000_000)
     async with serving(endless(b"x" * 10_000)) as server:
         with pytest.raises(ProtocolError):
             await reply_of(model_at(server, transport))
@@ -197,13 +197,13 @@ async def test_a_whole_reply_gives_the_same_events_as_a_streamed_one_in_one_piec
 
 
 async def test_an_agent_runs_over_http_and_its_broken_calls_are_told_to_the_model(transport):
-    @tw.tool
+    @rc.tool
     def look(place: str) -> str:
         raise AssertionError("a call in a broken stream was run")
 
     begun = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "look", "arguments": '{"pl'}}]}
     async with serving(streamed(chunk(begun), end=False), GOOD) as server:
-        result = await tw.Agent(model_at(server, transport), [look]).run("Look.")
+        result = await rc.Agent(model_at(server, transport), [look]).run("Look.")
         sent = json.loads(server.requests[1][2])
     assert (result.text, [each.outcome for each in result.calls]) == ("Hello.", ["truncated"])
     assert [message["role"] for message in sent["messages"]] == ["user", "assistant", "tool"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolwright.errors import ProtocolError, TransportError, TransportTimeout, VendorError
-from toolwright.request.retry import Retry
+from rightcall.errors import ProtocolError, TransportError, TransportTimeout, VendorError
+from rightcall.request.retry import Retry
 
 BUSY = VendorError("busy", status=529, retryable=True)
 RETRY = Retry(attempts=4, base=1.0, longest=20.0)

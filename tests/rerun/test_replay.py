@@ -2,12 +2,12 @@
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.entry import RunStarted
-from toolwright.core.message import Results
-from toolwright.errors import ReplayError, UsageError
-from toolwright.record import JsonLinesJournal, MemoryJournal, SqliteJournal, fork
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+import rightcall as rc
+from rightcall.core.entry import RunStarted
+from rightcall.core.message import Results
+from rightcall.errors import ReplayError, UsageError
+from rightcall.record import JsonLinesJournal, MemoryJournal, SqliteJournal, fork
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 SCRIPT = [
     Turn(reply=reply("Let me", call("look", place="attic")), breaks=Break(after=4)),
@@ -26,18 +26,18 @@ class World:
         self.acts: list[str] = []
         self._word = word
 
-    def tools(self) -> list[tw.Tool]:
-        @tw.tool(effect="read")
+    def tools(self) -> list[rc.Tool]:
+        @rc.tool(effect="read")
         def look(place: str) -> str:
             self.acts.append(f"look {place}")
             return f"{self._word} in the {place}"
 
-        @tw.tool(effect="pure")
+        @rc.tool(effect="pure")
         def model(n: int) -> int:
             self.acts.append(f"model {n}")
             return n + 1
 
-        @tw.tool(approval=True)
+        @rc.tool(approval=True)
         def pay(amount: int) -> str:
             self.acts.append(f"pay {amount}")
             return "paid"
@@ -45,8 +45,8 @@ class World:
         return [look, model, pay]
 
 
-async def recorded(journal: tw.record.MemoryJournal, *, decided: bool = True) -> tw.RunResult:
-    agent = tw.Agent(ScriptedModel(SCRIPT), World().tools(), "Be brief.", journal=journal)
+async def recorded(journal: rc.record.MemoryJournal, *, decided: bool = True) -> rc.RunResult:
+    agent = rc.Agent(ScriptedModel(SCRIPT), World().tools(), "Be brief.", journal=journal)
     paused = await agent.run("Go.", run="r")
     assert paused.stop.reason == "pending"
     return await agent.resume(paused, {paused.pending[0].call_id: True}) if decided else paused
@@ -64,7 +64,7 @@ def journal(request, tmp_path):
 async def test_a_journal_alone_gives_the_same_run_again(journal):
     whole = await recorded(journal)
     before = list(journal.entries("r"))
-    again = await tw.replay(journal, "r")
+    again = await rc.replay(journal, "r")
     assert (again.transcript, again.stop, again.usage) == (whole.transcript, whole.stop, whole.usage)
     assert [(each.name, each.result) for each in again.calls] == [
         (each.name, each.result) for each in whole.calls
@@ -75,7 +75,7 @@ async def test_a_journal_alone_gives_the_same_run_again(journal):
 async def test_a_run_that_waits_for_a_person_waits_again():
     journal = MemoryJournal()
     paused = await recorded(journal, decided=False)
-    again = await tw.replay(journal, "r")
+    again = await rc.replay(journal, "r")
     assert (again.transcript, again.stop) == (paused.transcript, paused.stop)
     assert [each.call_id for each in again.pending] == [each.call_id for each in paused.pending]
 
@@ -83,7 +83,7 @@ async def test_a_run_that_waits_for_a_person_waits_again():
 async def test_live_tools_are_called_as_the_recorded_model_says():
     journal, world = MemoryJournal(), World("gold")
     whole = await recorded(journal)
-    again = await tw.replay(journal, "r", tools=world.tools())
+    again = await rc.replay(journal, "r", tools=world.tools())
     assert sorted(world.acts) == ["look attic", "model 1", "pay 5"]
     assert again.replies == whole.replies
     changed = [
@@ -100,7 +100,7 @@ async def test_a_live_model_gets_the_recorded_results_of_the_calls_it_repeats():
     journal = MemoryJournal()
     await recorded(journal)
     model = ScriptedModel([reply(call("look", text='{ "place" : "attic" }')), "I see."])
-    again = await tw.replay(journal, "r", model=model)
+    again = await rc.replay(journal, "r", model=model)
     assert [each.result.text for each in again.calls] == ["dust in the attic"]
     assert again.text == "I see."
     assert model.requests[0].system == "Be brief."
@@ -111,7 +111,7 @@ async def test_a_live_model_that_calls_something_new_ends_the_replay():
     journal = MemoryJournal()
     await recorded(journal)
     with pytest.raises(ReplayError, match="cellar"):
-        await tw.replay(journal, "r", model=ScriptedModel([reply(call("look", place="cellar"))]))
+        await rc.replay(journal, "r", model=ScriptedModel([reply(call("look", place="cellar"))]))
 
 
 async def test_a_journal_that_breaks_off_says_what_it_lacks():
@@ -119,13 +119,13 @@ async def test_a_journal_that_breaks_off_says_what_it_lacks():
     await recorded(journal)
     fork(journal, "r", "cut", at=3)
     with pytest.raises(ReplayError) as caught:
-        await tw.replay(journal, "cut")
+        await rc.replay(journal, "cut")
     assert caught.value.key == "t1.0.look"
 
 
 async def test_a_run_that_nobody_recorded_cannot_be_replayed():
     with pytest.raises(UsageError, match="no run 'x'"):
-        await tw.replay(MemoryJournal(), "x")
+        await rc.replay(MemoryJournal(), "x")
 
 
 async def test_a_fork_from_any_entry_goes_on_by_itself_and_leaves_the_first_run_alone():
@@ -138,7 +138,7 @@ async def test_a_fork_from_any_entry_goes_on_by_itself_and_leaves_the_first_run_
         assert isinstance(begun, RunStarted)
         assert begun.parent == "r"
         seen = sum(type(entry).__name__ == "ReplyReceived" for entry in entries[:at])
-        agent = tw.Agent(ScriptedModel(SCRIPT[seen:]), World().tools(), journal=journal)
+        agent = rc.Agent(ScriptedModel(SCRIPT[seen:]), World().tools(), journal=journal)
         result = await agent.recover(f"fork {at}")
         if result.stop.reason == "pending":
             result = await agent.resume(result, {each.call_id: True for each in result.pending})

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.core.call import Call
-from toolwright.core.events import (
+from rightcall.core.call import Call
+from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
@@ -16,13 +16,13 @@ from toolwright.core.events import (
     TextDelta,
     unfolded,
 )
-from toolwright.core.message import Reasoning, Reply, said
-from toolwright.core.parts import Text
-from toolwright.core.request import Profile, Request
-from toolwright.core.usage import Usage
-from toolwright.errors import TransportError, UsageError, VendorError
-from toolwright.loop.draft import Draft
-from toolwright.testing import Break, ScriptedModel, Turn, call, reply
+from rightcall.core.message import Reasoning, Reply, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Profile, Request
+from rightcall.core.usage import Usage
+from rightcall.errors import TransportError, UsageError, VendorError
+from rightcall.loop.draft import Draft
+from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 HELLO = Request(messages=(said("Hello"),))
 PARIS = call("weather", id="a", city="Paris")

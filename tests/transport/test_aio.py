@@ -3,8 +3,8 @@
 import aiohttp
 import pytest
 
-from toolwright.errors import TransportError, TransportTimeout
-from toolwright.transport.aio import TRANSLATED, translated
+from rightcall.errors import TransportError, TransportTimeout
+from rightcall.transport.aio import TRANSLATED, translated
 
 
 def every_subclass(kind: type) -> set[type]:

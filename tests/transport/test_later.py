@@ -4,20 +4,20 @@ import subprocess
 import sys
 
 from request.server import serving, whole
-from toolwright.core.transport import Timeouts
-from toolwright.transport.aio import AiohttpTransport
-from toolwright.transport.later import LaterTransport
+from rightcall.core.transport import Timeouts
+from rightcall.transport.aio import AiohttpTransport
+from rightcall.transport.later import LaterTransport
 
 READY = """
 import sys
-import toolwright as tw
+import rightcall as rc
 
-@tw.tool
+@rc.tool
 def look(place: str) -> str:
     "What is there."
     return place
 
-tw.Agent(tw.connect("ollama:m"), [look])
+rc.Agent(rc.connect("ollama:m"), [look])
 print("aiohttp" in sys.modules)
 """
 

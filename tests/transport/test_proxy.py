@@ -3,8 +3,8 @@
 import pytest
 
 from request.server import serving, whole
-from toolwright.core.transport import Timeouts
-from toolwright.transport.aio import AiohttpTransport, proxy_for
+from rightcall.core.transport import Timeouts
+from rightcall.transport.aio import AiohttpTransport, proxy_for
 
 
 @pytest.fixture(autouse=True)

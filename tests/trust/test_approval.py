@@ -2,10 +2,10 @@
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.decision import Approval
-from toolwright.core.tool import Facts
-from toolwright.trust.approval import approval_for, covers
+import rightcall as rc
+from rightcall.core.decision import Approval
+from rightcall.core.tool import Facts
+from rightcall.trust.approval import approval_for, covers
 from trust.kit import checked
 
 
@@ -14,7 +14,7 @@ def pay(account: str, note: str = "", urgent: str = "") -> str:
     return account
 
 
-TOOLS = [tw.tool(pay, facts=Facts(targets=("account",), content=("note",)))]
+TOOLS = [rc.tool(pay, facts=Facts(targets=("account",), content=("note",)))]
 CALL = checked(TOOLS, "pay", account="GB1", note="see ours.com", urgent="very")
 
 

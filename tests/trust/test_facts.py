@@ -2,10 +2,10 @@
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.tool import Facts
-from toolwright.errors import DeclarationError
-from toolwright.trust.facts import WORST, Settled, labelled, offered, settled
+import rightcall as rc
+from rightcall.core.tool import Facts
+from rightcall.errors import DeclarationError
+from rightcall.trust.facts import WORST, Settled, labelled, offered, settled
 
 PARAMETERS = {
     "type": "object",
@@ -19,7 +19,7 @@ PARAMETERS = {
 
 
 def tool(effect="write", **facts):
-    return tw.Tool("x", "X.", PARAMETERS, effect=effect, facts=Facts(**facts))
+    return rc.Tool("x", "X.", PARAMETERS, effect=effect, facts=Facts(**facts))
 
 
 def test_what_nobody_stated_is_the_worst():

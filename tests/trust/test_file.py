@@ -2,11 +2,11 @@
 
 import pytest
 
-from toolwright.core.decision import Grant
-from toolwright.errors import UsageError
-from toolwright.trust.file import Mistake, parse_rules, read_rules
-from toolwright.trust.policy import Rule
-from toolwright.trust.rules import Rules
+from rightcall.core.decision import Grant
+from rightcall.errors import UsageError
+from rightcall.trust.file import Mistake, parse_rules, read_rules
+from rightcall.trust.policy import Rule
+from rightcall.trust.rules import Rules
 
 GOOD = """
 vouched = ["*@firm.example", "https://api.firm.example/*"]

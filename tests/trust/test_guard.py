@@ -2,17 +2,17 @@
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.call import Call
-from toolwright.core.decision import Allow, Ask, Deny, Evidence, Grant
-from toolwright.core.message import Reply, Results, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.result import Result
-from toolwright.core.tool import Facts
-from toolwright.declare.toolbox import Toolbox
-from toolwright.errors import UsageError
-from toolwright.trust.guard import Finding, Guard, labels
-from toolwright.trust.rules import Rules
+import rightcall as rc
+from rightcall.core.call import Call
+from rightcall.core.decision import Allow, Ask, Deny, Evidence, Grant
+from rightcall.core.message import Reply, Results, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.result import Result
+from rightcall.core.tool import Facts
+from rightcall.declare.toolbox import Toolbox
+from rightcall.errors import UsageError
+from rightcall.trust.guard import Finding, Guard, labels
+from rightcall.trust.rules import Rules
 from trust.kit import EVIL, Office, checked, exchange, guard_of
 
 MAIL = [{"sender": "bob@firm.example", "subject": "Hello", "body": EVIL}]
@@ -93,7 +93,7 @@ def test_what_is_fetched_is_a_target(url, kind):
 
 
 def test_private_data_goes_only_to_vouched_targets_even_where_no_outsider_has_spoken():
-    diary = tw.tool(
+    diary = rc.tool(
         lambda: "dear diary",
         name="diary",
         description="Mine.",
@@ -184,7 +184,7 @@ def test_a_tool_without_facts_is_taken_for_the_most_dangerous_kind():
         """Do something."""
         return what
 
-    tools = [tw.tool(do, name="do")]
+    tools = [rc.tool(do, name="do")]
     guard = Guard(Rules(), Toolbox(tools))
     for message in exchange(tools, "do", "anything", what="x"):
         guard.see(message)
@@ -200,7 +200,7 @@ def test_a_call_that_names_no_target_runs_only_with_a_grant():
         return text
 
     facts = Facts(untrusted=False, private=False, reach="outside", targets=())
-    tools = [*Office().tools, tw.tool(publish, facts=facts)]
+    tools = [*Office().tools, rc.tool(publish, facts=facts)]
     for grant, kind in ((None, Ask), (Grant(tools=("publish",)), Allow)):
         guard = Guard(Rules(grant=grant), Toolbox(tools))
         for message in exchange(tools, "inbox", MAIL):
@@ -216,7 +216,7 @@ def test_a_value_that_the_schema_lists_is_the_developers_word():
     }
     tools = [
         *Office().tools,
-        tw.Tool("book", "Book.", parameters, lambda room="green": room, facts=facts),
+        rc.Tool("book", "Book.", parameters, lambda room="green": room, facts=facts),
     ]
     guard = Guard(Rules(), Toolbox(tools))
     for message in exchange(tools, "inbox", MAIL):
@@ -394,8 +394,8 @@ def test_a_screens_suspicion_is_a_label():
 
 def test_calls_of_a_reply_are_counted_before_they_run():
     office = Office()
-    rule = tw.trust.Rule(action="deny", tools=("send",), after=1, reason="once is enough")
-    allow = tw.trust.Rule(action="allow")
+    rule = rc.trust.Rule(action="deny", tools=("send",), after=1, reason="once is enough")
+    allow = rc.trust.Rule(action="allow")
     guard = guard_of(office, "Tell a@b.example", policy=(rule, allow))
     calls = [Call(id=each, name="send", arguments="{}") for each in ("one", "now")]
     assert isinstance(guard.judge(checked(office.tools, "send", to=[], body="")).decision, Allow)

@@ -3,17 +3,17 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import toolwright as tw
-from toolwright.core.call import Call
-from toolwright.core.jsontext import parse
-from toolwright.core.message import Reply, Results, said
-from toolwright.core.outcome import Returned
-from toolwright.core.tool import Facts, Limits, Tool
-from toolwright.declare.toolbox import Toolbox
-from toolwright.execute.render import render
-from toolwright.loop.window import Window, look, sent
-from toolwright.trust.guard import Guard, labels
-from toolwright.trust.rules import Rules
+import rightcall as rc
+from rightcall.core.call import Call
+from rightcall.core.jsontext import parse
+from rightcall.core.message import Reply, Results, said
+from rightcall.core.outcome import Returned
+from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.declare.toolbox import Toolbox
+from rightcall.execute.render import render
+from rightcall.loop.window import Window, look, sent
+from rightcall.trust.guard import Guard, labels
+from rightcall.trust.rules import Rules
 
 EVIL = "eve@evil.example"
 texts = st.text(max_size=20)
@@ -97,24 +97,24 @@ def _members(of: Facts) -> dict:
 @settings(max_examples=25, deadline=None)
 @given(values, st.integers(0, 2))
 def test_taint_comes_up_through_any_number_of_agents(value, depth):
-    reads = tw.Tool(
+    reads = rc.Tool(
         "reads",
         "X.",
         handler=lambda: {"body": [value, EVIL]},
         effect="read",
         facts=Facts(untrusted=("body",)),
     )
-    call, reply = tw.testing.call, tw.testing.reply
+    call, reply = rc.testing.call, rc.testing.reply
     inner = reads
     for level in range(depth):
         arguments = {} if level == 0 else {"task": "go on"}
-        model = tw.testing.ScriptedModel([reply(call(inner.name, **arguments)), f"saw {EVIL}"])
-        inner = tw.Agent(model, [inner], name=f"agent{level}", trust=Rules()).as_tool()
+        model = rc.testing.ScriptedModel([reply(call(inner.name, **arguments)), f"saw {EVIL}"])
+        inner = rc.Agent(model, [inner], name=f"agent{level}", trust=Rules()).as_tool()
     arguments = {"task": "go on"} if depth else {}
     facts_of_send = Facts(untrusted=False, private=False, reach="outside", targets=("to",))
-    send = tw.tool(_send, facts=facts_of_send)
+    send = rc.tool(_send, facts=facts_of_send)
     script = [reply(call(inner.name, **arguments)), reply(call("_send", to=EVIL)), "done"]
-    agent = tw.Agent(tw.testing.ScriptedModel(script), [inner, send], trust=Rules(otherwise="deny"))
+    agent = rc.Agent(rc.testing.ScriptedModel(script), [inner, send], trust=Rules(otherwise="deny"))
     result = agent.run_sync("Look.")
     assert [c.outcome for c in result.calls] == ["returned", "denied"]
 

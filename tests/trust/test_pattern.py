@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolwright.trust.pattern import compares, matches
+from rightcall.trust.pattern import compares, matches
 
 
 @pytest.mark.parametrize(

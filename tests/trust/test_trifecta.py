@@ -2,13 +2,13 @@
 
 import pytest
 
-import toolwright as tw
-from toolwright.core.decision import Grant
-from toolwright.core.tool import Facts
-from toolwright.testing import ScriptedModel
-from toolwright.trust.policy import Rule
-from toolwright.trust.rules import Rules
-from toolwright.trust.trifecta import Path, Report, audit
+import rightcall as rc
+from rightcall.core.decision import Grant
+from rightcall.core.tool import Facts
+from rightcall.testing import ScriptedModel
+from rightcall.trust.policy import Rule
+from rightcall.trust.rules import Rules
+from rightcall.trust.trifecta import Path, Report, audit
 from trust.kit import Office
 
 
@@ -18,7 +18,7 @@ def answer(q: str = "") -> str:
 
 
 def tool(name, effect="write", approval=False, **facts):
-    return tw.tool(answer, name=name, effect=effect, approval=approval, facts=Facts(**facts))
+    return rc.tool(answer, name=name, effect=effect, approval=approval, facts=Facts(**facts))
 
 
 CALM = {"untrusted": False, "private": False, "reach": "nothing", "dangers": (), "targets": ()}
@@ -78,7 +78,7 @@ def test_two_of_the_three_are_safe(tools):
 
 
 def test_missing_facts_are_named_and_taken_for_the_worst():
-    report = audit([tw.tool(answer, name="what")])
+    report = audit([rc.tool(answer, name="what")])
     assert report.missing == {"what": ("untrusted", "private", "reach", "targets")}
     assert report.open == (
         Path(
@@ -86,18 +86,18 @@ def test_missing_facts_are_named_and_taken_for_the_worst():
             does=("send private data outside", "move money", "delete", "touch credentials"),
             untrusted=("what",),
             private=("what",),
-            change="Give the agent rules: Agent(..., trust=tw.trust.Rules()).",
+            change="Give the agent rules: Agent(..., trust=rc.trust.Rules()).",
         ),
     )
 
 
 def test_an_agent_is_audited_with_its_own_rules():
     office = Office()
-    agent = tw.Agent(ScriptedModel([]), office.tools, trust=Rules())
-    report = tw.trust.audit(agent)
+    agent = rc.Agent(ScriptedModel([]), office.tools, trust=Rules())
+    report = rc.trust.audit(agent)
     assert isinstance(report, Report)
     assert report.open == ()
-    assert tw.trust.audit(tw.Agent(ScriptedModel([]), office.tools)).open != ()
+    assert rc.trust.audit(rc.Agent(ScriptedModel([]), office.tools)).open != ()
 
 
 def test_a_report_reads_as_one():

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from toolwright.trust.provenance import Provenance
-from toolwright.trust.words import active, apart, grouped, parents, tokens, unnumbered
+from rightcall.trust.provenance import Provenance
+from rightcall.trust.words import active, apart, grouped, parents, tokens, unnumbered
 
 
 @pytest.mark.parametrize(

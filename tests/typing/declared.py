@@ -4,17 +4,17 @@ from typing import assert_type
 
 from pydantic import BaseModel
 
-import toolwright as tw
-from toolwright.core.outcome import Outcome
-from toolwright.declare.function import FunctionTool
+import rightcall as rc
+from rightcall.core.outcome import Outcome
+from rightcall.declare.function import FunctionTool
 
 
-@tw.tool
+@rc.tool
 def add(left: int, right: int = 0) -> int:
     return left + right
 
 
-@tw.tool(effect="read", limits=tw.Limits(timeout=5))
+@rc.tool(effect="read", limits=rc.Limits(timeout=5))
 async def fetch(url: str) -> bytes:
     return url.encode()
 
@@ -24,7 +24,7 @@ class Answer(BaseModel):
 
 
 class Account:
-    @tw.tool
+    @rc.tool
     def balance(self, currency: str) -> float:
         return float(len(currency))
 
@@ -32,10 +32,10 @@ class Account:
 async def uses() -> None:
     assert_type(add(1, right=2), int)
     assert_type(await fetch("x"), bytes)
-    assert_type(tw.tool(Answer), tw.Tool)
+    assert_type(rc.tool(Answer), rc.Tool)
     bound: FunctionTool[..., float] = Account().balance
-    tw.Toolbox(add, fetch, Answer, [bound, tw.Toolbox(add)])
-    (done,) = await tw.run_calls([tw.Call(id="1", name="add")], [add])
+    rc.Toolbox(add, fetch, Answer, [bound, rc.Toolbox(add)])
+    (done,) = await rc.run_calls([rc.Call(id="1", name="add")], [add])
     assert_type(done.outcome, Outcome)
     add("1")  # type: ignore[arg-type]
-    tw.tool(add, effect="sometimes")  # type: ignore[call-overload]
+    rc.tool(add, effect="sometimes")  # type: ignore[call-overload]

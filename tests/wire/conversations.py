@@ -5,12 +5,12 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.request import Named
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.request import Named
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

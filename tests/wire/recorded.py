@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from toolwright.core.events import (
+from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
@@ -14,8 +14,8 @@ from toolwright.core.events import (
     ReplyEnd,
     TextDelta,
 )
-from toolwright.core.message import Reply
-from toolwright.core.ports import Decoder, Dialect
+from rightcall.core.message import Reply
+from rightcall.core.ports import Decoder, Dialect
 
 
 def rows(shared_data: Path, api: str, *, stream: bool) -> list[dict[str, Any]]:

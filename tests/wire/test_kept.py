@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolwright.core.call import Call
-from toolwright.core.message import Message, Reasoning, Reply, Results, Transcript, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.ports import Dialect
-from toolwright.core.request import Named, Outgoing, Request
-from toolwright.core.result import Result
-from toolwright.errors import EncodeError
-from toolwright.wire import anthropic, gemini, openai_chat, openai_responses
+from rightcall.core.call import Call
+from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.ports import Dialect
+from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.result import Result
+from rightcall.errors import EncodeError
+from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
 from wire.conversations import (
     CITY,
     FIND,
@@ -227,7 +227,7 @@ def requests(turns: int) -> list[Request]:
 
 @every_dialect
 def test_each_message_of_a_run_is_written_once(name, monkeypatch):
-    module = import_module(f"toolwright.wire.{WRITERS[name.partition(',')[0]]}")
+    module = import_module(f"rightcall.wire.{WRITERS[name.partition(',')[0]]}")
     genuine, seen = module.written, []
 
     def counted(

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-import toolwright as tw
+import rightcall as rc
 from request.server import Server, serving, streamed, whole
-from toolwright import builtin
-from toolwright.builtin.patch.tool import apply_patch
-from toolwright.transport.aio import AiohttpTransport
+from rightcall import builtin
+from rightcall.builtin.patch.tool import apply_patch
+from rightcall.transport.aio import AiohttpTransport
 from wire.openai_responses.test_decode import (
     CREATED,
     added,
@@ -110,10 +110,10 @@ async def test_an_agent_uses_the_bash_the_editor_and_the_memory_that_claude_know
         streamed(spoken(reply)) if streaming else whole(json.dumps(reply).encode()) for reply in replies
     ]
     async with serving(*answers) as server:
-        model = tw.connect(
+        model = rc.connect(
             "anthropic:m", base_url=server.url, api_key=KEY, transport=transport, streaming=streaming
         )
-        result = await tw.Agent(model, tools, options={"cache": False}).run("Go.")
+        result = await rc.Agent(model, tools, options={"cache": False}).run("Go.")
     assert (result.text, [call.outcome for call in result.calls]) == ("Done.", ["returned"] * 3)
     assert (root / "app.py").read_text() == "def main():\n    return 2\n"
     assert (notes / "a.md").read_text() == "Two.\n"
@@ -200,14 +200,14 @@ async def test_an_agent_uses_the_shell_and_the_patches_that_gpt_knows(streaming,
     answers = [answer_with(*items, streaming=streaming), answer_with(ANSWER, streaming=streaming)]
     tools = [builtin.shell(cwd=root, signature="openai", approval=False), apply_patch(root)]
     async with serving(*answers) as server:
-        model = tw.connect(
+        model = rc.connect(
             "openai-responses:m",
             base_url=server.url,
             api_key=KEY,
             transport=transport,
             streaming=streaming,
         )
-        result = await tw.Agent(model, tools, options={"cache": False}).run("Go.")
+        result = await rc.Agent(model, tools, options={"cache": False}).run("Go.")
     assert (result.text, [call.outcome for call in result.calls]) == (
         "Done.",
         ["returned", "returned", "failed"],
@@ -254,13 +254,13 @@ async def test_the_conversation_goes_on_with_another_vendor_and_with_an_agent_wi
     tools = [builtin.shell(cwd=root, signature="openai", approval=False), apply_patch(root)]
     answers = [answer_with(*items, streaming=True), answer_with(ANSWER, streaming=True)]
     async with serving(*answers) as server:
-        model = tw.connect("openai-responses:m", base_url=server.url, api_key=KEY, transport=transport)
-        before = await tw.Agent(model, tools).run("Go.")
-        await tw.Agent(model).run("On.", history=before.transcript)
+        model = rc.connect("openai-responses:m", base_url=server.url, api_key=KEY, transport=transport)
+        before = await rc.Agent(model, tools).run("Go.")
+        await rc.Agent(model).run("On.", history=before.transcript)
     reply = message({"type": "text", "text": "Done."}, stop="end_turn")
     async with serving(streamed(spoken(reply))) as other:
-        model = tw.connect("anthropic:m", base_url=other.url, api_key=KEY, transport=transport)
-        await tw.Agent(model, tools).run("On.", history=before.transcript)
+        model = rc.connect("anthropic:m", base_url=other.url, api_key=KEY, transport=transport)
+        await rc.Agent(model, tools).run("On.", history=before.transcript)
     bare = bodies(server)[-1]
     assert "tools" not in bare
     assert [item["type"] for item in bare["input"]] == [

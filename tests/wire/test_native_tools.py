@@ -6,17 +6,17 @@ from importlib import import_module
 import pytest
 from pydantic import TypeAdapter
 
-from toolwright import builtin
-from toolwright.builtin.patch.tool import apply_patch
-from toolwright.core.call import Call
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReplyEnd
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.errors import EncodeError
-from toolwright.wire import anthropic, gemini, openai_chat, openai_responses
+from rightcall import builtin
+from rightcall.builtin.patch.tool import apply_patch
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
 from wire.openai_responses.test_decode import (
     CREATED,
     added,

@@ -8,11 +8,11 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
-import toolwright as tw
-from toolwright.core.events import ReplyEnd, TextDelta
-from toolwright.core.message import said
-from toolwright.core.request import Request
-from toolwright.transport.aio import AiohttpTransport
+import rightcall as rc
+from rightcall.core.events import ReplyEnd, TextDelta
+from rightcall.core.message import said
+from rightcall.core.request import Request
+from rightcall.transport.aio import AiohttpTransport
 
 SERVER = Path(__file__).with_name("llama_server.py")
 QUESTION = Request(messages=(said("Say hello."),), max_tokens=12, options={"temperature": 0, "seed": 1})
@@ -42,7 +42,7 @@ async def transport():
 async def test_a_streamed_reply_and_a_whole_one_say_the_same(url, transport):
     replies = {}
     for streaming in (True, False):
-        model = tw.connect(f"{url}/v1|smollm2", transport=transport, streaming=streaming)
+        model = rc.connect(f"{url}/v1|smollm2", transport=transport, streaming=streaming)
         events = [event async for event in model.stream(QUESTION)]
         assert isinstance(events[-1], ReplyEnd)
         replies[streaming] = events[-1].reply
@@ -60,8 +60,8 @@ async def test_a_real_model_is_held_to_the_output_that_is_asked_for(url, transpo
     class Verdict(BaseModel):
         sky: Literal["blue", "green"]
 
-    model = tw.connect(f"{url}/v1|smollm2", transport=transport, streaming=streaming)
-    agent = tw.Agent(model, output=Verdict, max_tokens=24, options={"temperature": 0, "seed": 1})
+    model = rc.connect(f"{url}/v1|smollm2", transport=transport, streaming=streaming)
+    agent = rc.Agent(model, output=Verdict, max_tokens=24, options={"temperature": 0, "seed": 1})
     result = await agent.run("What colour is the sky?")
     assert isinstance(result.output, Verdict)
     assert result.stop.reason == "output"

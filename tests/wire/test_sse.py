@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.core import sse
-from toolwright.errors import ProtocolError
-from toolwright.wire.sse import ServerEvent, SseDecoder
+from rightcall.core import sse
+from rightcall.errors import ProtocolError
+from rightcall.wire.sse import ServerEvent, SseDecoder
 
 
 def decode(*chunks: bytes, finish: bool = True) -> list[ServerEvent]:

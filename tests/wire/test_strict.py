@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolwright.core.jsontext import dump
-from toolwright.core.tool import Spec
-from toolwright.errors import EncodeError
-from toolwright.wire.strict import (
+from rightcall.core.jsontext import dump
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire.strict import (
     OPENAI,
     Rules,
     Strict,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.builtin.calculate.arithmetic import MOST_BITS
-from toolwright.builtin.calculate.evaluate import DEEPEST, evaluate
-from toolwright.builtin.calculate.functions import FUNCTIONS
-from toolwright.builtin.calculate.tokens import LONGEST, Trouble
+from rightcall.builtin.calculate.arithmetic import MOST_BITS
+from rightcall.builtin.calculate.evaluate import DEEPEST, evaluate
+from rightcall.builtin.calculate.functions import FUNCTIONS
+from rightcall.builtin.calculate.tokens import LONGEST, Trouble
 
 LEAVES = st.integers(0, 10**6).map(str)
 

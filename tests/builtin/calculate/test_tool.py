@@ -3,8 +3,8 @@
 import pytest
 
 from builtin.kit import told
-from toolwright import builtin
-from toolwright.core.tool import Facts
+from rightcall import builtin
+from rightcall.core.tool import Facts
 
 
 @pytest.mark.parametrize(

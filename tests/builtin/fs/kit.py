@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from toolwright.core.context import Context
-from toolwright.core.jsontext import dump
-from toolwright.core.tool import Tool
-from toolwright.core.validate import Valid
-from toolwright.errors import ToolFailure
+from rightcall.core.context import Context
+from rightcall.core.jsontext import dump
+from rightcall.core.tool import Tool
+from rightcall.core.validate import Valid
+from rightcall.errors import ToolFailure
 
 ATTACKER = Path(__file__).with_name("attacker.py")
 CANARY = "CANARY: this lies outside of the root"

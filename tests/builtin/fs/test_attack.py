@@ -9,9 +9,9 @@ from time import monotonic
 import pytest
 
 from builtin.fs.kit import CANARY, INSIDE, RESOLVERS, attacking, tree, use
-from toolwright.builtin.fs.beneath import Root
-from toolwright.builtin.fs.tool import fs
-from toolwright.errors import ToolFailure
+from rightcall.builtin.fs.beneath import Root
+from rightcall.builtin.fs.tool import fs
+from rightcall.errors import ToolFailure
 
 TIMES = 100_000
 SECONDS = 0.25

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builtin.fs.kit import RESOLVERS, refusal, use
-from toolwright.builtin.fs import linux, walk
-from toolwright.builtin.fs.beneath import Root
-from toolwright.builtin.fs.paths import Place
-from toolwright.builtin.fs.tool import fs
-from toolwright.errors import ToolFailure, UsageError
+from rightcall.builtin.fs import linux, walk
+from rightcall.builtin.fs.beneath import Root
+from rightcall.builtin.fs.paths import Place
+from rightcall.builtin.fs.tool import fs
+from rightcall.errors import ToolFailure, UsageError
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="openat2 is Linux's")
 OUTSIDE = "this leads outside of the root, through a symbolic link or onto another file system."

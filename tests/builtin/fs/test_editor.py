@@ -6,8 +6,8 @@ import pytest
 from anthropic.types import ToolTextEditor20250728Param
 
 from builtin.fs.kit import refusal, tree, use
-from toolwright.builtin.fs.editor import text_editor
-from toolwright.builtin.fs.reading import version_of
+from rightcall.builtin.fs.editor import text_editor
+from rightcall.builtin.fs.reading import version_of
 
 
 @pytest.fixture

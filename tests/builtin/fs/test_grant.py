@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolwright.builtin.fs.grant import granted
-from toolwright.errors import UsageError
+from rightcall.builtin.fs.grant import granted
+from rightcall.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from time import perf_counter
 
 import pytest
 
-from toolwright.builtin.fs.linear import glob_pattern, line_pattern
-from toolwright.errors import ToolFailure
+from rightcall.builtin.fs.linear import glob_pattern, line_pattern
+from rightcall.errors import ToolFailure
 
 TOO_LARGE = (
     "The pattern is too large: at most 500 characters, and counts like {3} that multiply to no more "

@@ -4,7 +4,7 @@ from time import perf_counter
 
 import pytest
 
-from toolwright.builtin.fs.miss import explain_many, explain_miss, line_of
+from rightcall.builtin.fs.miss import explain_many, explain_miss, line_of
 
 FILE = """\
 def first():

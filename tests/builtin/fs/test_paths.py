@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolwright.builtin.fs.paths import MAX_PARTS, Place, place, show
-from toolwright.errors import ToolFailure
+from rightcall.builtin.fs.paths import MAX_PARTS, Place, place, show
+from rightcall.errors import ToolFailure
 
 PIECES = st.sampled_from(
     ["a", "b.txt", ".", "..", "", "/", "//", "~", "\\", "é", "\0", "\n", "\\xe9", " "]

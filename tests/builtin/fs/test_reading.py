@@ -5,10 +5,10 @@ import os
 import pytest
 
 from builtin.fs.kit import refusal, use
-from toolwright.builtin.fs.limits import FileLimits
-from toolwright.builtin.fs.reading import version_of
-from toolwright.builtin.fs.tool import fs
-from toolwright.errors import UsageError
+from rightcall.builtin.fs.limits import FileLimits
+from rightcall.builtin.fs.reading import version_of
+from rightcall.builtin.fs.tool import fs
+from rightcall.errors import UsageError
 
 
 def reading(directory, **limits):

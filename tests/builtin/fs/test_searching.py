@@ -6,12 +6,12 @@ from time import perf_counter
 import pytest
 
 from builtin.fs.kit import refusal, use
-from toolwright.builtin.fs.beneath import Root
-from toolwright.builtin.fs.limits import FileLimits, Watch
-from toolwright.builtin.fs.paths import Place
-from toolwright.builtin.fs.searching import Grep, Search, grep
-from toolwright.builtin.fs.tool import fs
-from toolwright.builtin.fs.tree import Tree
+from rightcall.builtin.fs.beneath import Root
+from rightcall.builtin.fs.limits import FileLimits, Watch
+from rightcall.builtin.fs.paths import Place
+from rightcall.builtin.fs.searching import Grep, Search, grep
+from rightcall.builtin.fs.tool import fs
+from rightcall.builtin.fs.tree import Tree
 
 
 @pytest.fixture

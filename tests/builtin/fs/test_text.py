@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.builtin.fs.text import TextFile, decode, is_binary, name_kind
+from rightcall.builtin.fs.text import TextFile, decode, is_binary, name_kind
 
 LINES = st.lists(st.sampled_from(["a", "bb", "", "é", "\r", "\n", "\r\n"]), max_size=30).map("".join)
 

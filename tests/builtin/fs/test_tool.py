@@ -2,19 +2,19 @@
 
 import pytest
 
-import toolwright as tw
+import rightcall as rc
 from builtin.fs.kit import refusal
-from toolwright.builtin.fs.beneath import Root
-from toolwright.builtin.fs.limits import FileLimits
-from toolwright.builtin.fs.tool import fs
-from toolwright.core.jsontext import dump, parse
-from toolwright.testing import ScriptedModel, call, reply
-from toolwright.wire.anthropic.tables import RULES as ANTHROPIC
-from toolwright.wire.strict import OPENAI, strict_schema
+from rightcall.builtin.fs.beneath import Root
+from rightcall.builtin.fs.limits import FileLimits
+from rightcall.builtin.fs.tool import fs
+from rightcall.core.jsontext import dump, parse
+from rightcall.testing import ScriptedModel, call, reply
+from rightcall.wire.anthropic.tables import RULES as ANTHROPIC
+from rightcall.wire.strict import OPENAI, strict_schema
 
 
 async def ask(tool, **arguments):
-    (done,) = await tw.run_calls([tw.Call(id="c", name=tool.name, arguments=dump(arguments))], [tool])
+    (done,) = await rc.run_calls([rc.Call(id="c", name=tool.name, arguments=dump(arguments))], [tool])
     return done
 
 
@@ -38,7 +38,7 @@ def test_a_tool_for_writing_says_so(tmp_path):
         "edit",
     ]
     assert (tool.name, tool.effect, tool.serial) == ("fs", "write", True)
-    assert tool.facts == tw.Facts(untrusted=True, private=True, reach="user", targets=("path",))
+    assert tool.facts == rc.Facts(untrusted=True, private=True, reach="user", targets=("path",))
     assert fs(tmp_path, name="project").name == "project"
 
 
@@ -92,7 +92,7 @@ async def test_what_a_file_says_is_labelled_as_anyones_words(tmp_path):
 
 async def test_a_failure_is_a_result_in_words_that_name_no_absolute_path(tmp_path):
     done = await ask(fs(tmp_path), mode="read", path="nothing/here")
-    assert done.outcome == tw.outcome.Failed("There is no nothing/here. There is no nothing.")
+    assert done.outcome == rc.outcome.Failed("There is no nothing/here. There is no nothing.")
     assert str(tmp_path) not in done.result.text
 
 
@@ -110,6 +110,6 @@ async def test_calls_of_one_reply_are_done_in_their_order(tmp_path):
         call("fs", mode="edit", path="a.txt", old_text="two", new_text="three"),
     ]
     model = ScriptedModel([reply(*calls), "Done."])
-    result = await tw.Agent(model, [fs(tmp_path)]).run("Go.")
+    result = await rc.Agent(model, [fs(tmp_path)]).run("Go.")
     assert [each.outcome for each in result.calls] == ["returned"] * 3
     assert (tmp_path / "a.txt").read_text() == "three"

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 import pytest
 
 from builtin.fs.kit import refusal, tree, use
-from toolwright.builtin.fs import atomic, linux
-from toolwright.builtin.fs.beneath import Root
-from toolwright.builtin.fs.limits import FileLimits
-from toolwright.builtin.fs.paths import Place
-from toolwright.builtin.fs.reading import version_of
-from toolwright.builtin.fs.tool import fs
-from toolwright.builtin.fs.writing import Desk, Replacement, create, edit, insert
-from toolwright.errors import ToolFailure
+from rightcall.builtin.fs import atomic, linux
+from rightcall.builtin.fs.beneath import Root
+from rightcall.builtin.fs.limits import FileLimits
+from rightcall.builtin.fs.paths import Place
+from rightcall.builtin.fs.reading import version_of
+from rightcall.builtin.fs.tool import fs
+from rightcall.builtin.fs.writing import Desk, Replacement, create, edit, insert
+from rightcall.errors import ToolFailure
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.builtin.patch.apply import Patched, apply
-from toolwright.builtin.patch.parse import parse_hunks
-from toolwright.errors import ToolFailure
+from rightcall.builtin.patch.apply import Patched, apply
+from rightcall.builtin.patch.parse import parse_hunks
+from rightcall.errors import ToolFailure
 
 CLASSES = """\
 class A:

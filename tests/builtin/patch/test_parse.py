@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolwright.builtin.patch.parse import MAX_HUNKS, Change, Hunk, parse_hunks, parse_new
-from toolwright.errors import ToolFailure
+from rightcall.builtin.patch.parse import MAX_HUNKS, Change, Hunk, parse_hunks, parse_new
+from rightcall.errors import ToolFailure
 
 NEW = {
     "lines": ("+hello\n+world\n", "hello\nworld\n"),

@@ -6,14 +6,14 @@ import stat
 import pytest
 
 from builtin.fs.kit import CANARY, refusal, tree, use
-from toolwright.builtin.fs.beneath import Root
-from toolwright.builtin.fs.limits import FileLimits
-from toolwright.builtin.patch.tool import apply_patch
-from toolwright.core.context import Context
-from toolwright.core.jsontext import dump
-from toolwright.core.tool import Facts, Tool
-from toolwright.core.validate import Valid
-from toolwright.errors import ToolFailure, UsageError
+from rightcall.builtin.fs.beneath import Root
+from rightcall.builtin.fs.limits import FileLimits
+from rightcall.builtin.patch.tool import apply_patch
+from rightcall.core.context import Context
+from rightcall.core.jsontext import dump
+from rightcall.core.tool import Facts, Tool
+from rightcall.core.validate import Valid
+from rightcall.errors import ToolFailure, UsageError
 
 PATCH = "@@ def main():\n-    return 1\n+    return 2\n"
 

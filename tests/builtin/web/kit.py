@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from toolwright.builtin.web.tool import web
-from toolwright.core.tool import Tool
+from rightcall.builtin.web.tool import web
+from rightcall.core.tool import Tool
 
 Send: TypeAlias = Callable[[asyncio.StreamWriter], Awaitable[None]]
 Says: TypeAlias = bytes | Send

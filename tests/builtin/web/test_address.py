@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.builtin.web.address import as_address, as_networks, refusal
-from toolwright.errors import UsageError
+from rightcall.builtin.web.address import as_address, as_networks, refusal
+from rightcall.errors import UsageError
 
 PRIVATE = "it is private"
 NOT_PUBLIC = "it is not a public one"

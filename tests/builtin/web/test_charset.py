@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.builtin.web.charset import decode
+from rightcall.builtin.web.charset import decode
 
 CASES = {
     "what the header says": ("Größe".encode("cp1252"), "windows-1252", "Größe"),

@@ -12,12 +12,12 @@ from yarl import URL
 
 from builtin.kit import told, use
 from builtin.web.kit import Names, answer, reader, redirect, site
-from toolwright import builtin
-from toolwright.builtin.web.guard import guarded
-from toolwright.builtin.web.location import Grant
-from toolwright.core.outcome import Failed
-from toolwright.core.tool import Facts
-from toolwright.errors import ToolFailure, UsageError
+from rightcall import builtin
+from rightcall.builtin.web.guard import guarded
+from rightcall.builtin.web.location import Grant
+from rightcall.core.outcome import Failed
+from rightcall.core.tool import Facts
+from rightcall.errors import ToolFailure, UsageError
 
 PAGE = b"<title>A page</title><p>Hello, <a href=/there>there</a>.</p>"
 
@@ -51,7 +51,7 @@ async def test_nothing_is_sent_but_the_question(monkeypatch):
         {
             "host": f"127.0.0.1:{here.port}",
             "accept-encoding": "gzip, deflate",
-            "user-agent": "toolwright",
+            "user-agent": "rightcall",
             "accept": "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.1",
             "connection": "close",
         }

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.builtin.web.inflate import unpacker
-from toolwright.errors import ToolFailure
+from rightcall.builtin.web.inflate import unpacker
+from rightcall.errors import ToolFailure
 
 
 def packed(plain: bytes, encoding: str) -> bytes:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from toolwright.builtin.web.location import Grant, follow, locate
-from toolwright.errors import ToolFailure
+from rightcall.builtin.web.location import Grant, follow, locate
+from rightcall.errors import ToolFailure
 
 ANY = Grant()
 

@@ -5,8 +5,8 @@ from time import monotonic
 
 import pytest
 
-from toolwright.builtin.web.readable import Page, read
-from toolwright.errors import ToolFailure
+from rightcall.builtin.web.readable import Page, read
+from rightcall.errors import ToolFailure
 
 URL = "https://example.com/a/"
 HTML = b"""<!doctype html><html><head><title>All

@@ -7,10 +7,10 @@ import pytest
 
 from builtin.kit import told
 from builtin.web.kit import answer, redirect, site
-from toolwright import builtin
-from toolwright.builtin.web.search import ENGINES
-from toolwright.core.tool import Facts
-from toolwright.errors import UsageError
+from rightcall import builtin
+from rightcall.builtin.web.search import ENGINES
+from rightcall.core.tool import Facts
+from rightcall.errors import UsageError
 
 ANSWERS = {
     "searxng": {

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from toolwright.local.engine import Finish, Piece, Sampling
-from toolwright.local.engines.llamacpp import embedded_path
+from rightcall.local.engine import Finish, Piece, Sampling
+from rightcall.local.engines.llamacpp import embedded_path
 
 HELLO = "<|im_start|>user\nSay hi<|im_end|>\n<|im_start|>assistant\n"
 EXACT = Sampling(temperature=0, max_tokens=40)

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
 from request.server import dropped, serving, streamed, whole
-from toolwright.core.transport import Timeouts
-from toolwright.core.usage import Usage
-from toolwright.errors import ProtocolError, TransportError, TruncatedStream, UsageError, VendorError
-from toolwright.local.engine import Card, Finish, Grammar, Piece, Sampling
-from toolwright.local.engines.completions import LlamaServer, Vllm
-from toolwright.transport.aio import AiohttpTransport
+from rightcall.core.transport import Timeouts
+from rightcall.core.usage import Usage
+from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError, VendorError
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
+from rightcall.local.engines.completions import LlamaServer, Vllm
+from rightcall.transport.aio import AiohttpTransport
 
 SERVER = Path(__file__).with_name("llama_server.py")
 

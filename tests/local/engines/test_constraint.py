@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from toolwright.errors import UsageError
-from toolwright.local.engine import Grammar
-from toolwright.local.engines.constraint import Constraint
+from rightcall.errors import UsageError
+from rightcall.local.engine import Grammar
+from rightcall.local.engines.constraint import Constraint
 
 llguidance = pytest.importorskip("llguidance", reason="llguidance is not installed")
 

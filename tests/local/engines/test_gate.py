@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from toolwright.local.engines.gate import Gate
+from rightcall.local.engines.gate import Gate
 
 
 async def settle():

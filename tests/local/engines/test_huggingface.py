@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from local.engines.kit import said
-from toolwright.errors import UsageError, VendorError
-from toolwright.local.engine import Card, Grammar, Piece, Sampling
-from toolwright.local.engines.huggingface import HuggingFace
+from rightcall.errors import UsageError, VendorError
+from rightcall.local.engine import Card, Grammar, Piece, Sampling
+from rightcall.local.engines.huggingface import HuggingFace
 
 REASON = "torch and transformers are not installed: they have an environment of their own"
 torch = pytest.importorskip("torch", reason=REASON)
@@ -156,7 +156,7 @@ async def test_closing_the_iterator_stops_the_model(engine):
     await anext(stream)
     await stream.aclose()
     async with asyncio.timeout(20):
-        while any(each.name == "toolwright: generating" for each in threading.enumerate()):
+        while any(each.name == "rightcall: generating" for each in threading.enumerate()):
             await asyncio.sleep(0.001)
     assert (await said(engine.complete("abc", sampling=WARM)))[1].stop == "length"
 

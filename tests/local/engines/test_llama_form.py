@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from toolwright.core.usage import Usage
-from toolwright.errors import UsageError, VendorError
-from toolwright.local.engine import Card, Finish, Grammar, Piece, Sampling
-from toolwright.local.engines.llama_form import MOST_TOKENS, Chunk, Props, read, refusal, request
+from rightcall.core.usage import Usage
+from rightcall.errors import UsageError, VendorError
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
+from rightcall.local.engines.llama_form import MOST_TOKENS, Chunk, Props, read, refusal, request
 
 ENDINGS = {2: "<|end|>"}
 

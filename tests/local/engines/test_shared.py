@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from toolwright.errors import UsageError
-from toolwright.local.engines.shared import Loan, Shared
+from rightcall.errors import UsageError
+from rightcall.local.engines.shared import Loan, Shared
 
 
 class Store:

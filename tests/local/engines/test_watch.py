@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.local.engines.watch import Watch
+from rightcall.local.engines.watch import Watch
 
 
 def watched(words, pieces):

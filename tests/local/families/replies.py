@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from toolwright.core.call import Call
-from toolwright.core.events import (
+from rightcall.core.call import Call
+from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
@@ -13,18 +13,18 @@ from toolwright.core.events import (
     ReasoningDelta,
     TextDelta,
 )
-from toolwright.core.message import Reasoning
-from toolwright.core.parts import Text
-from toolwright.core.tool import Spec
-from toolwright.local.families.draft import Part
-from toolwright.local.families.family import (
+from rightcall.core.message import Reasoning
+from rightcall.core.parts import Text
+from rightcall.core.tool import Spec
+from rightcall.local.families.draft import Part
+from rightcall.local.families.family import (
     Family,
     GemmaForm,
     NamedForm,
     NestedForm,
     TagForm,
 )
-from toolwright.local.families.reader import Reader
+from rightcall.local.families.reader import Reader
 
 SPECS = (
     Spec(

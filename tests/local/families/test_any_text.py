@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local.families.replies import everything, markers_of, read
-from toolwright.local.families.family import Family
-from toolwright.local.families.table import FAMILIES
+from rightcall.local.families.family import Family
+from rightcall.local.families.table import FAMILIES
 
 BITS = [
     "{", "}", "[", "]", "(", ")", '"', "'", ":", ",", "\n", " ", "=", "\\", "<", ">", "</", "|", "```", "```json", "1",

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from local.families.replies import at_every_cut
-from toolwright.core.call import Call
-from toolwright.core.parts import Text
-from toolwright.local.families.table import named
-from toolwright.local.families.tail import answering
+from rightcall.core.call import Call
+from rightcall.core.parts import Text
+from rightcall.local.families.table import named
+from rightcall.local.families.tail import answering
 
 
 def call(name: str, arguments: str, *, truncated: bool = False, identity: str = "") -> Call:

@@ -7,11 +7,11 @@ import time
 import pytest
 
 from local.families.replies import SPECS, markers_of
-from toolwright.core.events import CallDelta, ReasoningDelta, TextDelta
-from toolwright.local.families.family import Family
-from toolwright.local.families.reader import Reader
-from toolwright.local.families.table import FAMILIES, named
-from toolwright.local.families.tail import answering
+from rightcall.core.events import CallDelta, ReasoningDelta, TextDelta
+from rightcall.local.families.family import Family
+from rightcall.local.families.reader import Reader
+from rightcall.local.families.table import FAMILIES, named
+from rightcall.local.families.tail import answering
 
 PROSE = (
     "if a < b and c[0] > d: return {x: [1, 2]}\n"

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from local.families.replies import SPECS, at_every_cut, said
-from toolwright.core.call import Call
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, TextDelta
-from toolwright.core.message import Reasoning
-from toolwright.core.parts import Text
-from toolwright.local.families.reader import Reader
-from toolwright.local.families.table import FAMILIES, named
-from toolwright.local.families.tail import answering
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, TextDelta
+from rightcall.core.message import Reasoning
+from rightcall.core.parts import Text
+from rightcall.local.families.reader import Reader
+from rightcall.local.families.table import FAMILIES, named
+from rightcall.local.families.tail import answering
 
 PARIS = ("get_time", {"city": "Paris"})
 ONE = ("add", {"a": 1})

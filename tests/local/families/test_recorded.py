@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from local.families.replies import cuts, loaded, read
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning
-from toolwright.core.parts import Text
-from toolwright.core.tool import Spec
-from toolwright.local.families.table import named
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning
+from rightcall.core.parts import Text
+from rightcall.core.tool import Spec
+from rightcall.local.families.table import named
 
 FAMILY_OF = {
     "Apertus-8B-Instruct": "apertus",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolwright.local.families.jsonend import JsonEnd
-from toolwright.local.families.scan import Scanner
+from rightcall.local.families.jsonend import JsonEnd
+from rightcall.local.families.scan import Scanner
 
 FOUND = {
     "the leftmost": (("ab", "x"), "..x.ab", (2, "x")),

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from toolwright.errors import UsageError
-from toolwright.local.families.table import ALIASES, FAMILIES, ORDER, detect, named
+from rightcall.errors import UsageError
+from rightcall.local.families.table import ALIASES, FAMILIES, ORDER, detect, named
 
 SNIPPETS = {
     "hermes": "{{- '<tool_call>\\n{\"name\": \"' + tool_call.name }}",

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from toolwright.local.families.admitted import ANY, STRING, Shapes
-from toolwright.local.families.values import to_json
+from rightcall.local.families.admitted import ANY, STRING, Shapes
+from rightcall.local.families.values import to_json
 
 ROOT = {
     "type": "object",

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local.families.replies import SPECS, markers_of, read
-from toolwright.core.call import Call
-from toolwright.core.tool import Spec
-from toolwright.errors import EncodeError
-from toolwright.local.families.family import Family
-from toolwright.local.families.table import FAMILIES, named
-from toolwright.local.families.tail import answering
-from toolwright.local.families.write import write
+from rightcall.core.call import Call
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.local.families.family import Family
+from rightcall.local.families.table import FAMILIES, named
+from rightcall.local.families.tail import answering
+from rightcall.local.families.write import write
 
 KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 AWKWARD = [

@@ -6,7 +6,7 @@ from functools import cache
 
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
-from toolwright.local.grammar.nodes import (
+from rightcall.local.grammar.nodes import (
     Chars,
     Choice,
     Node,
@@ -16,7 +16,7 @@ from toolwright.local.grammar.nodes import (
     Until,
     Word,
 )
-from toolwright.local.grammar.rules import Rulebook
+from rightcall.local.grammar.rules import Rulebook
 
 _NEVER = 10**6
 

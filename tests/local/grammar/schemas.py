@@ -6,14 +6,14 @@ from typing import Literal
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from toolwright.core.jsontext import dump
-from toolwright.core.schema import Schema
-from toolwright.core.tool import Spec
-from toolwright.local.grammar.findings import Findings
-from toolwright.local.grammar.notation import JSON
-from toolwright.local.grammar.rules import Rulebook, Rules
-from toolwright.local.grammar.schema import Compiler
-from toolwright.local.grammar.structure import structure
+from rightcall.core.jsontext import dump
+from rightcall.core.schema import Schema
+from rightcall.core.tool import Spec
+from rightcall.local.grammar.findings import Findings
+from rightcall.local.grammar.notation import JSON
+from rightcall.local.grammar.rules import Rulebook, Rules
+from rightcall.local.grammar.schema import Compiler
+from rightcall.local.grammar.structure import structure
 
 PATTERNS = [
     "^[a-z]+$",

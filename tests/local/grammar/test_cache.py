@@ -3,9 +3,9 @@ import time
 from copy import deepcopy
 
 from local.grammar.schemas import REAL, spec
-from toolwright.local.families.table import FAMILIES
-from toolwright.local.grammar.cache import Memory, digest
-from toolwright.local.grammar.hold import grammar_for, grammar_for_output
+from rightcall.local.families.table import FAMILIES
+from rightcall.local.grammar.cache import Memory, digest
+from rightcall.local.grammar.hold import grammar_for, grammar_for_output
 
 HERMES = FAMILIES["hermes"]
 

@@ -1,8 +1,8 @@
 import pytest
 
-from toolwright.local.grammar.disjoint import are_apart
-from toolwright.local.grammar.flatten import Flat, flatten, schema_of
-from toolwright.local.grammar.structure import References, loosened, structure
+from rightcall.local.grammar.disjoint import are_apart
+from rightcall.local.grammar.flatten import Flat, flatten, schema_of
+from rightcall.local.grammar.structure import References, loosened, structure
 
 DOCUMENT = {
     "$id": "https://example.com/root",

@@ -2,11 +2,11 @@ import pytest
 
 from local.grammar.sample import LarkJudge
 from local.grammar.schemas import REAL, spec
-from toolwright.core.request import Named
-from toolwright.errors import DeclarationError, UsageError
-from toolwright.local.engine import Grammar
-from toolwright.local.families.table import FAMILIES
-from toolwright.local.grammar.hold import grammar_for, grammar_for_output, unheld
+from rightcall.core.request import Named
+from rightcall.errors import DeclarationError, UsageError
+from rightcall.local.engine import Grammar
+from rightcall.local.families.table import FAMILIES
+from rightcall.local.grammar.hold import grammar_for, grammar_for_output, unheld
 
 HERMES, GENERIC = FAMILIES["hermes"], FAMILIES["generic"]
 SPECS = (spec("get_weather", REAL["weather"]), spec("now", REAL["no_arguments"]))

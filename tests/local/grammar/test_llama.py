@@ -5,15 +5,15 @@ import xllamacpp
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from local.grammar.schemas import REAL, SCHEMAS, compiled, spec
-from toolwright.core.call import Call
-from toolwright.core.jsontext import parse
-from toolwright.core.request import Named
-from toolwright.core.schema import Schema
-from toolwright.local.engine import Grammar
-from toolwright.local.families.reader import Reader
-from toolwright.local.families.table import FAMILIES
-from toolwright.local.grammar.gbnf import print_gbnf
-from toolwright.local.grammar.hold import grammar_for, grammar_for_output
+from rightcall.core.call import Call
+from rightcall.core.jsontext import parse
+from rightcall.core.request import Named
+from rightcall.core.schema import Schema
+from rightcall.local.engine import Grammar
+from rightcall.local.families.reader import Reader
+from rightcall.local.families.table import FAMILIES
+from rightcall.local.grammar.gbnf import print_gbnf
+from rightcall.local.grammar.hold import grammar_for, grammar_for_output
 from wire.llama_server import model_path
 
 WORD = 1

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from local.grammar.sample import as_regex
-from toolwright.local.grammar.numbers import LARGEST_BOUND, Bounds, integer, number
+from rightcall.local.grammar.numbers import LARGEST_BOUND, Bounds, integer, number
 
 
 def within(value, low, high, above, below):

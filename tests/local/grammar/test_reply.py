@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from local.grammar.sample import LarkJudge, Sampler
 from local.grammar.schemas import SCHEMAS, breaches, spec
-from toolwright.core.call import Call
-from toolwright.core.jsontext import JsonError, parse
-from toolwright.core.message import Reasoning
-from toolwright.core.schema import Schema
-from toolwright.local.families.reader import Reader
-from toolwright.local.families.table import FAMILIES
-from toolwright.local.families.write import write
-from toolwright.local.grammar.forms import Calls
-from toolwright.local.grammar.lark import print_lark
-from toolwright.local.grammar.reply import MOST_CALLS, Reply
-from toolwright.local.grammar.rules import Rules
-from toolwright.local.grammar.thought import Place, place
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonError, parse
+from rightcall.core.message import Reasoning
+from rightcall.core.schema import Schema
+from rightcall.local.families.reader import Reader
+from rightcall.local.families.table import FAMILIES
+from rightcall.local.families.write import write
+from rightcall.local.grammar.forms import Calls
+from rightcall.local.grammar.lark import print_lark
+from rightcall.local.grammar.reply import MOST_CALLS, Reply
+from rightcall.local.grammar.rules import Rules
+from rightcall.local.grammar.thought import Place, place
 
 WEATHER = spec(
     "get_weather",

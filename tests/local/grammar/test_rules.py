@@ -1,6 +1,6 @@
 import pytest
 
-from toolwright.local.grammar.nodes import (
+from rightcall.local.grammar.nodes import (
     ANY_CHAR,
     EMPTY,
     NOTHING,
@@ -22,7 +22,7 @@ from toolwright.local.grammar.nodes import (
     size,
     word,
 )
-from toolwright.local.grammar.rules import ROOT, Rule, Rulebook, Rules, nesting
+from rightcall.local.grammar.rules import ROOT, Rule, Rulebook, Rules, nesting
 
 A, B = Word("a"), Word("b")
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from local.grammar.sample import LarkJudge, Sampler
 from local.grammar.schemas import FORMATS, REAL, SCHEMAS, breaches, canonical, compiled
-from toolwright.core.jsontext import parse
-from toolwright.core.schema import Schema
-from toolwright.local.grammar.gbnf import print_gbnf
-from toolwright.local.grammar.lark import print_lark
+from rightcall.core.jsontext import parse
+from rightcall.core.schema import Schema
+from rightcall.local.grammar.gbnf import print_gbnf
+from rightcall.local.grammar.lark import print_lark
 
 
 def check_sentences(schema, seed, times):

@@ -1,7 +1,7 @@
-from toolwright.core.message import Reply, User
-from toolwright.core.request import Request
-from toolwright.core.tool import Spec
-from toolwright.local.guided import lessons
+from rightcall.core.message import Reply, User
+from rightcall.core.request import Request
+from rightcall.core.tool import Spec
+from rightcall.local.guided import lessons
 
 WEATHER = Spec(
     name="get_weather",

@@ -1,16 +1,16 @@
 import pytest
 
 from local.kit import ScriptedEngine, spent
-from toolwright.core.call import Call
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
-from toolwright.core.message import Reply, Results, User, said
-from toolwright.core.parts import Text
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.core.usage import Usage
-from toolwright.local.engine import Finish
-from toolwright.local.guided.model import GuidedModel
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
+from rightcall.core.message import Reply, Results, User, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.core.usage import Usage
+from rightcall.local.engine import Finish
+from rightcall.local.guided.model import GuidedModel
 
 ADD = Spec(
     name="add",

@@ -1,6 +1,6 @@
 from local.guided.test_model import ADD, after, asking, result
-from toolwright.core.request import Named
-from toolwright.local.guided.preview import first_lessons
+from rightcall.core.request import Named
+from rightcall.local.guided.preview import first_lessons
 
 
 def asked(request) -> list[str]:

@@ -5,7 +5,7 @@ import sysconfig
 from functools import cache
 from pathlib import Path
 
-from toolwright.local.gguf import read_header
+from rightcall.local.gguf import read_header
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 BAR = "\uff5c"
@@ -17,10 +17,10 @@ OWN = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.gl
 
 @cache
 def found() -> dict[str, str]:
-    """Templates in the folder that TOOLWRIGHT_TEMPLATES names, and in installed packages."""
+    """Templates in the folder that RIGHTCALL_TEMPLATES names, and in installed packages."""
     places = [Path(sysconfig.get_path("purelib"))]
-    if os.environ.get("TOOLWRIGHT_TEMPLATES"):
-        places.append(Path(os.environ["TOOLWRIGHT_TEMPLATES"]))
+    if os.environ.get("RIGHTCALL_TEMPLATES"):
+        places.append(Path(os.environ["RIGHTCALL_TEMPLATES"]))
     templates: dict[str, str] = {}
     for place in places:
         for folder, _, names in os.walk(place):

@@ -4,9 +4,9 @@ import pytest
 
 from local.template.conversations import CONVERSATIONS, REPLY, SYSTEM, TOOL, USER
 from local.template.samples import OWN, TOKENS, found
-from toolwright.errors import EncodeError, UsageError
-from toolwright.local.engine import Card
-from toolwright.local.template.chat import ChatTemplate
+from rightcall.errors import EncodeError, UsageError
+from rightcall.local.engine import Card
+from rightcall.local.template.chat import ChatTemplate
 
 utils = pytest.importorskip("transformers.utils.chat_template_utils")
 

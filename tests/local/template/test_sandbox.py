@@ -2,10 +2,10 @@ import time
 
 import pytest
 
-from toolwright.errors import EncodeError, UsageError
-from toolwright.local.template.bounds import LONGEST_TEMPLATE, Bounds
-from toolwright.local.template.chat import ChatTemplate
-from toolwright.local.template.sandbox import to_json
+from rightcall.errors import EncodeError, UsageError
+from rightcall.local.template.bounds import LONGEST_TEMPLATE, Bounds
+from rightcall.local.template.chat import ChatTemplate
+from rightcall.local.template.sandbox import to_json
 
 SMALL = Bounds(seconds=0.2, characters=200_000)
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from local.test_gguf import PAIRS, gguf
-from toolwright.errors import UsageError
-from toolwright.local.template.source import read_template
+from rightcall.errors import UsageError
+from rightcall.local.template.source import read_template
 
 ADDED = {
     "0": {"content": "<s>", "special": True},

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.mcp import Server, connect
-from toolwright.process.pool import keepers
+from rightcall.mcp import Server, connect
+from rightcall.process.pool import keepers
 
 HERE = Path(__file__).parent
 

@@ -1,4 +1,4 @@
-"""``toolwright mcp``: list, pin and verify, from the command line."""
+"""``rightcall mcp``: list, pin and verify, from the command line."""
 
 import json
 import sys
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.cli.commands import mcp
-from toolwright.errors import UsageError
+from rightcall.cli.commands import mcp
+from rightcall.errors import UsageError
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def toolwright(capsys, tmp_path, monkeypatch):
+def rightcall(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -35,40 +35,40 @@ def config(tmp_path):
     return str(file)
 
 
-def test_tools_are_listed(toolwright, config):
-    assert toolwright("list", "--config", config) == (
+def test_tools_are_listed(rightcall, config):
+    assert rightcall("list", "--config", config) == (
         0,
         "many/tool_0: Tool 0.\nmany/tool_1: Tool 1.\n",
         "",
     )
 
 
-def test_tools_are_listed_as_json(toolwright, config):
-    code, out, _ = toolwright("list", "--config", config, "--json")
+def test_tools_are_listed_as_json(rightcall, config):
+    code, out, _ = rightcall("list", "--config", config, "--json")
     first = json.loads(out.splitlines()[0])
     assert (code, first["server"], first["name"], first["findings"]) == (0, "many", "tool_0", [])
 
 
-def test_what_was_approved_is_verified_until_it_changes(toolwright, config, tmp_path):
-    code, _, err = toolwright("verify", "--config", config)
+def test_what_was_approved_is_verified_until_it_changes(rightcall, config, tmp_path):
+    code, _, err = rightcall("verify", "--config", config)
     assert (code, err) == (
         1,
-        "toolwright: mcp-pins.json holds no pins of 'many'; approve it: toolwright mcp pin\n",
+        "rightcall: mcp-pins.json holds no pins of 'many'; approve it: rightcall mcp pin\n",
     )
-    assert toolwright("pin", "--config", config)[0] == 1  # nobody is there to say yes
-    code, out, _ = toolwright("pin", "--config", config, "--yes")
+    assert rightcall("pin", "--config", config)[0] == 1  # nobody is there to say yes
+    code, out, _ = rightcall("pin", "--config", config, "--yes")
     assert (code, out.splitlines()[-1]) == (0, "many: 2 tools approved in mcp-pins.json")
-    assert toolwright("verify", "--config", config) == (0, "many: as it was approved\n", "")
+    assert rightcall("verify", "--config", config) == (0, "many: as it was approved\n", "")
     grown = [sys.executable, str(HERE / "many.py"), "3"]
-    changed = toolwright("verify", "--name", "many", "--", *grown)
+    changed = rightcall("verify", "--name", "many", "--", *grown)
     assert changed == (1, "many: tool_2 is new\n", "")
-    code, out, _ = toolwright("pin", "--name", "many", "--yes", "--", *grown)
+    code, out, _ = rightcall("pin", "--name", "many", "--yes", "--", *grown)
     assert out.splitlines()[:2] == ["many: tool_2 is new", "tool_2: Tool 2."]
-    assert toolwright("verify", "--name", "many", "--", *grown)[0] == 0
+    assert rightcall("verify", "--name", "many", "--", *grown)[0] == 0
 
 
-def test_orders_to_the_model_are_shown_to_the_person(toolwright, shop):
-    code, out, _ = toolwright("list", "--name", "shop", "--", *shop)
+def test_orders_to_the_model_are_shown_to_the_person(rightcall, shop):
+    code, out, _ = rightcall("list", "--name", "shop", "--", *shop)
     assert code == 0
     assert "  read this: poison, description: imitates the marks of a conversation" in out
 
@@ -80,8 +80,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_mistake_is_said(case, toolwright, config):
+def test_a_mistake_is_said(case, rightcall, config):
     arguments, words = WRONG[case]
     given = [*arguments, "--config", config] if len(arguments) > 1 else arguments
     with pytest.raises(UsageError, match=words):
-        toolwright(*given)
+        rightcall(*given)

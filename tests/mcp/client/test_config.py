@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.errors import UsageError
-from toolwright.mcp import Http, Stdio, load_config
+from rightcall.errors import UsageError
+from rightcall.mcp import Http, Stdio, load_config
 
 
 def written(folder: Path, content: object) -> Path:

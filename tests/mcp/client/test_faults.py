@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-import toolwright as tw
-from toolwright.errors import ToolFailure, TransportError, TransportTimeout
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall.errors import ToolFailure, TransportError, TransportTimeout
+from rightcall.testing import ScriptedModel, call, reply
 
 
 def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-SHORT = tw.Limits(timeout=1.0)
+SHORT = rc.Limits(timeout=1.0)
 LOST = "The server rogue was lost before it answered. It may have done its work."
 
 FAULTS = {
@@ -40,10 +40,10 @@ FAULTS = {
 @pytest.mark.parametrize("mode", FAULTS)
 async def test_a_run_goes_on_after_a_fault_and_nothing_is_left(mode, rogue, nothing_left):
     kind, words = FAULTS[mode]
-    limits = SHORT if kind == "timed_out" else tw.Limits()
+    limits = SHORT if kind == "timed_out" else rc.Limits()
     script = [reply(call("act")), reply(call("ping")), reply("done")]
     async with rogue(mode, limits=limits, max_message_bytes=1024 * 1024) as server:
-        result = await tw.Agent(ScriptedModel(script), [server]).run("go")
+        result = await rc.Agent(ScriptedModel(script), [server]).run("go")
     first, second = result.calls
     assert (first.outcome, second.outcome) == (kind, "returned")
     assert words in first.result.text
@@ -66,7 +66,7 @@ async def test_a_flood_of_a_hundred_megabytes_takes_no_such_memory(rogue, nothin
 
 async def test_a_call_that_is_given_up_is_cancelled_at_the_server(rogue):
     async with rogue("silent", limits=SHORT) as server:
-        await tw.Agent(ScriptedModel([reply(call("act")), reply("done")]), [server]).run("go")
+        await rc.Agent(ScriptedModel([reply(call("act")), reply("done")]), [server]).run("go")
         # Asked after it in the same pipe, so answered after it, too.
         await server.call("ping")
         assert len(rogue.cancelled()) == 1
@@ -75,7 +75,7 @@ async def test_a_call_that_is_given_up_is_cancelled_at_the_server(rogue):
 async def test_a_renamed_tool_is_offered_under_its_new_name_on_the_next_turn(rogue):
     model = ScriptedModel([reply(call("act")), reply("done")])
     async with rogue("renames") as server:
-        await tw.Agent(model, [server]).run("go")
+        await rc.Agent(model, [server]).run("go")
     names = [[spec.name for spec in request.specs] for request in model.requests]
     assert names == [["act", "ping"], ["act_now", "ping"]]
 
@@ -166,7 +166,7 @@ async def test_a_hostile_definition_costs_its_tool_and_not_the_server(rogue):
 def test_a_server_ends_with_the_process_that_opened_it_however_that_ends(rogue):
     code = (
         "import asyncio, os, signal, sys\n"
-        "from toolwright.mcp import connect\n"
+        "from rightcall.mcp import connect\n"
         "async def main():\n"
         "    await connect(sys.argv[1:], protocol='legacy').open()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

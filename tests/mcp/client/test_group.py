@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-import toolwright as tw
-from toolwright.mcp import connect_all
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall.mcp import connect_all
+from rightcall.testing import ScriptedModel, call, reply
 
 MANY = [sys.executable, str(Path(__file__).parent / "many.py")]
 
@@ -15,7 +15,7 @@ async def test_ten_servers_with_fifty_tools_each_are_opened_together(nothing_lef
     async with connect_all(servers) as group:
         names = [tool.name for tool in group]
         model = ScriptedModel([reply(call("s3_tool_49", number=7)), reply("done")])
-        result = await tw.Agent(model, [group]).run("go")
+        result = await rc.Agent(model, [group]).run("go")
     assert names == [f"s{server}_tool_{tool}" for server in range(10) for tool in range(50)]
     assert "tool_49 7" in result.calls[0].result.text
     nothing_left()

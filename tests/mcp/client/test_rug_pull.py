@@ -2,10 +2,10 @@
 
 import pytest
 
-import toolwright as tw
-from toolwright.errors import UsageError
-from toolwright.mcp import Pins
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall.errors import UsageError
+from rightcall.mcp import Pins
+from rightcall.testing import ScriptedModel, call, reply
 
 
 async def test_a_server_as_it_was_approved_is_opened(rogue, tmp_path):
@@ -38,7 +38,7 @@ async def test_a_server_that_changes_in_a_run_loses_its_tools_and_the_run_goes_o
         pins.approve("rogue", server.definitions)
     model = ScriptedModel([reply(call("act")), reply(call("ping")), reply("done")])
     async with rogue("changes", pins=pins) as server:
-        result = await tw.Agent(model, [server]).run("go")
+        result = await rc.Agent(model, [server]).run("go")
         assert "act: its words changed" in server.refused["act"]
     assert [each.outcome for each in result.calls] == ["returned", "unknown"]
     assert [[spec.name for spec in request.specs] for request in model.requests] == [

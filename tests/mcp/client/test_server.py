@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import toolwright as tw
-from toolwright import events
-from toolwright.core.ports import LiveTools
-from toolwright.errors import DeclarationError, ToolFailure, UsageError
-from toolwright.mcp import Note, Sampling, Stdio, connect
-from toolwright.testing import ScriptedModel, call, reply
+import rightcall as rc
+from rightcall import events
+from rightcall.core.ports import LiveTools
+from rightcall.errors import DeclarationError, ToolFailure, UsageError
+from rightcall.mcp import Note, Sampling, Stdio, connect
+from rightcall.testing import ScriptedModel, call, reply
 
 NAMES = [
     *("price", "empty", "broken", "picture", "jingle", "papers", "lie", "order", "measure", "pay"),
@@ -88,7 +88,7 @@ async def test_an_agent_calls_its_tools_and_reads_labelled_results(plain):
         ),
         reply("250"),
     ]
-    result = await tw.Agent(ScriptedModel(script), [plain]).run("How much is tea?")
+    result = await rc.Agent(ScriptedModel(script), [plain]).run("How much is tea?")
     unfit = "price was not run; its arguments do not fit:"
     assert [(each.outcome, each.result.text) for each in result.calls] == [
         ("returned", '{"untrusted_source":"price","content":"{\\"item\\":\\"tea\\",\\"cents\\":250}"}'),
@@ -101,13 +101,13 @@ async def test_an_agent_calls_its_tools_and_reads_labelled_results(plain):
 RETURNED = {
     "price": ({"item": "tea"}, {"item": "tea", "cents": 250}),
     "empty": ({"context": "a", "self": "b"}, "emptied a b"),
-    "picture": ({}, ["The shop:", tw.Media(b"\x89PNG\r\n\x1a\n", "image/png")]),
-    "jingle": ({}, tw.Media(b"RIFF0000WAVE", "audio/wav")),
+    "picture": ({}, ["The shop:", rc.Media(b"\x89PNG\r\n\x1a\n", "image/png")]),
+    "jingle": ({}, rc.Media(b"RIFF0000WAVE", "audio/wav")),
     "papers": (
         {},
         [
             "[shop://terms.txt]\nNo returns.",
-            tw.Media(b"%PDF-", "application/pdf", "bill.pdf"),
+            rc.Media(b"%PDF-", "application/pdf", "bill.pdf"),
             "[link to https://shop.example/all (all: Every paper)]",
         ],
     ),
@@ -123,7 +123,7 @@ async def test_what_a_tool_returns_becomes_parts(server, name):
 
 async def test_progress_becomes_events(server):
     model = ScriptedModel([reply(call("order")), reply("done")])
-    seen = [event async for event in tw.Agent(model, [server]).stream("Order.")]
+    seen = [event async for event in rc.Agent(model, [server]).stream("Order.")]
     told = [event for event in seen if isinstance(event, events.CallProgress)]
     assert [(each.done, each.total, each.text) for each in told] == [
         (0.0, 3.0, "step 0"),
@@ -171,12 +171,12 @@ def test_annotations_count_only_when_they_are_trusted(plain, trusted):
     boxes = plain.toolbox(), trusted.toolbox()
     tools = [box[name] for box in boxes for name in ("price", "empty", "order")]
     assert [(each.effect, each.facts) for each in tools] == [
-        ("write", tw.Facts(untrusted=True)),
-        ("write", tw.Facts(untrusted=True)),
-        ("write", tw.Facts(untrusted=True)),
-        ("read", tw.Facts(untrusted=False, reach="user")),
-        ("idempotent", tw.Facts(untrusted=False, dangers=("deletes",))),
-        ("write", tw.Facts(untrusted=False)),
+        ("write", rc.Facts(untrusted=True)),
+        ("write", rc.Facts(untrusted=True)),
+        ("write", rc.Facts(untrusted=True)),
+        ("read", rc.Facts(untrusted=False, reach="user")),
+        ("idempotent", rc.Facts(untrusted=False, dangers=("deletes",))),
+        ("write", rc.Facts(untrusted=False)),
     ]
 
 
@@ -200,12 +200,12 @@ async def test_a_suspicious_tool_is_kept_on_request_and_still_reported(shop):
 
 DECISIONS = {
     "rewritten": (
-        tw.Rewrite({"size": "L"}),
+        rc.Rewrite({"size": "L"}),
         '{"action":"accept","data":{"size":"L","colour":"blue"}}',
         "decline",
     ),
-    "answered": (tw.Answer("XL"), '{"action":"accept","data":{"size":"XL","colour":"blue"}}', "decline"),
-    "allowed without an answer": (tw.Allow(), '{"action":"cancel"}', "accept"),
+    "answered": (rc.Answer("XL"), '{"action":"accept","data":{"size":"XL","colour":"blue"}}', "decline"),
+    "allowed without an answer": (rc.Allow(), '{"action":"cancel"}', "accept"),
     "denied": (False, '{"action":"decline"}', "decline"),
     "allowed in a word": (True, '{"action":"cancel"}', "accept"),
 }
@@ -277,7 +277,7 @@ async def test_views_filter_prefix_and_ask_and_follow_what_changes(shop):
 async def test_a_tool_added_by_a_call_is_offered_on_the_next_turn(rogue):
     model = ScriptedModel([reply(call("act")), reply("done")])
     async with rogue("adds") as server:
-        await tw.Agent(model, [server]).run("go")
+        await rc.Agent(model, [server]).run("go")
     offered = [[spec.name for spec in request.specs] for request in model.requests]
     assert offered == [["act", "ping"], ["act", "ping", "pong"]]
 
@@ -292,14 +292,14 @@ def test_names_that_are_not_there_are_a_mistake_when_a_view_is_made(plain):
 
 def test_code_that_cannot_await_uses_with(plain):
     model = ScriptedModel([reply(call("price", item="tea")), reply("done")])
-    result = tw.Agent(model, [plain]).run_sync("How much?")
+    result = rc.Agent(model, [plain]).run_sync("How much?")
     assert [each.outcome for each in result.calls] == ["returned"]
 
 
 def test_a_connection_is_used_from_another_event_loop(shop):
     async def main():
         async with connect(shop, name="shop") as server:
-            agent = tw.Agent(ScriptedModel([reply(call("order")), reply("done")]), [server])
+            agent = rc.Agent(ScriptedModel([reply(call("order")), reply("done")]), [server])
             return await asyncio.to_thread(agent.run_sync, "Order.")
 
     assert [each.outcome for each in asyncio.run(main()).calls] == ["returned"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from toolwright.mcp.server.server import ToolServer
-from toolwright.mcp.server.stdio import serve_descriptors
+from rightcall.mcp.server.server import ToolServer
+from rightcall.mcp.server.stdio import serve_descriptors
 
 PATIENCE = 30
 
@@ -93,8 +93,8 @@ def shop() -> str:
 
 @pytest.fixture
 def command() -> list[str]:
-    """What starts ``toolwright serve-mcp``."""
-    return [sys.executable, "-m", "toolwright.cli.main", "serve-mcp"]
+    """What starts ``rightcall serve-mcp``."""
+    return [sys.executable, "-m", "rightcall.cli.main", "serve-mcp"]
 
 
 @pytest.fixture

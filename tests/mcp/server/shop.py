@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-import toolwright as tw
+import rightcall as rc
 
 
 class Item(BaseModel):
@@ -17,25 +17,25 @@ class Item(BaseModel):
     price: float
 
 
-@tw.tool(effect="pure")
+@rc.tool(effect="pure")
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
 
 
-@tw.tool(effect="read")
+@rc.tool(effect="read")
 def find(name: str) -> Item:
     """Find something in the shop."""
     return Item(name=name, price=1.5)
 
 
-@tw.tool(approval=True)
+@rc.tool(approval=True)
 def buy(name: str) -> str:
     """Buy something."""
     return f"bought {name}"
 
 
-@tw.tool
+@rc.tool
 def chatter() -> str:
     """Print in every way there is, and try to read what is not its own."""
     print("printed by Python")  # noqa: T201 - that is the point
@@ -44,8 +44,8 @@ def chatter() -> str:
     return f"read {sys.stdin.read()!r} and {os.read(0, 10)!r}"
 
 
-@tw.tool
-async def wait(mark: str, context: tw.Context[None]) -> str:
+@rc.tool
+async def wait(mark: str, context: rc.Context[None]) -> str:
     """Wait until cancelled, and leave a mark."""
     context.progress(1, 2, "waiting")
     Path(mark).write_text("started")
@@ -57,7 +57,7 @@ async def wait(mark: str, context: tw.Context[None]) -> str:
     return "never"
 
 
-@tw.tool
+@rc.tool
 async def stubborn(mark: str) -> str:
     """Wait, and do not stop when told to."""
     Path(mark).write_text("started")
@@ -68,7 +68,7 @@ async def stubborn(mark: str) -> str:
             Path(mark).write_text("told to stop")
 
 
-@tw.tool
+@rc.tool
 def block(mark: str) -> str:
     """Block a thread for good."""
     Path(mark).write_text("started")
@@ -76,13 +76,13 @@ def block(mark: str) -> str:
     return "never"
 
 
-@tw.tool(effect="pure")
+@rc.tool(effect="pure")
 def long(size: int) -> str:
     """A long text."""
     return "x" * size
 
 
-@tw.tool(effect="pure")
+@rc.tool(effect="pure")
 def where() -> dict[str, str]:
     """What the process was given."""
     return dict(os.environ)

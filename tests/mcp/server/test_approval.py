@@ -1,9 +1,9 @@
 import pytest
 
-import toolwright as tw
-from toolwright.core.decision import Proposal
-from toolwright.mcp.server.approval import MOST_SHOWN, decision_from, form_for
-from toolwright.mcp.server.questions import Filled, Sampled
+import rightcall as rc
+from rightcall.core.decision import Proposal
+from rightcall.mcp.server.approval import MOST_SHOWN, decision_from, form_for
+from rightcall.mcp.server.questions import Filled, Sampled
 
 
 def proposal(reason="", **arguments):
@@ -29,14 +29,14 @@ def test_what_is_left_out_is_said_to_be():
 @pytest.mark.parametrize(
     ("answer", "decision"),
     [
-        (Filled(action="accept", content={"allow": True}), tw.Allow()),
-        (Filled(action="accept", content={"allow": False}), tw.Deny()),
-        (Filled(action="accept", content={"allow": False, "reason": "dear"}), tw.Deny("dear")),
-        (Filled(action="accept", content={}), tw.Deny()),
-        (Filled(action="accept", content={"allow": "yes"}), tw.Deny()),
-        (Filled(action="decline", content={"allow": True}), tw.Deny()),
-        (Filled(action="cancel"), tw.Deny()),
-        (Sampled(text="yes"), tw.Deny()),
+        (Filled(action="accept", content={"allow": True}), rc.Allow()),
+        (Filled(action="accept", content={"allow": False}), rc.Deny()),
+        (Filled(action="accept", content={"allow": False, "reason": "dear"}), rc.Deny("dear")),
+        (Filled(action="accept", content={}), rc.Deny()),
+        (Filled(action="accept", content={"allow": "yes"}), rc.Deny()),
+        (Filled(action="decline", content={"allow": True}), rc.Deny()),
+        (Filled(action="cancel"), rc.Deny()),
+        (Sampled(text="yes"), rc.Deny()),
     ],
 )
 def test_only_a_clear_yes_is_one(answer, decision):

@@ -1,12 +1,12 @@
-"""``toolwright serve-mcp``: what it takes, and what it says of what it does not."""
+"""``rightcall serve-mcp``: what it takes, and what it says of what it does not."""
 
 import json
 from argparse import ArgumentError, ArgumentParser
 
 import pytest
 
-from toolwright.cli.commands import serve_mcp
-from toolwright.errors import ToolwrightError, UsageError
+from rightcall.cli.commands import serve_mcp
+from rightcall.errors import RightcallError, UsageError
 
 TOKEN = "a-token-that-is-long-enough"
 
@@ -39,7 +39,7 @@ def options(*arguments):
 )
 def test_what_makes_no_sense_is_said_before_anything_is_served(arguments, words, shop):
     given = options(*[shop if each == "SHOP" else each for each in arguments])
-    with pytest.raises(ToolwrightError, match=words):
+    with pytest.raises(RightcallError, match=words):
         serve_mcp.run(given)
 
 

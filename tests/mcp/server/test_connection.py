@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-import toolwright as tw
-from toolwright.mcp.server.server import ToolServer
+import rightcall as rc
+from rightcall.mcp.server.server import ToolServer
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def tools(shop):
     spec = importlib.util.spec_from_file_location("shop", shop)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return [each for each in vars(module).values() if isinstance(each, tw.Tool)]
+    return [each for each in vars(module).values() if isinstance(each, rc.Tool)]
 
 
 async def test_a_cancelled_call_stops_and_has_no_answer(talk, tools, tmp_path, until):

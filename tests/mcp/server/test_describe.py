@@ -2,8 +2,8 @@ import pytest
 from mcp_types import Tool as Listed
 from mcp_types import ToolAnnotations
 
-import toolwright as tw
-from toolwright.mcp.server.describe import hints, offer
+import rightcall as rc
+from rightcall.mcp.server.describe import hints, offer
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from toolwright.mcp.server.describe import hints, offer
     ],
 )
 def test_effect_and_reach_become_hints(effect, reach, reads, destroys, repeats, roams):
-    tool = tw.Tool("t", "Does it.", effect=effect, facts=tw.Facts(reach=reach))
+    tool = rc.Tool("t", "Does it.", effect=effect, facts=rc.Facts(reach=reach))
     assert hints(tool) == ToolAnnotations(
         read_only_hint=reads,
         destructive_hint=destroys,
@@ -28,7 +28,7 @@ def test_effect_and_reach_become_hints(effect, reach, reads, destroys, repeats, 
 
 
 def test_a_tool_is_listed_with_everything_that_is_known_of_it():
-    @tw.tool(effect="pure")
+    @rc.tool(effect="pure")
     def add_up(a: int, b: int = 0) -> int:
         """Add two numbers.
 
@@ -54,12 +54,12 @@ def test_a_tool_is_listed_with_everything_that_is_known_of_it():
 
 
 def test_the_short_words_for_a_tool_are_its_title():
-    assert offer(tw.Tool("t", "All about it.", short="It")).listed.title == "It"
+    assert offer(rc.Tool("t", "All about it.", short="It")).listed.title == "It"
 
 
 @pytest.mark.parametrize("untrusted", [True, ("page",)])
 def test_a_tool_with_words_of_outsiders_promises_no_structure(untrusted):
-    @tw.tool(facts=tw.Facts(untrusted=untrusted))
+    @rc.tool(facts=rc.Facts(untrusted=untrusted))
     def read() -> dict[str, str]:
         """Read."""
         return {}

@@ -11,12 +11,12 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
-import toolwright as tw
+import rightcall as rc
 from mcp import Client
-from toolwright.errors import UsageError
-from toolwright.mcp.server.bounds import Bounds
-from toolwright.mcp.server.listen import Listen
-from toolwright.mcp.server.server import ToolServer
+from rightcall.errors import UsageError
+from rightcall.mcp.server.bounds import Bounds
+from rightcall.mcp.server.listen import Listen
+from rightcall.mcp.server.server import ToolServer
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 TOKEN = "a-token-that-is-long-enough"
@@ -24,7 +24,7 @@ HEADERS = {"content-type": "application/json", "accept": "application/json, text
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-@tw.tool(effect="pure")
+@rc.tool(effect="pure")
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
@@ -84,7 +84,7 @@ async def test_the_official_client_lists_and_calls_a_server_in_another_process(s
 
 @ERAS
 async def test_a_person_is_asked_through_the_client(mode):
-    @tw.tool(approval=True)
+    @rc.tool(approval=True)
     def buy(name: str) -> str:
         """Buy something."""
         return f"bought {name}"
@@ -104,8 +104,8 @@ async def test_a_person_is_asked_through_the_client(mode):
 async def test_progress_and_cancellation(mode):
     started, cleaned = asyncio.Event(), asyncio.Event()
 
-    @tw.tool
-    async def wait(context: tw.Context[None]) -> str:
+    @rc.tool
+    async def wait(context: rc.Context[None]) -> str:
         """Wait."""
         context.progress(1, 2)
         try:
@@ -129,7 +129,7 @@ async def test_progress_and_cancellation(mode):
 async def test_a_client_that_hangs_up_in_the_middle_of_a_call_has_it_cancelled():
     started, cleaned = asyncio.Event(), asyncio.Event()
 
-    @tw.tool
+    @rc.tool
     async def wait() -> str:
         """Wait."""
         started.set()
@@ -139,7 +139,7 @@ async def test_a_client_that_hangs_up_in_the_middle_of_a_call_has_it_cancelled()
             cleaned.set()
         return ""
 
-    journal = tw.record.MemoryJournal()
+    journal = rc.record.MemoryJournal()
     server = ToolServer([wait], journal=journal)
     async with serving(server=server) as address:
         body, headers = modern("wait")
@@ -314,7 +314,7 @@ async def test_calls_under_way_are_cancelled_when_it_is_told_to_stop(start, shop
 
 
 async def test_the_token_comes_from_the_environment_and_stays_out_of_it(start, shop):
-    env = {**os.environ, "TOOLWRIGHT_MCP_TOKEN": TOKEN}
+    env = {**os.environ, "RIGHTCALL_MCP_TOKEN": TOKEN}
     async with start(shop, "--http", "0", env=env) as child:
         address = (await child.said(r"serving at (\S+)"))[1]
         body, headers = modern("where")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.mcp.server.lines import Lines, TooLong
+from rightcall.mcp.server.lines import Lines, TooLong
 
 
 def framed(pieces, limit=10):

@@ -1,8 +1,8 @@
 import pytest
 
-from toolwright.errors import UsageError
-from toolwright.mcp.server.bounds import Bounds
-from toolwright.mcp.server.listen import Listen, OAuth, is_loopback
+from rightcall.errors import UsageError
+from rightcall.mcp.server.bounds import Bounds
+from rightcall.mcp.server.listen import Listen, OAuth, is_loopback
 
 TOKEN = "a-token-that-is-long-enough"
 OAUTH = OAuth(issuer="https://auth.example.org", resource="https://tools.example.org/mcp")

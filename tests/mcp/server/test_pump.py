@@ -1,7 +1,7 @@
 import asyncio
 
-from toolwright.core.progress import CallProgress
-from toolwright.mcp.server.pump import Pump
+from rightcall.core.progress import CallProgress
+from rightcall.mcp.server.pump import Pump
 
 
 async def test_what_is_said_while_one_is_under_way_replaces_what_waited():

@@ -18,7 +18,7 @@ from mcp_types import (
     UrlElicitationCapability,
 )
 
-from toolwright.mcp.server.questions import (
+from rightcall.mcp.server.questions import (
     Filled,
     Form,
     RootList,

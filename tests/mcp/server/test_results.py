@@ -11,12 +11,12 @@ from mcp_types import (
     TextResourceContents,
 )
 
-import toolwright as tw
-from toolwright.mcp.server.results import to_mcp
+import rightcall as rc
+from rightcall.mcp.server.results import to_mcp
 
 
 def result(*parts, outcome="returned"):
-    return tw.Result(call_id="c", name="t", outcome=outcome, content=parts)
+    return rc.Result(call_id="c", name="t", outcome=outcome, content=parts)
 
 
 def text_file(uri, media_type, text):
@@ -31,15 +31,15 @@ def binary_file(uri, media_type, data):
 @pytest.mark.parametrize(
     ("part", "expected"),
     [
-        (tw.Text("hello"), TextContent(text="hello")),
-        (tw.Media(b"p", "image/png"), ImageContent(data="cA==", mime_type="image/png")),
-        (tw.Media(b"w", "audio/wav"), AudioContent(data="dw==", mime_type="audio/wav")),
-        (tw.Media(b"{}", "application/json"), text_file("result://c/1", "application/json", "{}")),
-        (tw.Media(b"a", "text/csv", "a b.csv"), text_file("result://c/1/a%20b.csv", "text/csv", "a")),
-        (tw.Media(b"a", "text/plain", "file:///a"), text_file("file:///a", "text/plain", "a")),
-        (tw.Media(b"\xff", "text/plain"), binary_file("result://c/1", "text/plain", b"\xff")),
+        (rc.Text("hello"), TextContent(text="hello")),
+        (rc.Media(b"p", "image/png"), ImageContent(data="cA==", mime_type="image/png")),
+        (rc.Media(b"w", "audio/wav"), AudioContent(data="dw==", mime_type="audio/wav")),
+        (rc.Media(b"{}", "application/json"), text_file("result://c/1", "application/json", "{}")),
+        (rc.Media(b"a", "text/csv", "a b.csv"), text_file("result://c/1/a%20b.csv", "text/csv", "a")),
+        (rc.Media(b"a", "text/plain", "file:///a"), text_file("file:///a", "text/plain", "a")),
+        (rc.Media(b"\xff", "text/plain"), binary_file("result://c/1", "text/plain", b"\xff")),
         (
-            tw.Media(b"%PDF-", "application/pdf"),
+            rc.Media(b"%PDF-", "application/pdf"),
             binary_file("result://c/1", "application/pdf", b"%PDF-"),
         ),
     ],
@@ -51,12 +51,12 @@ def test_each_part_becomes_content(part, expected):
 
 @pytest.mark.parametrize("outcome", ["failed", "invalid", "denied", "timed_out", "cancelled"])
 def test_whatever_is_not_returned_is_an_error(outcome):
-    assert to_mcp(result(tw.Text("no"), outcome=outcome)) == CallToolResult(
+    assert to_mcp(result(rc.Text("no"), outcome=outcome)) == CallToolResult(
         content=[TextContent(text="no")], is_error=True
     )
 
 
 def test_structure_goes_beside_the_content():
-    assert to_mcp(result(tw.Text("1")), {"result": 1}) == CallToolResult(
+    assert to_mcp(result(rc.Text("1")), {"result": 1}) == CallToolResult(
         content=[TextContent(text="1")], structured_content={"result": 1}
     )

@@ -11,12 +11,12 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 from mcp.client.streamable_http import streamable_http_client
 
-import toolwright as tw
+import rightcall as rc
 from mcp import Client
-from toolwright.mcp.server.listen import Listen, OAuth
-from toolwright.mcp.server.peer import caller
-from toolwright.mcp.server.server import ToolServer
-from toolwright.mcp.server.tokens import JwtVerifier
+from rightcall.mcp.server.listen import Listen, OAuth
+from rightcall.mcp.server.peer import caller
+from rightcall.mcp.server.server import ToolServer
+from rightcall.mcp.server.tokens import JwtVerifier
 
 RESOURCE = "https://tools.example.org/mcp"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -143,7 +143,7 @@ async def test_made_up_keys_do_not_have_the_issuer_asked_again_and_again():
 
 @asynccontextmanager
 async def serving(issuer, *scopes, **settings):
-    @tw.tool(effect="pure")
+    @rc.tool(effect="pure")
     def add(a: int, b: int) -> int:
         """Add."""
         return a + b
@@ -203,9 +203,9 @@ async def test_a_session_belongs_to_whoever_opened_it():
 
 async def test_policies_and_the_record_know_for_whom_a_call_is():
     def only_bob(_):
-        return None if caller().user == "bob" else tw.Deny(f"not for {caller().user}")
+        return None if caller().user == "bob" else rc.Deny(f"not for {caller().user}")
 
-    journal = tw.record.MemoryJournal()
+    journal = rc.record.MemoryJournal()
     words = []
     async with issuing() as issuer, serving(issuer, policy=only_bob, journal=journal) as address:
         for who in ("bob", "eve"):

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from toolwright.mcp.server.turns import Turns
+from rightcall.mcp.server.turns import Turns
 
 
 class Scene:

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from toolwright.core.call import Call
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
-from toolwright.core.message import Reasoning, Reply, Unknown
-from toolwright.core.parts import Text
-from toolwright.core.usage import Usage
-from toolwright.errors import ProtocolError, ToolwrightError, TruncatedStream, VendorError
-from toolwright.wire import anthropic
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.message import Reasoning, Reply, Unknown
+from rightcall.core.parts import Text
+from rightcall.core.usage import Usage
+from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
+from rightcall.wire import anthropic
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut
 
 START = {
@@ -608,7 +608,7 @@ def test_a_stream_without_its_end_is_truncated(sent):
 
 
 def test_a_body_without_end_is_refused_and_not_held(monkeypatch):
-    monkeypatch.setattr(sys.modules["toolwright.wire.anthropic.decode"], "MAX_EVENT_BYTES", 100)
+    monkeypatch.setattr(sys.modules["rightcall.wire.anthropic.decode"], "MAX_EVENT_BYTES", 100)
     decoder = anthropic.Decoder()
     decoder.feed(b'{"a": "')
     with pytest.raises(ProtocolError, match="more than 100 bytes"):
@@ -780,7 +780,7 @@ HTTP_ERRORS = {
 )
 def test_a_refusal_over_http_keeps_its_facts(status, headers, sent, expected):
     error = anthropic.error(status, headers, sent)
-    assert isinstance(error, ToolwrightError)
+    assert isinstance(error, RightcallError)
     assert (
         str(error),
         error.status,

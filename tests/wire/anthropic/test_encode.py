@@ -8,15 +8,15 @@ from itertools import pairwise
 import pytest
 from pydantic import TypeAdapter
 
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.ports import Dialect
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.errors import EncodeError
-from toolwright.wire import anthropic
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.ports import Dialect
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire import anthropic
 
 HEADERS = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
 MARK = {"cache_control": {"type": "ephemeral"}}

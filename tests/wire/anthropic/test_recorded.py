@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from toolwright.core.jsontext import parse
-from toolwright.core.message import Reply, Results, User, said
-from toolwright.core.parts import Text
-from toolwright.core.request import Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.core.usage import Usage
-from toolwright.errors import VendorError
-from toolwright.wire import anthropic
+from rightcall.core.jsontext import parse
+from rightcall.core.message import Reply, Results, User, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.core.usage import Usage
+from rightcall.errors import VendorError
+from rightcall.wire import anthropic
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, rows, same_at_every_cut
 
 API = "anthropic.messages"

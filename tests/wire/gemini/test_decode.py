@@ -5,15 +5,15 @@ from importlib import import_module
 
 import pytest
 
-from toolwright.core.call import Call
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
-from toolwright.core.message import Reasoning, Reply, Unknown
-from toolwright.core.parts import Media, Text
-from toolwright.core.usage import Usage
-from toolwright.errors import ProtocolError, TruncatedStream, VendorError
-from toolwright.wire import gemini
-from toolwright.wire.gemini.partial import ArgumentsText, steps
-from toolwright.wire.gemini.tables import STOPS, UNSAID
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.message import Reasoning, Reply, Unknown
+from rightcall.core.parts import Media, Text
+from rightcall.core.usage import Usage
+from rightcall.errors import ProtocolError, TruncatedStream, VendorError
+from rightcall.wire import gemini
+from rightcall.wire.gemini.partial import ArgumentsText, steps
+from rightcall.wire.gemini.tables import STOPS, UNSAID
 from wire.recorded import assert_events_tell_the_reply, chunkings, fed, reply_of, same_at_every_cut
 
 

@@ -7,15 +7,15 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.errors import EncodeError
-from toolwright.wire import gemini
-from toolwright.wire.gemini.contents import FOREIGN_SIGNATURE, UNPARSED
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire import gemini
+from rightcall.wire.gemini.contents import FOREIGN_SIGNATURE, UNPARSED
 from wire.recorded import rows
 
 API = "gemini.generateContent"

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from toolwright.core.jsontext import parse
-from toolwright.core.message import Results, said
-from toolwright.core.parts import Text
-from toolwright.core.request import Request
-from toolwright.core.result import Result
-from toolwright.core.usage import Usage
-from toolwright.wire import gemini
+from rightcall.core.jsontext import parse
+from rightcall.core.message import Results, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Request
+from rightcall.core.result import Result
+from rightcall.core.usage import Usage
+from rightcall.wire import gemini
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, rows, same_at_every_cut
 
 API = "gemini.generateContent"

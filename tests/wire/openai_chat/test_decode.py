@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.core.call import Call
-from toolwright.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
-from toolwright.core.message import Reasoning, Reply, Unknown
-from toolwright.core.parts import Media, Text
-from toolwright.core.usage import Usage
-from toolwright.errors import ProtocolError, ToolwrightError, TruncatedStream, VendorError
-from toolwright.wire import openai_chat as dialect
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
+from rightcall.core.message import Reasoning, Reply, Unknown
+from rightcall.core.parts import Media, Text
+from rightcall.core.usage import Usage
+from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
+from rightcall.wire import openai_chat as dialect
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut
 
 DONE = "[DONE]"
@@ -822,5 +822,5 @@ def test_nothing_that_a_host_sends_breaks_more_than_its_reply(deltas, wrapped):
         lambda: dialect.decode(json.dumps(whole).encode()),
         lambda: dialect.error(400, {}, json.dumps(items).encode()),
     ):
-        with contextlib.suppress(ToolwrightError):
+        with contextlib.suppress(RightcallError):
             attempt()

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import TypeAdapter
 
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.ports import Dialect
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.errors import EncodeError
-from toolwright.wire import openai_chat as dialect
-from toolwright.wire.strict import OPENAI as RULES
-from toolwright.wire.strict import strict_schema, structure
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.ports import Dialect
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire import openai_chat as dialect
+from rightcall.wire.strict import OPENAI as RULES
+from rightcall.wire.strict import strict_schema, structure
 from wire.recorded import rows
 
 SPEC = Spec(

@@ -5,12 +5,12 @@ import json
 import msgspec
 import pytest
 
-from toolwright.core.message import Reasoning, Results, said
-from toolwright.core.parts import Text
-from toolwright.core.request import Request
-from toolwright.core.result import Result
-from toolwright.errors import VendorError
-from toolwright.wire import openai_chat as dialect
+from rightcall.core.message import Reasoning, Results, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Request
+from rightcall.core.result import Result
+from rightcall.errors import VendorError
+from rightcall.wire import openai_chat as dialect
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, rows, same_at_every_cut
 
 API = "openai.chat"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.errors import ToolwrightError
-from toolwright.wire import openai_chat as dialect
+from rightcall.errors import RightcallError
+from rightcall.wire import openai_chat as dialect
 from wire.recorded import fed, rows
 
-decode = import_module("toolwright.wire.openai_chat.decode")  # the package has a function of this name
+decode = import_module("rightcall.wire.openai_chat.decode")  # the package has a function of this name
 
 
 def told(body: bytes, most_unusual: int) -> list[str]:
@@ -21,7 +21,7 @@ def told(body: bytes, most_unusual: int) -> list[str]:
         patch.setattr(decode, "_MOST_UNUSUAL", most_unusual)
         try:
             return [repr(event) for event in fed(dialect.decoder(), body)]
-        except ToolwrightError as error:
+        except RightcallError as error:
             return [repr(error)]
 
 

@@ -9,16 +9,16 @@ import pytest
 from pydantic import TypeAdapter
 from typing_extensions import get_type_hints
 
-from toolwright.core.call import Call
-from toolwright.core.message import Reasoning, Reply, Results, Unknown, User, said
-from toolwright.core.parts import Media, Text
-from toolwright.core.ports import Dialect
-from toolwright.core.request import Named, Request
-from toolwright.core.result import Result
-from toolwright.core.tool import Spec
-from toolwright.errors import EncodeError
-from toolwright.wire import openai_responses as dialect
-from toolwright.wire.strict import OPENAI, strict_schema
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.ports import Dialect
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire import openai_responses as dialect
+from rightcall.wire.strict import OPENAI, strict_schema
 from wire.recorded import rows
 
 NAME = dialect.name
@@ -68,7 +68,7 @@ def test_a_whole_body():
     )
     body = json.loads(outgoing.body)
     key = body.pop("prompt_cache_key")
-    assert (outgoing.path, dict(outgoing.headers), key[:3], len(key)) == ("/responses", {}, "tw-", 35)
+    assert (outgoing.path, dict(outgoing.headers), key[:3], len(key)) == ("/responses", {}, "rc-", 35)
     assert body == {
         "model": "gpt-5",
         "instructions": "Be brief.",

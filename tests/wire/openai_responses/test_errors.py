@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from toolwright.wire.openai_responses import error
+from rightcall.wire.openai_responses import error
 
 OOPS = json.dumps({"error": {"message": "Oops", "type": "t", "param": None, "code": "c"}}).encode()
 

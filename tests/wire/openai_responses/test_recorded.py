@@ -5,15 +5,15 @@ import re
 
 import pytest
 
-from toolwright.core.events import CallEnd
-from toolwright.core.jsontext import dump
-from toolwright.core.message import Reasoning, Results, said
-from toolwright.core.parts import Text
-from toolwright.core.request import Request
-from toolwright.core.result import Result
-from toolwright.core.usage import Usage
-from toolwright.errors import VendorError
-from toolwright.wire import openai_responses as dialect
+from rightcall.core.events import CallEnd
+from rightcall.core.jsontext import dump
+from rightcall.core.message import Reasoning, Results, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Request
+from rightcall.core.result import Result
+from rightcall.core.usage import Usage
+from rightcall.errors import VendorError
+from rightcall.wire import openai_responses as dialect
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, rows, same_at_every_cut
 
 API = "openai.responses"

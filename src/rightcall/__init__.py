@@ -1,0 +1,146 @@
+"""rightcall: a tool-calling runtime for language models. The model proposes, your code disposes.
+
+The public names, and nothing else. Each loads on first use, so that importing this stays light.
+"""
+
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import lazily
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from rightcall import builtin, errors, local, manifest, mcp, record, testing, trust, wire
+    from rightcall.agent import Agent, ask
+    from rightcall.core import outcome
+    from rightcall.core.budget import Budget
+    from rightcall.core.call import Call, CheckedCall
+    from rightcall.core.context import Context
+    from rightcall.core.decision import Allow, Answer, Ask, Deny, Rewrite
+    from rightcall.core.message import Reply, User
+    from rightcall.core.parts import Media, Text
+    from rightcall.core.problem import Problem
+    from rightcall.core.request import Named
+    from rightcall.core.result import Result
+    from rightcall.core.tool import Facts, Limits, Spec, Tool
+    from rightcall.core.usage import Usage
+    from rightcall.declare.function import tool
+    from rightcall.declare.output import Output
+    from rightcall.declare.toolbox import Toolbox
+    from rightcall.dispatch import check, run_calls
+    from rightcall.errors import ToolFailure
+    from rightcall.execute.executor import Execution, Executor
+    from rightcall.loop import events
+    from rightcall.loop.result import RunResult
+    from rightcall.loop.setup import Hooks, Veto
+    from rightcall.loop.window import Window
+    from rightcall.models import connect
+    from rightcall.rerun import replay
+
+_HOMES = {
+    "Agent": "agent",
+    "Allow": "core.decision",
+    "Answer": "core.decision",
+    "Ask": "core.decision",
+    "Budget": "core.budget",
+    "Call": "core.call",
+    "CheckedCall": "core.call",
+    "Context": "core.context",
+    "Deny": "core.decision",
+    "Execution": "execute.executor",
+    "Executor": "execute.executor",
+    "Facts": "core.tool",
+    "Hooks": "loop.setup",
+    "Limits": "core.tool",
+    "Media": "core.parts",
+    "Named": "core.request",
+    "Output": "declare.output",
+    "Problem": "core.problem",
+    "Reply": "core.message",
+    "Result": "core.result",
+    "Rewrite": "core.decision",
+    "RunResult": "loop.result",
+    "Spec": "core.tool",
+    "Text": "core.parts",
+    "Tool": "core.tool",
+    "ToolFailure": "errors",
+    "Toolbox": "declare.toolbox",
+    "Usage": "core.usage",
+    "User": "core.message",
+    "Veto": "loop.setup",
+    "Window": "loop.window",
+    "ask": "agent",
+    "builtin": "builtin",
+    "check": "dispatch",
+    "connect": "models",
+    "errors": "errors",
+    "events": "loop.events",
+    "local": "local",
+    "manifest": "manifest",
+    "mcp": "mcp",
+    "outcome": "core.outcome",
+    "record": "record",
+    "replay": "rerun",
+    "run_calls": "dispatch",
+    "testing": "testing",
+    "tool": "declare.function",
+    "trust": "trust",
+    "wire": "wire",
+}
+__all__ = [
+    "Agent",
+    "Allow",
+    "Answer",
+    "Ask",
+    "Budget",
+    "Call",
+    "CheckedCall",
+    "Context",
+    "Deny",
+    "Execution",
+    "Executor",
+    "Facts",
+    "Hooks",
+    "Limits",
+    "Media",
+    "Named",
+    "Output",
+    "Problem",
+    "Reply",
+    "Result",
+    "Rewrite",
+    "RunResult",
+    "Spec",
+    "Text",
+    "Tool",
+    "ToolFailure",
+    "Toolbox",
+    "Usage",
+    "User",
+    "Veto",
+    "Window",
+    "ask",
+    "builtin",
+    "check",
+    "connect",
+    "errors",
+    "events",
+    "local",
+    "manifest",
+    "mcp",
+    "outcome",
+    "record",
+    "replay",
+    "run_calls",
+    "testing",
+    "tool",
+    "trust",
+    "wire",
+]
+
+
+__getattr__ = lazily(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

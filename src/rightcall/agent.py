@@ -1,0 +1,365 @@
+"""The face: a model, tools and instructions into an agent that runs."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from os import urandom
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.call import CheckedCall
+from rightcall.core.context import Context
+from rightcall.core.decision import FinalDecision, Grant
+from rightcall.core.entry import RunResumed, RunStarted
+from rightcall.core.history import mend
+from rightcall.core.jsontext import JsonValue, dump
+from rightcall.core.message import Message, User, said
+from rightcall.core.parts import Media, Text
+from rightcall.core.ports import Journal, Model, TokenCounter
+from rightcall.core.request import Named, ToolChoice, Wanted
+from rightcall.core.tool import Limits, Tool
+from rightcall.declare.function import tool
+from rightcall.declare.output import form_of
+from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.errors import LimitReached, RightcallError, ToolFailure, UsageError
+from rightcall.execute.executor import Executor
+from rightcall.loop.answering import final
+from rightcall.loop.asking import Emit
+from rightcall.loop.drive import Driver
+from rightcall.loop.follow import Following, is_live
+from rightcall.loop.output import judge
+from rightcall.loop.result import CallRecord, RunResult
+from rightcall.loop.segment import decisions_in, run_segment, state_of
+from rightcall.loop.setup import Approve, Hooks, Offered, Policy, Setup, Summarise
+from rightcall.loop.state import State
+from rightcall.loop.stream import Event, events_of
+from rightcall.loop.sync import run_sync
+from rightcall.loop.watching import guard_above
+from rightcall.loop.window import Window
+from rightcall.models import connect
+from rightcall.record.steps import JournalSteps, LiveSteps, redacted_calls
+from rightcall.trust.facts import facts_together, labelled
+from rightcall.trust.rules import Rules
+
+Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
+Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
+"""A person's decisions by call id; True allows, False denies."""
+
+
+class RunOptions(TypedDict, total=False):
+    """What can be said of one run."""
+
+    history: Sequence[Message]
+    """An earlier transcript to go on from; mended where calls and results do not match."""
+    dependencies: Any
+    """What tools reach through their Context."""
+    choice: ToolChoice
+    """Make the model call some tool, this tool, or none; on its first turn only, so that it ends."""
+    sticky_choice: bool
+    """The choice holds for every turn."""
+    budget: Budget
+    run: str
+    """The run's name in the journal; made up unless given."""
+    grant: Grant
+    """What this run may do once outsiders have spoken, for an agent with rules of trust."""
+
+
+class AgentSettings(TypedDict, total=False):
+    """What can be said of an agent besides its model, tools and instructions."""
+
+    policy: Policy | None
+    """Says allow, deny, ask, rewrite or answer for each checked call."""
+    trust: Rules | None
+    """The rules that hold even when the model is hijacked. Without them a policy is all there is."""
+    approve: Approve | None
+    """Asks a person, here and now; without it a run that needs one pauses."""
+    hooks: Hooks
+    window: Window | None
+    """How much of the history is sent; what the model's profile says, unless given."""
+    summarise: Summarise | None
+    """Puts words in place of the history that is not sent."""
+    count: TokenCounter
+    options: Mapping[str, JsonValue]
+    """The model's options, as ``ModelOptions`` names them."""
+    max_tokens: int | None
+    """Tokens that one reply may have."""
+    speculate: bool
+    """Start calls of pure and read tools while the reply still streams; True unless said."""
+
+
+_AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
+
+
+class Agent:
+    """A model with tools. It holds no conversation: pass ``history`` to go on with one.
+
+    ``model`` is a model, or the name of one, as ``connect`` takes it.
+    """
+
+    def __init__(  # noqa: PLR0913 - an agent's options, by name
+        self,
+        model: Model | str,
+        tools: ToolSource = (),
+        instructions: str = "",
+        *,
+        name: str = "agent",
+        output: Any = None,
+        budget: Budget | None = None,
+        journal: Journal | None = None,
+        concurrency: int = 32,
+        retry_broken: bool = False,
+        **settings: Unpack[AgentSettings],
+    ) -> None:
+        model = connect(model) if isinstance(model, str) else model
+        self.name = name
+        strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
+        self.trust = trust
+        make = partial(_toolbox, repair=strict, label=trust is not None)
+        self.tools = make(tools)
+        self._follow = partial(Following, tools, make) if is_live(tools) else None
+        self.budget = budget or Budget()
+        self._journal = journal
+        self._retry_broken = retry_broken
+        self._form = form = None if output is None else form_of(output)
+        self._mode = None if form is None else form.output.mode or model.profile.structured
+        offered = self._offered(self.tools)
+        if settings.get("window") is None:
+            settings["window"] = _default_window(model, settings.get("max_tokens"))
+        self._setup = Setup(
+            run="",
+            model=model,
+            tools=offered.tools,
+            steps=LiveSteps(),
+            executor=Executor(concurrency=concurrency),
+            specs=offered.specs,
+            system=self._system(instructions),
+            answer=None if form is None else form.tool,
+            **settings,
+        )
+
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult:
+        """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
+        return await self._drive(self._begin(prompt, options))
+
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult:
+        """``run``, for code that cannot await; also where an event loop already runs."""
+        return run_sync(self.run(prompt, **options))
+
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
+        """``run``, as the events it is made of; the last is RunEnd, with the result."""
+        return events_of(lambda emit: self._drive(self._begin(prompt, options), emit))
+
+    async def resume(
+        self, result: RunResult, decisions: Decisions, *, dependencies: Any = None
+    ) -> RunResult:
+        """Go on with a run that waits for a person, here or in another process.
+
+        ``decisions`` are by call id, and every pending call needs one: True or ``Allow()``, False or
+        ``Deny("why")``, ``Rewrite({...})`` for other arguments, ``Answer("...")`` for a result given
+        by hand.
+        """
+        if missing := [p.call_id for p in result.pending if p.call_id not in decisions]:
+            raise UsageError(f"no decision about {', '.join(missing)}")
+        decided = {call_id: final(decision) for call_id, decision in decisions.items()}
+        if self._journal is not None:
+            self._journal.append(result.run, RunResumed(decisions=decided))
+        segment = _Segment(
+            setup=self._setup_for(result.run, dependencies),
+            state=result.state,
+            begins=result.begins,
+            decisions=decided,
+            earlier=result.calls,
+        )
+        return await self._drive(segment)
+
+    async def recover(self, run: str, *, dependencies: Any = None) -> RunResult:
+        """Go on with a run whose process died, from its journal: what was done is not done again."""
+        if self._journal is None:
+            raise UsageError("an agent without a journal has nothing to recover from")
+        entries = list(self._journal.entries(run))
+        start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+        if start is None:
+            raise UsageError(f"the journal holds no run {run!r}")
+        segment = _Segment(
+            setup=self._setup_for(run, dependencies),
+            state=state_of(start),
+            begins=len(start.messages) - 1,
+            decisions={**redacted_calls(entries), **decisions_in(entries)},
+        )
+        return await self._drive(segment)
+
+    def as_tool(
+        self,
+        *,
+        name: str | None = None,
+        description: str = "",
+        budget: Budget | None = None,
+        timeout: float = 600.0,
+    ) -> Tool:
+        """The agent as another's tool, with its own budget; what it spends counts there too."""
+
+        async def delegate(task: str, context: Context[Any]) -> Any:
+            own = budget or self.budget
+            try:
+                said_by = said(task, "agent") if self._setup.trust is not None else task
+                result = await self.run(said_by, dependencies=context.dependencies, budget=own)
+            except RightcallError as error:
+                if error.result is not None:
+                    context.spend(error.result.usage)
+                raise
+            context.spend(result.usage)
+            if not result.stop.is_answer:
+                raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
+            return result.text if self._form is None else result.output
+
+        return tool(
+            delegate,
+            name=name or self.name,
+            description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
+            limits=Limits(timeout=timeout),
+            facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
+        )
+
+    def _begin(self, prompt: Prompt, options: RunOptions) -> "_Segment":
+        history = mend(options.get("history", ())).messages
+        wanted = self._wanted()
+        choice = options.get("choice") or self._first_choice(wanted)
+        run = options.get("run") or urandom(16).hex()
+        setup = self._setup_for(run, options.get("dependencies"))
+        start = RunStarted(
+            messages=(*history, _user(prompt)),
+            budget=options.get("budget") or self.budget,
+            system=setup.system,
+            specs=setup.specs,
+            choice=choice,
+            sticky_choice=options.get("sticky_choice", False),
+            retry_broken=self._retry_broken,
+            wanted=wanted,
+            grant=options.get("grant"),
+        )
+        if start.grant is not None and setup.trust is None:
+            raise UsageError(
+                "a grant needs rules to hold the run to it; give the agent some with trust="
+            )
+        if self._journal is not None:
+            if any(True for _ in self._journal.entries(run)):
+                raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
+            self._journal.append(run, start)
+        return _Segment(setup=setup, state=state_of(start), begins=len(history))
+
+    def _setup_for(self, run: str, dependencies: Any) -> Setup:
+        steps = LiveSteps() if self._journal is None else JournalSteps(self._journal, run)
+        above = guard_above()
+        setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
+        if self._follow is None:
+            return setup
+        following = self._follow()
+        offered = self._offered(following.toolbox)
+
+        def follow() -> Offered | None:
+            changed = following.changed()
+            return None if changed is None else self._offered(changed)
+
+        return replace(setup, tools=offered.tools, specs=offered.specs, follow=follow)
+
+    def _offered(self, tools: Toolbox) -> Offered:
+        form = self._form
+        box = Toolbox(tools, form.tool) if form and self._mode == "tool" else tools
+        return Offered(box, tuple(each.spec for each in box))
+
+    async def _drive(self, segment: "_Segment", emit: Emit | None = None) -> RunResult:
+        driver = Driver(segment.setup, segment.state, emit=emit, decisions=segment.decisions)
+        result = await run_segment(driver, segment.begins, self._journal)
+        calls = (*segment.earlier, *result.calls)
+        return replace(result, calls=calls, output=self._output_of(result))
+
+    def _output_of(self, result: RunResult) -> Any:
+        """The output that the run ended with, from its transcript."""
+        form = self._form
+        if form is None or result.stop != Stop("output"):
+            return None
+        text = result.text
+        if self._mode == "tool":
+            given = [call for call in result.calls if call.name == form.tool.name]
+            text = next(call.arguments for call in reversed(given) if call.outcome == "returned")
+        verdict = judge(form.tool, text)
+        assert isinstance(verdict, CheckedCall)
+        return form.value(verdict.bound)
+
+    def _wanted(self) -> Wanted | None:
+        if self._form is None or self._mode is None:
+            return None
+        answer, retries = self._form.tool, self._form.output.retries
+        return Wanted(tool=answer.name, mode=self._mode, schema=answer.parameters, retries=retries)
+
+    def _first_choice(self, wanted: Wanted | None) -> ToolChoice:
+        """An agent whose only tool is its answer must give it."""
+        if wanted is not None and wanted.mode == "tool" and not self.tools:
+            return Named(wanted.tool)
+        return "auto"
+
+    def _system(self, instructions: str) -> str:
+        if self._form is None or self._mode != "text":
+            return instructions
+        schema = _AS_JSON.format(schema=dump(self._form.tool.parameters))
+        return f"{instructions}\n\n{schema}".strip()
+
+
+class _Segment(Struct, frozen=True, kw_only=True, eq=False):
+    """What one segment of a run starts from."""
+
+    setup: Setup
+    state: State
+    begins: int
+    decisions: Mapping[str, FinalDecision] = {}
+    earlier: tuple[CallRecord, ...] = ()
+
+
+def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
+    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    if label:
+        # What rules take for outsiders' words must be shown to the model as such.
+        box = Toolbox([labelled(each) for each in box])
+    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
+    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
+
+
+def _user(prompt: Prompt) -> User:
+    if isinstance(prompt, User):
+        return prompt
+    if isinstance(prompt, str):
+        return said(prompt)
+    return User(tuple(Text(part) if isinstance(part, str) else part for part in prompt))
+
+
+def _default_window(model: Model, max_tokens: int | None) -> Window | None:
+    """What the model's context leaves for messages, with room for the reply, the tools and error."""
+    context = model.profile.context_window
+    if context is None:
+        return None
+    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
+
+
+def ask(
+    prompt: Prompt,
+    *,
+    model: Model | str = "embedded",
+    tools: ToolSource | None = None,
+    **options: Unpack[RunOptions],
+) -> str:
+    """One question, one answer: the text of an agent's reply. Raises when a run ends without one.
+
+    Without a model it is the embedded one; without tools, arithmetic and the date and time.
+    """
+    if tools is None:
+        from rightcall.builtin.defaults import default_tools  # noqa: PLC0415 - light until used
+
+        tools = default_tools()
+    result = Agent(model, tools).run_sync(prompt, **options)
+    if not result.stop.is_answer:
+        error = LimitReached(f"the run ended without an answer: {result.stop}")
+        error.result = result
+        raise error
+    return result.text

@@ -1,0 +1,45 @@
+"""A person as a tool: the model asks, somebody answers."""
+
+from collections.abc import Awaitable, Callable
+
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.errors import ToolFailure
+
+_PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {"question": {"type": "string", "description": "What you need to know."}},
+    "required": ["question"],
+    "additionalProperties": False,
+}
+_A_DAY = 24 * 60 * 60.0
+
+
+def human(
+    ask: Callable[[str], Awaitable[str]] | None = None,
+    *,
+    name: str = "ask_human",
+    description: str = "Ask the person you work for, when only they can know or decide.",
+) -> Tool:
+    """A tool that asks a person.
+
+    ``ask`` waits for the answer here; without it the run pauses, and is resumed with
+    ``Answer("...")`` for the call.
+    """
+
+    async def handler(question: str) -> str:
+        if ask is None:
+            raise ToolFailure("Nobody has answered the question.")
+        return await ask(question)
+
+    return Tool(
+        name,
+        description,
+        _PARAMETERS,
+        handler,
+        # It may be asked again, but not for nothing: nobody is asked while a reply still streams.
+        effect="idempotent",
+        approval=ask is None,
+        limits=Limits(timeout=_A_DAY),
+        facts=Facts(untrusted=False, reach="user", targets=()),
+    )

@@ -1,0 +1,143 @@
+"""The local models that a user has given names to: names into the files that hold them.
+
+They are kept in ``models.json`` under the XDG configuration directory, which a person may read and edit.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from rightcall.errors import UsageError
+
+EMBEDDED = "embedded"
+"""The name of the model that comes with rightcall, which no other can have."""
+
+VERSION = 1
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_GGUF = b"GGUF"
+"""How every GGUF file begins."""
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One model that has a name."""
+
+    name: str
+    path: Path
+
+    @property
+    def size(self) -> int | None:
+        """The file's bytes; None when it is no longer there."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return None
+
+
+class _Record(Struct, frozen=True):
+    path: str
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    version: int = VERSION
+    models: dict[str, _Record] = {}
+
+
+def place() -> Path:
+    """The file that the names are kept in."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    # The XDG specification has a relative path ignored.
+    home = Path(given) if Path(given).is_absolute() else Path.home() / ".config"
+    return home / "rightcall" / "models.json"
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every model that has a name, in the order of names."""
+    return tuple(
+        Entry(name=name, path=Path(record.path)) for name, record in sorted(_read().models.items())
+    )
+
+
+def path_of(name: str) -> Path | None:
+    """The file of the model with that name; None if no model has it."""
+    record = _read().models.get(name)
+    return None if record is None else Path(record.path)
+
+
+def add(name: str, path: str | os.PathLike[str]) -> Entry:
+    """Give a GGUF file a name. The file stays where it is."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be a model's name: letters, digits, dots, dashes and underscores, "
+            "at most 64, a letter or digit first"
+        )
+    if name == EMBEDDED:
+        raise UsageError(f"{name!r} is the name of the model that comes with rightcall")
+    known = _read()
+    if name in known.models:
+        raise UsageError(f"{name!r} is the name of {known.models[name].path}; remove it first")
+    # A link stays a link: caches of models are full of them, and their targets have no telling names.
+    file = Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100
+    _check(file)
+    _write({**known.models, name: _Record(str(file))})
+    return Entry(name=name, path=file)
+
+
+def remove(name: str) -> Entry:
+    """Take a name away. The model's file stays."""
+    if name == EMBEDDED:
+        raise UsageError(f"{name!r} comes with rightcall and cannot be removed")
+    models = dict(_read().models)
+    record = models.pop(name, None)
+    if record is None:
+        raise UsageError(f"no model is called {name!r}; there is {', '.join(sorted(models)) or 'none'}")
+    _write(models)
+    return Entry(name=name, path=Path(record.path))
+
+
+def _check(file: Path) -> None:
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(len(_GGUF))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    if start != _GGUF:
+        raise UsageError(f"{file} is not a GGUF file: it does not begin with GGUF")
+
+
+def _read() -> _File:
+    file = place()
+    try:
+        known = msgspec.json.decode(file.read_bytes(), type=_File)
+    except FileNotFoundError:
+        return _File()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is not a list of models ({error}); mend it or delete it") from error
+    if known.version != VERSION:
+        raise UsageError(f"{file} has version {known.version}, and this rightcall knows {VERSION}")
+    return known
+
+
+def _write(models: dict[str, _Record]) -> None:
+    """Put the new file in the old one's place at once, so that nobody ever reads half of it."""
+    file = place()
+    text = msgspec.json.format(msgspec.json.encode(_File(models=models)), indent=2)
+    try:
+        from tempfile import NamedTemporaryFile  # noqa: PLC0415 - light until used
+
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=file.parent, prefix=file.name, delete=False) as fresh:
+            fresh.write(text + b"\n")
+            fresh.flush()
+            os.fsync(fresh.fileno())
+        try:
+            Path(fresh.name).replace(file)
+        except OSError:
+            Path(fresh.name).unlink()
+            raise
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from error

@@ -1,0 +1,173 @@
+"""A run as it happens, on a terminal.
+
+Text goes to the screen as it comes and stays there; nothing that was said is drawn again, so a reply may
+be longer than the screen. Only while nothing comes does something move.
+"""
+
+from typing import TextIO
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from rightcall.cli.safe import harmless
+from rightcall.cli.summary import INTERRUPTION, Summary
+from rightcall.cli.words import done, how_far, shortly, spent
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ReasoningDelta,
+    ReplyEnd,
+    ResultEnd,
+    TextDelta,
+    TurnStart,
+)
+from rightcall.core.progress import CallProgress
+from rightcall.core.result import Result
+from rightcall.loop.stream import Event
+
+MOST_ARGUMENTS = 2000
+"""Characters of a call's arguments that are shown."""
+_WAITING = "waiting for the model"
+_TEXT, _REASONING, _CALL, _GOOD, _BAD = "none", "dim", "cyan", "green", "red"
+
+
+class _Shown:
+    """A call on the screen, and how much of its arguments was written."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.characters = 0
+
+
+class LiveView:
+    """For people. One view may show several runs, one after the other."""
+
+    def __init__(self, people: TextIO, *, loading: str) -> None:
+        self.people = people
+        self._console = Console(file=people, highlight=False, markup=False, emoji=False)
+        self._plainly = not self._console.encoding.lower().startswith("utf")
+        self._arrow = "->" if self._plainly else "→"
+        self._loading = loading
+        self._doing = loading
+        self._running: dict[str, str] = {}
+        """The calls that have no result yet, by id."""
+        self._status: Status | None = None
+        self._hushed = False
+        self._style = ""
+        """How the line that the cursor stands in is written; empty at the start of a line."""
+        self._calls: dict[int, _Shown] = {}
+        """The calls of this reply."""
+        self._at = -1
+        """The call that the cursor stands in."""
+
+    def show(self, event: Event) -> None:
+        """Put it on the screen."""
+        if isinstance(event, CallProgress):
+            self._show_progress(event)
+            return
+        self.hush()
+        self._hushed = False
+        match event:
+            case TurnStart(turn):
+                self._running, self._calls = {}, {}
+                self._doing = self._loading if turn == 1 else _WAITING
+            case TextDelta(text):
+                self._write(text, _TEXT)
+            case ReasoningDelta(text):
+                self._write(text, _REASONING)
+            case CallStart(index, name):
+                self._begin_call(index, name)
+            case CallDelta(index, text):
+                self._arguments(index, text)
+            case CallEnd(_, call):
+                self._new_line()
+                self._running[call.id] = call.name
+                self._doing = self._running_words()
+            case ReplyEnd():
+                self._new_line()
+                # What has answered is loaded.
+                self._loading = _WAITING
+            case ResultEnd(result, seconds):
+                self._show_result(result, seconds)
+            case _:
+                pass
+
+    def waiting(self) -> None:
+        """Let something move, unless the line is still being written."""
+        if self._status is None and not self._style and not self._hushed:
+            spinner = "line" if self._plainly else "dots"
+            words = Text(harmless(self._doing))
+            self._status = Status(words, console=self._console, spinner=spinner)
+            self._status.start()
+
+    def hush(self) -> None:
+        """Let nothing move until the next event."""
+        self._hushed = True
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def end(self, summary: Summary) -> None:
+        """What it took, and why there is no answer if there is none."""
+        self.hush()
+        self._new_line()
+        if summary.reason == INTERRUPTION:
+            self._write(f"{done(summary)}\n", _BAD)
+        elif summary.trouble:
+            self._write(f"no answer: {summary.trouble}\n", _BAD)
+        self._write(f"{spent(summary)}\n", _REASONING)
+
+    def _show_result(self, result: Result, seconds: float) -> None:
+        mark, style = ("x", _BAD) if result.is_error else ("<-" if self._plainly else "←", _GOOD)
+        outcome = f" {result.outcome}" if result.is_error else ""
+        head = f"{mark} {result.name}{outcome} {seconds:.1f} s "
+        self._write(f"{head}{shortly(result, 2 * self._console.width)}\n", style)
+        if self._running.pop(result.call_id, None) is not None:
+            self._doing = self._running_words()
+
+    def _show_progress(self, progress: CallProgress) -> None:
+        name = self._running.get(progress.call_id, "")
+        self._doing = f"running {name}: {how_far(progress)}"
+        if self._status is None:
+            self.waiting()
+        else:
+            self._status.update(Text(harmless(self._doing)))
+
+    def _running_words(self) -> str:
+        return f"running {', '.join(self._running.values())}"
+
+    def _begin_call(self, index: int, name: str) -> None:
+        self._new_line()
+        self._calls[index] = _Shown(name)
+        self._at = index
+        self._write(f"{self._arrow} {name} ", _CALL)
+
+    def _arguments(self, index: int, text: str) -> None:
+        call = self._calls.get(index)
+        if call is None or call.characters > MOST_ARGUMENTS:
+            return
+        if index != self._at:
+            # Calls that are written at the same time take turns on the screen.
+            self._new_line()
+            self._at = index
+            self._write(f"{self._arrow} {call.name} … ", _CALL)
+        room = MOST_ARGUMENTS - call.characters
+        call.characters += len(text)
+        cut = text if len(text) <= room else text[:room] + "…"
+        self._write(cut.replace("\n", " "), _CALL)
+
+    def _write(self, text: str, style: str) -> None:
+        if self._style and self._style != style:
+            self._new_line()
+        safe = harmless(text)
+        if safe:
+            self._console.out(safe, style=style, end="")
+            self._style = "" if safe.endswith("\n") else style
+            self.people.flush()
+
+    def _new_line(self) -> None:
+        if self._style:
+            self._console.out("")
+            self._style = ""

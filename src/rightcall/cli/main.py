@@ -1,0 +1,156 @@
+"""``rightcall``: arguments into a command, and how it went into an exit code.
+
+Each command's module loads when it is called, so that help and mistakes cost next to nothing.
+"""
+
+import os
+import sys
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import rightcall
+from rightcall.cli.exits import BAD_USAGE, BROKEN_PIPE, INTERRUPTED, NO_ANSWER
+from rightcall.errors import RightcallError
+
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "talk to a model": {
+        "ask": "ask once, watch the run, and get the answer",
+        "chat": "talk, with tools, approvals and a history",
+    },
+    "work on tools": {
+        "specs": "print what a model is told about the tools in a file",
+        "call": "put a call through the gate and print the result",
+        "manifest": "check, show and run the tools of an operator's manifest",
+        "mcp": "list, pin and verify the tools of MCP servers",
+        "serve-mcp": "serve tools to others over MCP",
+    },
+    "keep it safe": {
+        "audit": "say which of an agent's tools are dangerous together",
+        "policy": "check an operator's rules, and explain what they say to a call",
+    },
+    "look inside": {
+        "render": "print the prompt that a local model would see, special tokens and all",
+        "sse": "say what became of each event in a recorded event stream",
+    },
+    "keep models": {
+        "models": "list, add and remove the local models that have a name",
+    },
+}
+"""Every command by what it is for, and what it does in one line."""
+
+_EXAMPLES = """\
+examples:
+  rightcall ask "What is 17 * 23?"
+  rightcall ask --model anthropic:claude-opus-4-8 --tool weather.py "Weather in Paris?"
+  git diff | rightcall ask --instructions "Review this." > review.txt
+  rightcall chat --tool shop.py --journal runs.jsonl
+  rightcall COMMAND --help"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code says how it went."""
+    _have_streams()
+    try:
+        try:
+            return _run(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go()
+        return BROKEN_PIPE
+    except OSError as error:
+        # A full disk, mostly. What a tool or a model does wrong never comes here.
+        _let_go()
+        print(f"rightcall: {error}", file=sys.stderr)
+        return NO_ANSWER
+    except RightcallError as error:
+        # Loaded late: the wording of an error is no part of a quick start.
+        from rightcall.cli.safe import harmless  # noqa: PLC0415
+
+        print(f"rightcall: {harmless(str(error))}", file=sys.stderr)
+        return BAD_USAGE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    words = {name: line for group in COMMANDS.values() for name, line in group.items()}
+    name = arguments[0] if arguments else ""
+    if name not in words:
+        _explain(arguments, list(words))
+    command = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}")
+    parser = ArgumentParser(
+        prog=f"rightcall {name}",
+        description=(command.__doc__ or words[name]).strip(),
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.add_arguments(parser)
+    code: int = command.run(parser.parse_args(arguments[1:]))
+    return code
+
+
+def _explain(arguments: list[str], known: list[str]) -> NoReturn:
+    """Show the commands, or say why what was given is none."""
+    parser = _overview()
+    given, rest = parser.parse_known_args(arguments)
+    unknown = given.command or next(iter(rest), "")
+    if not unknown:
+        parser.error("which command? rightcall --help lists them")
+    if unknown.startswith("-"):
+        parser.error(f"no option {unknown!r} before a command")
+    from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
+
+    near = get_close_matches(unknown, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(known)}"
+    parser.error(f"no command {unknown!r}; {hint}")
+
+
+def _overview() -> ArgumentParser:
+    width = max(len(name) for group in COMMANDS.values() for name in group)
+    groups = [
+        f"{title}:\n" + "\n".join(f"  {name:<{width}}  {words}" for name, words in group.items())
+        for title, group in COMMANDS.items()
+    ]
+    parser = ArgumentParser(
+        prog="rightcall",
+        usage="rightcall COMMAND [...]",
+        description="A tool-calling runtime for language models.\n\n" + "\n\n".join(groups),
+        epilog=_EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("command", nargs="?", help=SUPPRESS)
+    parser.add_argument("--version", action="version", version=rightcall.__version__)
+    return parser
+
+
+def _have_streams() -> None:
+    """A stream that was closed is an empty one, and one that cannot take a character gets its number."""
+    for name, mode, errors in (
+        ("stdin", "r", "replace"),
+        ("stdout", "w", "backslashreplace"),
+        ("stderr", "w", "backslashreplace"),
+    ):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - as long as the process
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=errors)
+
+
+def _let_go() -> None:
+    """Python flushes at its end; what is left must then go somewhere that takes it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""What can be said of a run on the command line. Loads nothing, so that help is quick."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from math import inf, isfinite
+
+DEFAULT_MODEL = "embedded"
+"""The model that is asked unless another is named: the one that needs no key and no network."""
+
+SEARCHES = ("brave", "searxng", "tavily")
+"""Who can be asked to search the web."""
+
+
+def add_run_options(parser: ArgumentParser) -> None:
+    """What the model is told, what it may use, and who is asked."""
+    parser.add_argument(
+        "--model",
+        default=DEFAULT_MODEL,
+        metavar="NAME",
+        help=(
+            "provider:model, address|model, a name from 'rightcall models', or FILE.py:NAME for a "
+            "model of your own (default: %(default)s)"
+        ),
+    )
+    add_tool_options(parser)
+    parser.add_argument("--instructions", default="", metavar="TEXT", help="what the model is to be")
+    parser.add_argument(
+        "--choice",
+        default="auto",
+        metavar="auto|required|none|TOOL",
+        help="let the model choose (auto), make it call some tool, none, or this one; first turn only",
+    )
+    parser.add_argument(
+        "--journal", metavar="FILE", help="record the run in a .jsonl or .sqlite (.sqlite3, .db) file"
+    )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="once outsiders' text was read, ask about calls that act on what nobody trusted has named",
+    )
+    parser.add_argument(
+        "--policy", metavar="FILE.toml", help="hold calls to an operator's rules; see rightcall policy"
+    )
+    parser.add_argument("--quiet", action="store_true", help="the answer, and nothing about the run")
+    limits = parser.add_argument_group("limits and sampling")
+    limits.add_argument("--max-turns", type=_count, metavar="N", help="how often the model may be asked")
+    limits.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time for the whole run")
+    limits.add_argument("--max-tokens", type=_count, metavar="N", help="tokens that one reply may have")
+    limits.add_argument("--temperature", type=_number, metavar="NUMBER")
+    limits.add_argument("--seed", type=int, metavar="N")
+    who = parser.add_argument_group(
+        "approvals", "Some tools want a person's yes. On a terminal you are asked; elsewhere it is no."
+    ).add_mutually_exclusive_group()
+    who.add_argument("--yes", action="store_true", help="allow every call that wants approval")
+    who.add_argument("--no", action="store_true", help="deny every call that wants approval")
+
+
+def add_tool_options(parser: ArgumentParser) -> None:
+    """The options that say which tools there are."""
+    group = parser.add_argument_group("tools")
+    group.add_argument(
+        "--tool",
+        dest="tools",
+        action="append",
+        default=[],
+        metavar="FILE.py[:NAME]",
+        help="the tools that a Python file declares, or one of them; may be given again",
+    )
+    group.add_argument(
+        "--no-default-tools",
+        dest="default_tools",
+        action="store_false",
+        help="do not offer the date, the time and arithmetic",
+    )
+    _add_gates(parser)
+
+
+def _add_gates(parser: ArgumentParser) -> None:
+    """The options that grant something; every gate is closed unless said."""
+    group = parser.add_argument_group("gates", "What tools may touch; nothing, unless you say so.")
+    group.add_argument(
+        "--manifest",
+        dest="manifests",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="the programs that an operator's manifest allows; may be given again",
+    )
+    group.add_argument("--sandbox", metavar="DIR", help="what $SANDBOX means in a manifest")
+    group.add_argument(
+        "--allow-fs",
+        metavar="ROOT[:ro]",
+        help="read and write files under a directory; only read them with :ro",
+    )
+    group.add_argument("--allow-web", action="store_true", help="fetch pages from public addresses")
+    group.add_argument("--web-search", choices=SEARCHES, help="search the web through this provider")
+    group.add_argument(
+        "--allow-shell",
+        action="store_true",
+        help="run any shell command, as you: nothing keeps it from doing harm",
+    )
+    group.add_argument("--memory", metavar="DIR", help="keep notes in a directory, from run to run")
+    group.add_argument("--plan", action="store_true", help="let the model keep a plan")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number above zero")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    seconds = _number(text)
+    if seconds <= 0:
+        raise ArgumentTypeError(f"{text!r} is not above zero")
+    return seconds
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = inf
+    if not isfinite(number):
+        raise ArgumentTypeError(f"{text!r} is not a number")
+    return number

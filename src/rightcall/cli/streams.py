@@ -1,0 +1,134 @@
+"""A recorded event stream into what became of each of its events.
+
+The bytes go line by line through the framing and through a dialect's decoder, so what comes out of
+either belongs to the event that the line completes.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.message import Reply
+from rightcall.core.ports import Decoder, Dialect
+from rightcall.core.sse import ServerEvent, SseDecoder
+from rightcall.errors import ProtocolError, RightcallError
+
+DialectName: TypeAlias = Literal["anthropic", "gemini", "openai_chat", "openai_responses"]
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_MOST_LOOKED_AT = 64
+"""Events after which a dialect that has not shown itself is not looked for any more."""
+
+_SIGNS: tuple[tuple[DialectName, re.Pattern[bytes]], ...] = (
+    ("openai_responses", re.compile(rb'"type"\s*:\s*"response\.')),
+    ("anthropic", re.compile(rb'"type"\s*:\s*"(message_|content_block_|ping")')),
+    ("openai_chat", re.compile(rb'"choices"\s*:|"object"\s*:\s*"chat\.completion|\A\[DONE\]')),
+    ("gemini", re.compile(rb'"(candidates|usageMetadata|promptFeedback)"\s*:')),
+)
+"""What only one dialect's events hold."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """An event of the stream, and what it became."""
+
+    offset: int
+    """Where in the bytes it begins."""
+    event: ServerEvent | None = None
+    """The event as it was framed; None for bytes outside of events that the decoder made sense of."""
+    became: tuple[ModelEvent, ...] = ()
+    is_end: bool = False
+    """This is what only the end of the bytes completed."""
+    error: str = ""
+    """Why the decoder could not go on, in words."""
+
+
+def guess(data: bytes) -> DialectName | None:
+    """The dialect that the first events are in; None when they show no sign of any."""
+    framed = SseDecoder()
+    found: list[bytes] = [data] if data.lstrip()[:1] in (b"{", b"[") else []
+    for line in _lines(data):
+        found += [event.data for event in _framed(framed, line)]
+        if len(found) > _MOST_LOOKED_AT:
+            break
+    else:
+        found += [event.data for event in framed.finish()]
+    for text in found:
+        for name, sign in _SIGNS:
+            if sign.search(text):
+                return name
+    return None
+
+
+def walk(data: bytes, dialect: DialectName | None) -> Iterator[Step]:
+    """Every event with what it became. Without a dialect, events become nothing."""
+    framed, decoder = SseDecoder(), _Decoding(dialect)
+    start, at = 0, 0
+    for line in _lines(data):
+        events, became = _framed(framed, line), decoder.feed(line)
+        at += len(line)
+        yield from _steps(start, events, became, decoder.take_news())
+        if events or became or not line.strip(b"\r\n"):
+            # Blank lines and comments before an event are no part of it.
+            start = at
+    events, became = framed.finish(), decoder.finish()
+    for step in _steps(start, events, became, decoder.take_news()):
+        yield replace(step, is_end=True)
+
+
+def reply_in(steps: Iterable[Step]) -> Reply | None:
+    """The reply that the stream ended with."""
+    ends = [each.reply for step in steps for each in step.became if isinstance(each, ReplyEnd)]
+    return ends[-1] if ends else None
+
+
+class _Decoding:
+    """A dialect's decoder up to its first error; nothing that comes later can be relied on."""
+
+    def __init__(self, dialect: DialectName | None) -> None:
+        self._decoder: Decoder | None = None
+        self.news = ""
+        """The error, until it was told."""
+        if dialect is not None:
+            module: Dialect = import_module(f"rightcall.wire.{dialect}")
+            self._decoder = module.decoder()
+
+    def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
+        return () if self._decoder is None else self._try(self._decoder, data)
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        return () if self._decoder is None else self._try(self._decoder, None)
+
+    def take_news(self) -> str:
+        news, self.news = self.news, ""
+        return news
+
+    def _try(self, decoder: Decoder, data: bytes | None) -> tuple[ModelEvent, ...]:
+        try:
+            return decoder.finish() if data is None else decoder.feed(data)
+        except RightcallError as error:
+            self._decoder, self.news = None, str(error) or error.code
+            return ()
+
+
+def _steps(
+    start: int, events: tuple[ServerEvent, ...], became: tuple[ModelEvent, ...], error: str
+) -> Iterator[Step]:
+    """A line completes one event at most."""
+    if events or became or error:
+        yield Step(offset=start, event=events[0] if events else None, became=became, error=error)
+
+
+def _framed(framed: SseDecoder, line: bytes) -> tuple[ServerEvent, ...]:
+    try:
+        return framed.feed(line)
+    except ProtocolError:
+        # The dialect's decoder says so, too.
+        return ()
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    return (found[0] for found in _LINE.finditer(data) if found[0])

@@ -1,0 +1,44 @@
+"""What the model asked for, and the proof that it may be run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.tool import Tool
+
+
+class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="call"):
+    """What the model asked for. The arguments stay the raw text it sent."""
+
+    id: str
+    name: str
+    arguments: str = ""
+    truncated: bool = False
+    """The reply stopped before this call was complete. Such a call is never run."""
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
+
+
+class Repair(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One lossless change that made arguments fit their schema; only where the tool allows it."""
+
+    path: str
+    before: JsonValue
+    after: JsonValue
+    removed: bool = False
+    """The member was left out altogether."""
+
+
+class CheckedCall(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, eq=False):
+    """A call that passed the gate. Only ``check`` makes one; only this can be executed."""
+
+    call: Call
+    tool: Tool
+    arguments: JsonObject
+    """The arguments as JSON, as validated; for policies and the record."""
+    bound: Any
+    """The arguments as the handler takes them: coerced Python values by parameter name, or, for a
+    model used as a tool, the instance."""
+    repairs: tuple[Repair, ...] = ()

@@ -1,0 +1,100 @@
+"""What a policy or a person says to a proposed call."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.jsontext import JsonObject
+from rightcall.errors import UsageError
+
+Origin: TypeAlias = Literal["user", "developer", "operator", "trusted", "untrusted", "nowhere"]
+"""Where a value was seen: in the words of the user, of the developer or of the operator; in a result
+that its tool vouches for; in text that outsiders could have written; or nowhere, so the model's own."""
+
+Scope: TypeAlias = Literal["once", "run", "target"]
+"""How far a person's yes goes: this call; every call of the tool in this run; every call of the tool in
+this run with the same targets."""
+
+
+class Evidence(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One value in a call's arguments, and where it was seen."""
+
+    path: str
+    """Where it stands in the arguments."""
+    value: str
+    origin: Origin
+    source: str = ""
+    """Whose words it was seen in, by name, where there is one."""
+
+    @property
+    def is_vouched(self) -> bool:
+        """Whether somebody who may be relied on has named the value."""
+        return self.origin not in ("untrusted", "nowhere")
+
+
+class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow"):
+    """Run it."""
+
+    scope: Scope = "once"
+    """How far the yes goes, where a person says it and rules of trust are in force."""
+
+
+class Deny(Struct, frozen=True, gc=False, omit_defaults=True, tag="deny"):
+    """Do not run it; the reason is for the model."""
+
+    reason: str = ""
+
+
+class Ask(Struct, frozen=True, gc=False, omit_defaults=True, tag="ask"):
+    """A person must decide; the reason is for them."""
+
+    reason: str = ""
+
+
+class Rewrite(Struct, frozen=True, gc=False, omit_defaults=True, tag="rewrite"):
+    """Run it with these arguments instead. They are checked as the model's own would be."""
+
+    arguments: JsonObject
+
+
+class Answer(Struct, frozen=True, gc=False, omit_defaults=True, tag="answer"):
+    """Do not run it; this is its result."""
+
+    text: str
+
+
+Decision: TypeAlias = Allow | Deny | Ask | Rewrite | Answer
+FinalDecision: TypeAlias = Allow | Deny | Rewrite | Answer
+
+
+class Proposal(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A call that waits for a person."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    """What in it nobody has vouched for, and where that was seen."""
+
+
+class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A person's yes that goes beyond one call."""
+
+    tool: str
+    targets: tuple[str, ...] | None = None
+    """The values that the yes is for; None for any."""
+
+
+class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """What a request may do, fixed while nobody but the user and the developer has spoken."""
+
+    tools: tuple[str, ...] = ()
+    """The consequential tools and those that read private data, by name or pattern (``calendar_*``)."""
+    targets: tuple[str, ...] = ()
+    """Values, or patterns of values, that the application vouches for."""
+
+    def __post_init__(self) -> None:
+        for name in ("tools", "targets"):
+            if isinstance(getattr(self, name), str):
+                raise UsageError(f"a grant's {name} are several; write ({getattr(self, name)!r},)")

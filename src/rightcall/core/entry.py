@@ -1,0 +1,157 @@
+"""What a journal holds: one entry for everything that happened in a run, in order.
+
+``key`` names an effect the same way on every attempt at the run: ``t3.model`` is the model's third
+reply, ``t3.1.search`` the second call in it, to the tool ``search``.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.call import Repair
+from rightcall.core.decision import Evidence, FinalDecision, Grant
+from rightcall.core.message import Reply, Transcript
+from rightcall.core.outcome import OutcomeKind
+from rightcall.core.request import ToolChoice, Wanted
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.core.usage import Usage
+
+VERSION = 1
+
+
+class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_started"):
+    """A run began, with everything said up to now and what the model is told of the tools."""
+
+    messages: Transcript
+    budget: Budget
+    system: str = ""
+    specs: tuple[Spec, ...] = ()
+    choice: ToolChoice = "auto"
+    sticky_choice: bool = False
+    retry_broken: bool = False
+    wanted: Wanted | None = None
+    grant: Grant | None = None
+    version: int = VERSION
+    parent: str | None = None
+    """The run that this one was forked from."""
+
+
+class RequestSent(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="request_sent"):
+    """The model was asked, with so many messages."""
+
+    key: str
+    messages: int
+
+
+class ReplyReceived(
+    Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="reply_received"
+):
+    """The model answered."""
+
+    key: str
+    reply: Reply
+    seconds: float
+    raw: bytes | None = None
+    """The vendor's own bytes, if they were asked for."""
+
+
+class ToolsChanged(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="tools_changed"):
+    """From here on the model is offered these tools."""
+
+    key: str
+    specs: tuple[Spec, ...]
+
+
+class CallChecked(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_checked"):
+    """A call went through the gate: ``refused`` says how it failed there, if it did."""
+
+    key: str
+    call_id: str
+    refused: OutcomeKind | None = None
+    repairs: tuple[Repair, ...] = ()
+
+
+class CallDecided(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_decided"):
+    """A policy or a person decided about a call."""
+
+    key: str
+    call_id: str
+    decision: FinalDecision
+    by: Literal["policy", "person", "hook"]
+    reason: str = ""
+    """Why it came to be decided, where rules of trust had a say."""
+    evidence: tuple[Evidence, ...] = ()
+    """What that was based on: which values, seen where."""
+
+
+class CallStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_started"):
+    """A call is about to run. Without a CallFinished after it, it may have run."""
+
+    key: str
+    call_id: str
+
+
+class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_finished"):
+    """A call has its result."""
+
+    key: str
+    result: Result
+    seconds: float = 0.0
+    attempts: int = 0
+    usage: Usage | None = None
+    """What the call itself spent on models, as a subagent does."""
+    error: str = ""
+    """The exception behind a failure, with its traceback. The model never reads it."""
+
+
+class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):
+    """Another effect of the loop came to its value: a summary, a verdict on an answer."""
+
+    key: str
+    value: str
+
+
+class RunResumed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_resumed"):
+    """A new segment began, with a person's decisions by call id."""
+
+    decisions: Mapping[str, FinalDecision]
+
+
+class RunPaused(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_paused"):
+    """A segment ended: the run waits for decisions about these calls."""
+
+    key: str
+    call_ids: tuple[str, ...]
+
+
+class RunEnded(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_ended"):
+    """The run came to its end."""
+
+    stop: Stop
+
+
+class RunFailed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_failed"):
+    """The run broke off with an exception; it can be resumed."""
+
+    code: str
+    message: str
+
+
+Entry: TypeAlias = (
+    RunStarted
+    | RequestSent
+    | ToolsChanged
+    | ReplyReceived
+    | CallChecked
+    | CallDecided
+    | CallStarted
+    | CallFinished
+    | StepDone
+    | RunPaused
+    | RunResumed
+    | RunEnded
+    | RunFailed
+)

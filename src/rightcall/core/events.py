@@ -1,0 +1,101 @@
+"""What happens while a run goes on: noun, then Start, Delta or End.
+
+A model yields the events of one reply, the last of which is ReplyEnd. An agent yields those of every
+turn, the results between them, and RunEnd at the end.
+"""
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply
+from rightcall.core.partial import PartialJson
+from rightcall.core.parts import Text
+from rightcall.core.result import Result
+
+
+class TextDelta(Struct, frozen=True, gc=False, tag=True):
+    """A piece of the answer."""
+
+    text: str
+
+
+class ReasoningDelta(Struct, frozen=True, gc=False, tag=True):
+    """A piece of the model's reasoning."""
+
+    text: str
+
+
+class CallStart(Struct, frozen=True, gc=False, tag=True):
+    """The model begins a call. ``index`` tells the calls of one reply apart."""
+
+    index: int
+    name: str
+    id: str = ""
+
+
+class CallDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
+    """A piece of a call's arguments."""
+
+    index: int
+    text: str
+    so_far: PartialJson | None = None
+    """What can be read of the arguments up to now; costs nothing until it is looked at."""
+
+
+class CallEnd(Struct, frozen=True, gc=False, tag=True):
+    """A call is complete as the model wrote it."""
+
+    index: int
+    call: Call
+
+
+class ReplyEnd(Struct, frozen=True, gc=False, tag=True):
+    """The whole reply. Always the last event of a model's stream; without it the stream broke."""
+
+    reply: Reply
+    raw: bytes | None = None
+    """The vendor's own bytes, if they were asked for; they go to the journal."""
+
+
+class TurnStart(Struct, frozen=True, gc=False, tag=True):
+    """The model is about to be asked."""
+
+    turn: int
+
+
+class ResultEnd(Struct, frozen=True, gc=False, tag=True):
+    """A call has its result."""
+
+    result: Result
+    seconds: float = 0.0
+
+
+ModelEvent: TypeAlias = TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | ReplyEnd
+
+
+def unfolded(reply: Reply, fragment: int | None = None) -> Iterator[ModelEvent]:
+    """The events that a reply streams as, in pieces of so many characters; None for all at once."""
+    index = 0
+    for part in reply.content:
+        match part:
+            case Text(text):
+                yield from (TextDelta(piece) for piece in _pieces(text, fragment))
+            case Reasoning(text):
+                yield from (ReasoningDelta(piece) for piece in _pieces(text, fragment))
+            case Call():
+                yield CallStart(index, part.name, part.id)
+                yield from (CallDelta(index, piece) for piece in _pieces(part.arguments, fragment))
+                if not part.truncated:
+                    yield CallEnd(index, part)
+                index += 1
+            case _:
+                continue
+    yield ReplyEnd(reply)
+
+
+def _pieces(text: str, size: int | None) -> Iterator[str]:
+    step = size or max(len(text), 1)
+    return (text[at : at + step] for at in range(0, len(text), step))

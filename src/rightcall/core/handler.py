@@ -1,0 +1,107 @@
+"""How a tool's function is called: what it takes beside its arguments, and whether it is awaited."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct, field
+
+from rightcall.core.context import Context
+
+Parameters = dict[str, inspect.Parameter]
+
+
+class Handler(Struct, frozen=True, kw_only=True, eq=False):
+    """A function, ready to be called with bound arguments."""
+
+    function: Callable[..., Any]
+    is_async: bool
+    context: str | None = None
+    """The parameter that takes the Context."""
+    positional: tuple[str, ...] = ()
+    """Parameters that Python takes only by position."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Their defaults: one that is left out must not shift the next into its place."""
+
+    def call(self, bound: Mapping[str, Any], context: Context[Any] | None) -> Any:
+        """Call the function; the result of an async one is to be awaited.
+
+        ``context`` may be None for a handler that takes none.
+        """
+        if self.context is None and not self.positional:
+            return self.function(**bound)
+        arguments = {**self.defaults, **bound}
+        if self.context is not None:
+            arguments[self.context] = context
+        first = [arguments.pop(name) for name in self.positional if name in arguments]
+        return self.function(*first, **arguments)
+
+
+def inspect_handler(
+    function: Callable[..., Any], namespace: Mapping[str, Any] | None = None
+) -> tuple[Handler, Parameters]:
+    """The handler for a function, and the parameters that are left for the model to fill.
+
+    Annotations are looked up in ``namespace`` and the function's module, and stay strings where they
+    cannot be found. Raises ValueError or TypeError when Python cannot tell the signature.
+    """
+    parameters = dict(inspect.signature(function).parameters)
+    if isinstance(function, partial):
+        # What the developer has bound is not for the model to see or to change.
+        for name in function.keywords:
+            parameters.pop(name, None)
+    hints = _resolve_hints(function, namespace or {})
+    resolved = {
+        name: parameter.replace(annotation=hints.get(name, parameter.annotation))
+        for name, parameter in parameters.items()
+    }
+    context = next((n for n, p in resolved.items() if _takes_context(p)), None)
+    positional = [p for p in resolved.values() if p.kind is p.POSITIONAL_ONLY]
+    handler = Handler(
+        function=function,
+        is_async=inspect.iscoroutinefunction(unwrap(function)),
+        context=context,
+        positional=tuple(p.name for p in positional),
+        defaults={p.name: p.default for p in positional if p.default is not p.empty},
+    )
+    return handler, {name: p for name, p in resolved.items() if name != context}
+
+
+def _resolve_hints(function: Callable[..., Any], namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations of a callable, names looked up one by one; one that cannot be stays a string."""
+    target = inspect.unwrap(unwrap(function))
+    around = getattr(target, "__globals__", {})
+    hints = {}
+    for name, hint in getattr(target, "__annotations__", {}).items():
+        alone = SimpleNamespace(__annotations__={name: hint})
+        try:
+            hints.update(get_type_hints(alone, around, dict(namespace), include_extras=True))
+        except (NameError, TypeError, SyntaxError, AttributeError):
+            hints[name] = hint
+    return hints
+
+
+def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The plain function behind a partial, a bound method or a callable object."""
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    return type(function).__call__
+
+
+def _takes_context(parameter: inspect.Parameter) -> bool:
+    many = parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}
+    return not many and _is_context(parameter.annotation)
+
+
+def _is_context(annotation: object) -> bool:
+    """Whether a parameter so annotated takes the Context; ``Context | None`` does, too."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _is_context(get_args(annotation)[0])
+    if origin in {Union, UnionType}:
+        return any(map(_is_context, get_args(annotation)))
+    return annotation is Context or origin is Context

@@ -1,0 +1,306 @@
+"""Any sequence of messages into a transcript in which every call has exactly one result.
+
+The results of a reply's calls stand in one Results message right after it, in the order of the calls,
+and every id is given once. Vendors refuse a conversation in which that is not so, for good. What is
+not so is mended and reported, or, under ``strict``, refused. Nothing a user or a model said is lost.
+"""
+
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from itertools import count
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import shorten
+from rightcall.core.message import Message, Reply, Results, Transcript, User
+from rightcall.core.parts import Text
+from rightcall.core.result import Result
+from rightcall.errors import UsageError
+
+NO_RESULT = "No result was recorded for this call. It may have run; find out before calling it again."
+
+
+class HistoryRepair(Struct, frozen=True, gc=False):
+    """One thing that was not so, where it was, and what was done about it."""
+
+    path: str
+    """The place in the messages as they were given: ``messages[3].results[1]``."""
+    what: str
+
+
+class History(Struct, frozen=True, gc=False):
+    """A transcript that holds, and what had to be done to it."""
+
+    messages: Transcript
+    repairs: tuple[HistoryRepair, ...] = ()
+
+
+class _Defect(Struct, frozen=True, gc=False):
+    message: int
+    """Which message; the whole of it when there is no item."""
+    wrong: str
+    done: str
+    item: int = -1
+    items: str = ""
+
+    @property
+    def path(self) -> str:
+        inside = f".{self.items}[{self.item}]" if self.items else ""
+        return f"messages[{self.message}]{inside}"
+
+
+class _Slot(Struct, frozen=True, gc=False):
+    """A result, and where it was found."""
+
+    message: int
+    item: int
+    result: Result
+
+
+class _Turn(Struct, frozen=True, gc=False):
+    """A reply and everything up to the next one. What comes before any reply is a turn without one."""
+
+    index: int
+    reply: Reply | None
+    rest: Sequence[tuple[int, User | Results]]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return self.reply.calls if self.reply else ()
+
+
+def mend(messages: Iterable[Message], *, strict: bool = False, open_end: bool = False) -> History:
+    """The messages with every call answered once, and what was repaired to get there.
+
+    ``strict`` raises a UsageError at the first thing that would need repair. ``open_end`` lets calls
+    of the last reply stay unanswered, as in a paused run, as long as nothing was said since. What needs
+    no repair comes back as the same tuple.
+    """
+    given = tuple(messages)
+    if _is_sound(given, open_end=open_end):
+        return History(given)
+    mended: list[Message] = []
+    defects: list[_Defect] = []
+    used: set[str] = set()
+    taken = _ids_in(given)
+    turns = _turns(given)
+    for turn in turns:
+        ids = _own_ids([call.id for call in turn.calls], turn.index, used, taken)
+        used.update(ids)
+        taken.update(ids)
+        right, wrong = _mend_turn(turn, ids, is_open=open_end and turn is turns[-1])
+        mended += right
+        defects += wrong
+    if not defects:
+        return History(given)
+    defects.sort(key=lambda defect: (defect.message, defect.item))
+    if strict:
+        raise UsageError(f"{defects[0].path}: {defects[0].wrong}")
+    repairs = [HistoryRepair(defect.path, f"{defect.wrong}; {defect.done}") for defect in defects]
+    return History(tuple(mended), tuple(repairs))
+
+
+def made_up_id(message_index: int, call_index: int, taken: Container[str]) -> str:
+    """An id for a call that has none: the same for the same place, and none of those taken."""
+    return next(made_up for made_up in _candidates(message_index, call_index) if made_up not in taken)
+
+
+def with_ids(reply: Reply, index: int, taken: Collection[str]) -> Reply:
+    """The reply, message ``index`` of its transcript, with an id of its own for every call.
+
+    ``taken`` are the ids given before it. A reply that needs nothing comes back as the same object.
+    """
+    ids = [call.id for call in reply.calls]
+    return _given(reply, _own_ids(ids, index, taken, taken))
+
+
+def _own_ids(ids: Sequence[str], index: int, used: Container[str], taken: Container[str]) -> list[str]:
+    """An id of its own for every call of message ``index``: the one it has, if nothing is wrong with it.
+
+    ``used`` are the ids given before; ``taken`` those that a made-up id must not be.
+    """
+    own: list[str] = []
+    for position, call_id in enumerate(ids):
+        if call_id and call_id not in used and call_id not in own:
+            own.append(call_id)
+        else:
+            others = {*ids, *own}
+            made_up = _candidates(index, position)
+            own.append(next(one for one in made_up if one not in taken and one not in others))
+    return own
+
+
+def _given(reply: Reply, ids: Sequence[str]) -> Reply:
+    if [call.id for call in reply.calls] == ids:
+        return reply
+    fresh = iter(ids)
+    parts = [replace(part, id=next(fresh)) if isinstance(part, Call) else part for part in reply.content]
+    return replace(reply, content=tuple(parts))
+
+
+def _candidates(message_index: int, call_index: int) -> Iterator[str]:
+    name = f"call_{message_index}_{call_index}"
+    yield name
+    yield from (f"{name}_{number}" for number in count(2))
+
+
+def _is_sound(messages: Transcript, *, open_end: bool) -> bool:
+    """Whether nothing needs repair, at the cost of one look at every message."""
+    seen: set[str] = set()
+    waiting: list[str] = []
+    for message in messages:
+        if isinstance(message, Results):
+            if not waiting or [result.call_id for result in message.results] != waiting:
+                return False
+            waiting = []
+        elif waiting:
+            return False
+        elif isinstance(message, Reply):
+            waiting = [call.id for call in message.calls]
+            before = len(seen)
+            seen.update(waiting)
+            if len(seen) != before + len(waiting) or "" in seen:
+                return False
+    return open_end or not waiting
+
+
+def _ids_in(messages: Transcript) -> set[str]:
+    taken: set[str] = set()
+    for message in messages:
+        if isinstance(message, Reply):
+            taken.update(call.id for call in message.calls)
+        elif isinstance(message, Results):
+            taken.update(result.call_id for result in message.results)
+    return taken
+
+
+def _turns(messages: Transcript) -> list[_Turn]:
+    rest: list[tuple[int, User | Results]] = []
+    turns = [_Turn(-1, None, rest)]
+    for index, message in enumerate(messages):
+        if isinstance(message, Reply):
+            rest = []
+            turns.append(_Turn(index, message, rest))
+        else:
+            rest.append((index, message))
+    return turns
+
+
+def _mend_turn(turn: _Turn, ids: Sequence[str], *, is_open: bool) -> tuple[list[Message], list[_Defect]]:
+    """One turn as it should be, its calls under ``ids``, and what was not so."""
+    users = [message for _, message in turn.rest if isinstance(message, User)]
+    slots = [
+        _Slot(index, item, result)
+        for index, message in turn.rest
+        if isinstance(message, Results)
+        for item, result in enumerate(message.results)
+    ]
+    answers = _matched(turn.calls, slots)
+    defects = [*_renamed(turn, ids), *_left_over(turn, slots, answers), *_misplaced(turn, answers)]
+    results: list[Result] = []
+    for item, (call, call_id, slot) in enumerate(zip(turn.calls, ids, answers, strict=True)):
+        if slot is not None:
+            same = slot.result.call_id == call_id
+            results.append(slot.result if same else replace(slot.result, call_id=call_id))
+        elif not is_open or users:
+            results.append(_missing(call_id, call.name))
+            done = "one was put in that says so"
+            defects.append(_Defect(turn.index, "the call has no result", done, item, "calls"))
+    mended: list[Message] = [] if turn.reply is None else [_given(turn.reply, ids)]
+    if results:
+        mended.append(_found(turn, tuple(results)))
+    return mended + users, defects
+
+
+def _missing(call_id: str, name: str) -> Result:
+    return Result(call_id=call_id, name=name, outcome="interrupted", content=(Text(NO_RESULT),))
+
+
+def _found(turn: _Turn, results: tuple[Result, ...]) -> Results:
+    """The message that was given, if it was right, and else one of these results."""
+    given = [message for _, message in turn.rest if isinstance(message, Results)]
+    return next((message for message in given if message.results == results), Results(results))
+
+
+_RULES: tuple[Callable[[Call, Result], bool], ...] = (
+    lambda call, result: result.call_id == call.id != "" and result.name == call.name,
+    lambda call, result: result.call_id == call.id != "",
+    lambda call, result: result.call_id == call.id == "" and result.name == call.name,
+    lambda call, result: result.call_id == "" and result.name == call.name,
+)
+"""When a result answers a call, the surest first. Where ids are missing or given twice, names and order
+must tell."""
+
+
+def _matched(calls: Sequence[Call], slots: Sequence[_Slot]) -> list[_Slot | None]:
+    """The slot that answers each call."""
+    answers: list[_Slot | None] = [None] * len(calls)
+    left = list(slots)
+    for answers_to in _RULES:
+        for slot in tuple(left):
+            for position, call in enumerate(calls):
+                if answers[position] is None and answers_to(call, slot.result):
+                    answers[position] = slot
+                    left.remove(slot)
+                    break
+    return answers
+
+
+def _renamed(turn: _Turn, ids: Sequence[str]) -> Iterator[_Defect]:
+    for item, (call, call_id) in enumerate(zip(turn.calls, ids, strict=True)):
+        if call.id != call_id:
+            wrong = f"the id {_quoted(call.id)} was given before" if call.id else "the call has no id"
+            done = f"it and its result now have {_quoted(call_id)}"
+            yield _Defect(turn.index, wrong, done, item, "calls")
+
+
+def _left_over(
+    turn: _Turn, slots: Sequence[_Slot], answers: Sequence[_Slot | None]
+) -> Iterator[_Defect]:
+    """Results that answer no call, and those that do without naming it."""
+    ids = {call.id for call in turn.calls}
+    names = {
+        (slot.message, slot.item): call for call, slot in zip(turn.calls, answers, strict=True) if slot
+    }
+    for slot in slots:
+        call_id = slot.result.call_id
+        call = names.get((slot.message, slot.item))
+        if call is not None and call.id == call_id:
+            continue
+        done = "the result was dropped"
+        if call is not None:
+            wrong = "the result names no call"
+            done = f"it was matched by name to {_quoted(call.id)}"
+        elif not call_id:
+            wrong = "the result names no call, and none is left for it"
+        elif call_id in ids:
+            wrong = f"the call {_quoted(call_id)} has another result already"
+        else:
+            wrong = f"the reply before has no call {_quoted(call_id)}"
+        yield _Defect(slot.message, wrong, done, slot.item, "results")
+
+
+def _misplaced(turn: _Turn, answers: Sequence[_Slot | None]) -> Iterator[_Defect]:
+    """What is wrong with where the results stand."""
+    places = [(slot.message, slot.item) for slot in answers if slot]
+    holders = {message for message, _ in places}
+    first = min(places)[0] if places else -1
+    if places != sorted(places):
+        yield _Defect(first, "the results are not in the order of their calls", "they were put in order")
+    for index, message in turn.rest:
+        match message:
+            case User() if index < first:
+                wrong = "the message stands between calls and their results"
+                yield _Defect(index, wrong, "it was moved after the results")
+            case Results(results) if not results:
+                yield _Defect(index, "the message holds no results", "it was dropped")
+            case Results() if index > first and index in holders:
+                wrong = f"more results for the calls of messages[{turn.index}]"
+                yield _Defect(index, wrong, f"they were gathered into messages[{first}]")
+            case _:
+                pass
+
+
+def _quoted(text: str) -> str:
+    return shorten(text.encode(errors="replace").decode())

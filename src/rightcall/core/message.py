@@ -1,0 +1,92 @@
+"""What a transcript is made of: the messages between a user, a model and its tools."""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.parts import Media, Text
+from rightcall.core.result import Result
+from rightcall.core.usage import Usage
+
+StopReason: TypeAlias = Literal[
+    "end", "calls", "length", "stop_sequence", "refusal", "pause", "filtered", "error"
+]
+"""Why generation stopped. ``pause``: the vendor wants to be asked to go on. ``error``: the reply broke
+off, and nothing in it can be relied on to be complete."""
+
+Author: TypeAlias = Literal["user", "developer", "runtime", "agent"]
+"""Who speaks in a user message: the person, the application, rightcall itself, or another agent's model
+that hands on a task."""
+
+
+class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True, tag="reasoning"):
+    """What the model thought, as far as the vendor shows it."""
+
+    text: str
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Signatures and encrypted thoughts, by dialect; given back to the same dialect untouched."""
+
+
+class Unknown(Struct, frozen=True, gc=False, omit_defaults=True, tag="unknown"):
+    """A part that the decoder did not know; kept, and given back to the same dialect."""
+
+    vendor: Mapping[str, JsonValue]
+
+
+class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user"):
+    """What is said to the model."""
+
+    content: tuple[Text | Media, ...]
+    author: Author = "user"
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join([part.text for part in self.content if isinstance(part, Text)])
+
+
+class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
+    """What the model said: its parts in order, and why it stopped."""
+
+    content: tuple[Text | Reasoning | Call | Media | Unknown, ...]
+    stop: StopReason = "end"
+    stop_word: str = ""
+    """The vendor's own word for why it stopped."""
+    usage: Usage = Usage()
+    model: str = ""
+    """The model that answered, as the vendor names it."""
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join([part.text for part in self.content if isinstance(part, Text)])
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning parts, joined."""
+        return "".join([part.text for part in self.content if isinstance(part, Reasoning)])
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls, in order."""
+        return tuple([part for part in self.content if isinstance(part, Call)])
+
+
+class Results(Struct, frozen=True, gc=False, omit_defaults=True, tag="results"):
+    """The results of the calls in the reply before it, in the order of those calls."""
+
+    results: tuple[Result, ...]
+
+
+Message: TypeAlias = User | Reply | Results
+Transcript: TypeAlias = tuple[Message, ...]
+
+
+def said(text: str, author: Author = "user") -> User:
+    """A user message of plain text."""
+    return User((Text(text),), author)

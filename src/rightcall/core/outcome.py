@@ -1,0 +1,103 @@
+"""What happened to a call. A closed union: match on it, and the type checker finds the missing case.
+
+Every outcome has its one word as ``kind``.
+"""
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.problem import Problem
+
+OutcomeKind: TypeAlias = Literal[
+    "returned",
+    "failed",
+    "invalid",
+    "unknown",
+    "denied",
+    "timed_out",
+    "cancelled",
+    "truncated",
+    "interrupted",
+]
+
+
+class Returned(Struct, frozen=True, gc=False, tag="returned"):
+    """The tool ran and gave a value."""
+
+    kind: ClassVar[OutcomeKind] = "returned"
+
+    value: Any
+
+
+class Failed(Struct, frozen=True, gc=False, tag="failed"):
+    """The tool ran, or tried to, and did not succeed."""
+
+    kind: ClassVar[OutcomeKind] = "failed"
+
+    message: str = ""
+    """The tool's own words for the model; empty when it said none, and a neutral sentence is used."""
+    error: str = ""
+    """The exception and its traceback. For the record only: the model never reads it."""
+    retryable: bool = False
+
+
+class Invalid(Struct, frozen=True, gc=False, tag="invalid"):
+    """The arguments do not fit; the tool was not run."""
+
+    kind: ClassVar[OutcomeKind] = "invalid"
+
+    problems: tuple[Problem, ...]
+
+
+class UnknownTool(Struct, frozen=True, gc=False, tag="unknown"):
+    """There is no tool of that name."""
+
+    kind: ClassVar[OutcomeKind] = "unknown"
+
+    name: str
+    nearest: tuple[str, ...]
+    available: tuple[str, ...]
+
+
+class Denied(Struct, frozen=True, gc=False, tag="denied"):
+    """A policy, a hook or a person said no."""
+
+    kind: ClassVar[OutcomeKind] = "denied"
+
+    reason: str = ""
+    ran: bool = False
+    """The no came after the tool had run, and only its result is withheld."""
+
+
+class TimedOut(Struct, frozen=True, gc=False, tag="timed_out"):
+    """The tool did not finish in time. It may have done its work, or part of it."""
+
+    kind: ClassVar[OutcomeKind] = "timed_out"
+
+    seconds: float
+    abandoned: bool = False
+    """It could not be stopped and may still be running."""
+
+
+class Cancelled(Struct, frozen=True, gc=False, tag="cancelled"):
+    """The call was given up before it finished."""
+
+    kind: ClassVar[OutcomeKind] = "cancelled"
+
+
+class Truncated(Struct, frozen=True, gc=False, tag="truncated"):
+    """The model's reply stopped in the middle of the call; it was not run."""
+
+    kind: ClassVar[OutcomeKind] = "truncated"
+
+
+class Interrupted(Struct, frozen=True, gc=False, tag="interrupted"):
+    """The process stopped while the tool ran. It may have done its work."""
+
+    kind: ClassVar[OutcomeKind] = "interrupted"
+
+
+Outcome: TypeAlias = (
+    Returned | Failed | Invalid | UnknownTool | Denied | TimedOut | Cancelled | Truncated | Interrupted
+)

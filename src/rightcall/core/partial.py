@@ -1,0 +1,287 @@
+"""A JSON text that is still arriving into a view of as much of its value as is certain.
+
+Feeding is free; the text is parsed when somebody looks, each character once, and from where the last
+look ended. What ``jsontext`` refuses is refused here too: a repeated key, ``NaN``, half a surrogate
+pair, bottomless nesting.
+"""
+
+import re
+from collections.abc import Mapping
+from math import isinf
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from rightcall.core.jsontext import MAX_DEPTH, JsonValue
+
+_State: TypeAlias = Literal[
+    "value",
+    "first_item",
+    "first_key",
+    "key",
+    "colon",
+    "after_item",
+    "after_member",
+    "in_string",
+    "in_key",
+    "in_scalar",
+    "closed",
+    "end",
+    "broken",
+]
+"""Where the reader stands: before one of the characters in ``_NEXT``, or inside a token."""
+
+_VALUES: Mapping[str, _State] = {
+    '"': "in_string",
+    "{": "first_key",
+    "[": "first_item",
+    **dict.fromkeys("-0123456789tfn", "in_scalar"),
+}
+_NEXT: Mapping[_State, Mapping[str, _State]] = {
+    "value": _VALUES,
+    "first_item": {**_VALUES, "]": "closed"},
+    "first_key": {'"': "in_key", "}": "closed"},
+    "key": {'"': "in_key"},
+    "colon": {":": "value"},
+    "after_item": {",": "value", "]": "closed"},
+    "after_member": {",": "key", "}": "closed"},
+    "end": {},
+}
+"""What each character leads to; any other breaks the text."""
+
+_HEX = "[0-9a-fA-F]"
+_LOW = f"[dD][c-fC-F]{_HEX}"
+_SPACE = re.compile(r"[ \t\n\r]*")
+_SCALAR = re.compile(r"[-+.0-9A-Za-z]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WORDS: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
+# Possessive, as there is nothing to go back for, and a long string would make a long way back.
+_CONTENT = re.compile(
+    r'(?:[^"\\\x00-\x1f\ud800-\udfff]++'
+    r'|\\["\\/bfnrt]'
+    rf"|\\u(?![dD][89a-fA-F]){_HEX}{{4}}"
+    rf"|\\u[dD][89abAB]{_HEX}{{2}}\\u{_LOW}{_HEX})*+"
+)
+_CUT_ESCAPE = re.compile(
+    rf"\\(?:u(?:{_HEX}{{0,3}}"
+    rf"|[dD][89abAB]{_HEX}{{2}}(?:\\(?:u(?:[dD](?:[c-fC-F]{_HEX}?)?)?)?)?"
+    r"))?"
+)
+_unescape = msgspec.json.Decoder(str).decode
+
+
+class PartialJson:
+    """What can be read of a JSON text that is still arriving, cut anywhere. Bad JSON never raises."""
+
+    __slots__ = (
+        "_complete",
+        "_fragments",
+        "_key",
+        "_open",
+        "_pending",
+        "_pieces",
+        "_rest",
+        "_root",
+        "_scanned",
+        "_shown",
+        "_state",
+    )
+
+    def __init__(self) -> None:
+        self._fragments: list[str] = []
+        self._pending: list[str] = []
+        self._state: _State = "value"
+        self._root: list[JsonValue] = []
+        self._open: list[dict[str, JsonValue] | list[JsonValue]] = [self._root]
+        self._key = ""
+        self._pieces: list[str] = []
+        """The key or the scalar that is being read."""
+        self._shown = ""
+        """The string that is being read, as the view shows it."""
+        self._rest = ""
+        """An escape that was cut in two; the text goes on after it."""
+        self._complete = False
+        self._scanned = 0
+        """Characters looked at, for the test that looking often costs no more."""
+
+    def feed(self, text: str) -> None:
+        """Take the next piece."""
+        self._fragments.append(text)
+        self._pending.append(text)
+
+    @property
+    def text(self) -> str:
+        """Everything fed so far."""
+        if len(self._fragments) != 1:
+            self._fragments = ["".join(self._fragments)]
+        return self._fragments[0]
+
+    @property
+    def value(self) -> JsonValue:
+        """What is known so far; None before anything is.
+
+        A string that is still open is shown as far as it goes; a number or a word only once something
+        follows it, and a key once its value has begun. It is the live object and grows: copy it to
+        keep it or to change it. After an error in the text it stays as it was.
+        """
+        self._advance()
+        return self._root[0] if self._root else None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the value has ended. A bare number or word ends with the space after it."""
+        self._advance()
+        return self._complete
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the text so far cannot be the beginning of any JSON that may be trusted."""
+        self._advance()
+        return self._state == "broken"
+
+    def _advance(self) -> None:
+        """Read what was fed since the last time."""
+        if not self._pending:
+            return
+        chunk = self._rest + "".join(self._pending)
+        self._pending.clear()
+        self._rest = ""
+        position = 0
+        while position < len(chunk):
+            match self._state:
+                case "broken":
+                    return
+                case "in_string" | "in_key":
+                    position = self._read_string(chunk, position)
+                case "in_scalar":
+                    position = self._read_scalar(chunk, position)
+                case _:
+                    position = self._read_token(chunk, position)
+        self._scanned += len(chunk)
+
+    def _read_token(self, chunk: str, position: int) -> int:
+        position = _end(_SPACE, chunk, position)
+        if position == len(chunk):
+            return position
+        character = chunk[position]
+        self._state = _NEXT[self._state].get(character, "broken")
+        match self._state:
+            case "in_string":
+                self._shown = ""
+                self._put("")
+            case "in_key":
+                self._pieces = []
+            case "in_scalar":
+                self._pieces = [character]
+            case "first_key":
+                self._nest({})
+            case "first_item":
+                self._nest([])
+            case "closed":
+                self._open.pop()
+                self._end_value()
+            case _:
+                pass
+        return position + 1
+
+    def _read_string(self, chunk: str, position: int) -> int:
+        end = _end(_CONTENT, chunk, position)
+        piece = chunk[position:end]
+        if "\\" in piece:
+            piece = _unescape(f'"{piece}"')
+        if self._state == "in_key":
+            self._pieces.append(piece)
+        else:
+            self._grow(piece)
+        if end == len(chunk):
+            return end
+        if chunk[end] == '"':
+            self._end_key() if self._state == "in_key" else self._end_value()
+            return end + 1
+        if _CUT_ESCAPE.fullmatch(chunk, end):
+            self._rest = chunk[end:]
+        else:
+            self._state = "broken"
+        return len(chunk)
+
+    def _read_scalar(self, chunk: str, position: int) -> int:
+        end = _end(_SCALAR, chunk, position)
+        self._pieces.append(chunk[position:end])
+        if end < len(chunk):
+            self._end_scalar(chunk[end])
+        return end
+
+    def _grow(self, piece: str) -> None:
+        """Show more of the open string."""
+        # Python lengthens a string in place while nothing else holds it, so the view lets go of it
+        # first: otherwise looking after every fragment would copy it every time.
+        shown, self._shown = self._shown, ""
+        self._put_open_string("")
+        shown += piece
+        self._put_open_string(shown)
+        self._shown = shown
+
+    def _put_open_string(self, text: str) -> None:
+        container = self._open[-1]
+        if isinstance(container, dict):
+            container[self._key] = text
+        else:
+            container[-1] = text
+
+    def _put(self, value: JsonValue) -> None:
+        container = self._open[-1]
+        if isinstance(container, dict):
+            container[self._key] = value
+        else:
+            container.append(value)
+
+    def _end_value(self) -> None:
+        container = self._open[-1]
+        if len(self._open) == 1:
+            self._state = "end"
+            self._complete = True
+        else:
+            self._state = "after_member" if isinstance(container, dict) else "after_item"
+
+    def _end_key(self) -> None:
+        self._key = "".join(self._pieces)
+        self._state = "broken" if self._key in self._open[-1] else "colon"
+
+    def _end_scalar(self, delimiter: str) -> None:
+        try:
+            value = _scalar("".join(self._pieces), delimiter)
+        except ValueError:
+            self._state = "broken"
+        else:
+            self._put(value)
+            self._end_value()
+
+    def _nest(self, container: dict[str, JsonValue] | list[JsonValue]) -> None:
+        if len(self._open) > MAX_DEPTH:
+            self._state = "broken"
+        else:
+            self._put(container)
+            self._open.append(container)
+
+
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Where the longest run of ``pattern`` ends."""
+    found = pattern.match(text, position)
+    return position if found is None else found.end()
+
+
+def _scalar(text: str, delimiter: str) -> JsonValue:
+    """The value of a number or a word; ValueError if it is neither, or nothing may follow it so."""
+    if delimiter not in ",]} \t\n\r":
+        raise ValueError(delimiter)
+    if text in _WORDS:
+        return _WORDS[text]
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    if found.lastindex is None:
+        return int(text)
+    number = float(text)
+    if isinf(number):
+        raise ValueError(text)
+    return number

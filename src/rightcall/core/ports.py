@@ -1,0 +1,143 @@
+"""What the centre asks of the rest, as Protocols."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from rightcall.core.entry import Entry
+from rightcall.core.events import ModelEvent
+from rightcall.core.message import Message, Reply
+from rightcall.core.request import Outgoing, Profile, Request
+from rightcall.core.tool import Tool
+from rightcall.errors import VendorError
+
+
+class Tools(Protocol):
+    """What the gate needs of a toolbox."""
+
+    def get(self, name: str, /) -> Tool | None:
+        """The tool of that name."""
+        ...
+
+    def names(self) -> Sequence[str]:
+        """The names of all tools, in order."""
+        ...
+
+
+@runtime_checkable
+class LiveTools(Protocol):
+    """Tools that may change while a run goes on. An agent looks at them again before each turn."""
+
+    @property
+    def version(self) -> int:
+        """Another number whenever the tools are not the same any more."""
+        ...
+
+    def __iter__(self) -> Iterator[Tool]:
+        """The tools as they are now."""
+        ...
+
+
+class Model(Protocol):
+    """Something that answers requests."""
+
+    @property
+    def profile(self) -> Profile:
+        """What is known about it."""
+        ...
+
+    def stream(self, request: Request, /) -> AsyncIterator[ModelEvent]:
+        """The events of one reply, ending with ReplyEnd. Errors are RightcallErrors."""
+        ...
+
+
+class Decoder(Protocol):
+    """A stream's bytes into a reply's events. Does no I/O; the same bytes cut anywhere give the same."""
+
+    def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
+        """The events that these bytes complete. A refusal inside the stream is a VendorError."""
+        ...
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        """The events that only the end of the stream completes; TruncatedStream if it came too soon."""
+        ...
+
+
+class Dialect(Protocol):
+    """One vendor's wire format. A module of ``wire`` is one."""
+
+    @property
+    def name(self) -> str:
+        """The key of this dialect in vendor bags."""
+        ...
+
+    def encode(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
+        """The request as the vendor wants it. The same request gives the same bytes."""
+        ...
+
+    def decoder(self) -> Decoder:
+        """A decoder for one streamed reply."""
+        ...
+
+    def decode(self, body: bytes, /) -> Reply:
+        """The reply in a body that was not streamed."""
+        ...
+
+    def error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
+        """The vendor's refusal."""
+        ...
+
+    def authorize(self, key: str, /) -> Mapping[str, str]:
+        """The headers that carry the key."""
+        ...
+
+
+class Journal(Protocol):
+    """An append-only record of runs. Appending must have happened when it returns."""
+
+    def append(self, run: str, entry: Entry, /) -> None:
+        """Write one entry at the end of a run's record."""
+        ...
+
+    def entries(self, run: str, /) -> Iterable[Entry]:
+        """Everything recorded of a run, in order; nothing for a run that is not known."""
+        ...
+
+    def runs(self) -> Sequence[str]:
+        """The runs that are recorded, oldest first."""
+        ...
+
+
+class Steps(Protocol):
+    """Takes every effect of a run by its key, so that one which has happened need not happen again."""
+
+    async def step(self, key: str, body: Callable[[], Awaitable[Entry]], /) -> Entry:
+        """The recorded entry of that key, or what ``body`` gives, recorded."""
+        ...
+
+    def note(self, key: str, entry: Entry, /) -> None:
+        """Record something that happened on the way to a step, once."""
+        ...
+
+    def was_started(self, key: str, /) -> bool:
+        """Whether an earlier attempt at the run started this call, and nobody knows how it ended."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """Says how many tokens a message is worth to a model."""
+
+    def __call__(self, message: Message, /) -> int:
+        """The tokens of one message."""
+        ...
+
+
+class Clock(Protocol):
+    """Time that passes, so that tests need not wait for it."""
+
+    def now(self) -> float:
+        """Seconds on a clock that never goes back."""
+        ...
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait."""
+        ...

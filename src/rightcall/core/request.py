@@ -1,0 +1,95 @@
+"""What a model is asked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from msgspec import Struct, field
+
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.message import Transcript
+from rightcall.core.tool import Spec
+
+
+class Named(Struct, frozen=True, gc=False, tag="named"):
+    """The model must call this tool."""
+
+    name: str
+
+
+ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Named
+"""The model decides; it must call some tool; it must call none; it must call this one."""
+
+
+class Request(Struct, frozen=True, kw_only=True, gc=False):
+    """One question to a model."""
+
+    messages: Transcript
+    system: str = ""
+    specs: tuple[Spec, ...] = ()
+    choice: ToolChoice = "auto"
+    output: JsonObject | None = None
+    """The JSON Schema that the answer must satisfy, for models that can be held to one."""
+    max_tokens: int | None = None
+    options: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Whatever else the model takes, as ``ModelOptions`` names it."""
+    memo: dict[str, Any] = field(default_factory=dict)
+    """What the model keeps from one request of a run to the next; nobody else reads it."""
+
+
+class ModelOptions(TypedDict, total=False):
+    """The options that every dialect knows, each in its own words."""
+
+    temperature: float
+    top_p: float
+    seed: int
+    stop: Sequence[str]
+    """Stop sequences."""
+    parallel: bool
+    """Whether one reply may hold several calls."""
+    reasoning: str | int
+    """How much to think: none, minimal, low, medium, high, max, or so many tokens."""
+    strict: bool
+    """Hold the model to the tools' schemas while it writes, where the vendor can."""
+    cache: bool
+    """Mark the stable beginning for the vendor's prompt cache; True unless said."""
+    user: str
+    """An opaque name for the end user."""
+    vendor_tools: Sequence[JsonObject]
+    """The vendor's own tools (web search, code, computer use), as the vendor writes them."""
+    extra: JsonObject
+    """Members to put into the request's body as they are."""
+
+
+class Outgoing(Struct, frozen=True, kw_only=True, gc=False):
+    """A request as bytes, without address and key."""
+
+    path: str
+    """What follows the base URL."""
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+OutputMode: TypeAlias = Literal["native", "tool", "text"]
+"""How a model is held to an output schema: by itself, by a forced tool, or by asking and checking."""
+
+
+class Wanted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """The output that a run must end with."""
+
+    tool: str
+    """The tool that stands for the answer: the model calls it, or its schema judges the text."""
+    mode: OutputMode
+    schema: JsonObject
+    """The form of the answer."""
+    retries: int = 2
+    """How often a bad answer may be given back with what is wrong with it."""
+
+
+class Profile(Struct, frozen=True, kw_only=True, gc=False):
+    """Facts about one model."""
+
+    context_window: int | None = None
+    """Tokens of input and output together."""
+    structured: OutputMode = "tool"
+    forced_choice: bool = True
+    """Whether it can be made to call a tool."""

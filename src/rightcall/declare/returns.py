@@ -1,0 +1,112 @@
+"""A tool's return type into the schema of what it gives, and its values into JSON that fits it."""
+
+import inspect
+from collections.abc import Iterable
+from pathlib import PurePath
+from types import NoneType, SimpleNamespace
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+from msgspec import Struct
+from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUndefinedAnnotation
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticSerializationError
+
+from rightcall.core.handler import unwrap
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.schema import Schema
+from rightcall.core.tool import Tool
+
+WRAPPER = "result"
+"""The member that holds a value which is no object itself."""
+
+_NO_SCHEMA = (
+    PydanticSchemaGenerationError,
+    PydanticInvalidForJsonSchema,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+)
+# Text is given as text, and says all there is to say; of the rest nothing is known.
+_PLAIN = (str, None, NoneType, Any, object, inspect.Parameter.empty)
+_FILES = (bytes, bytearray, memoryview, PurePath)
+
+
+class Misfit(ValueError):
+    """A value is not what its tool's return type promises; the message says why, for the developer."""
+
+
+class Returns(Struct, frozen=True, eq=False):
+    """What a tool gives: the schema of an object, and how a value becomes one."""
+
+    schema: JsonObject
+    wrapped: bool
+    """The value is the member ``result`` of the object, not its whole."""
+    adapter: TypeAdapter[Any]
+    compiled: Schema
+
+    def encode(self, value: object) -> JsonObject:
+        """The object for a value. Raises Misfit when it would not fit the schema."""
+        try:
+            text = self.adapter.dump_json(value, by_alias=True, warnings="error")
+        except PydanticSerializationError as error:
+            raise Misfit(str(error)) from error
+        plain: JsonValue = msgspec.json.decode(text)
+        found = {WRAPPER: plain} if self.wrapped else plain
+        if problems := self.compiled.problems(found):
+            raise Misfit("; ".join(map(str, problems)))
+        assert isinstance(found, dict)
+        return found
+
+
+def returns_of(tool: Tool) -> Returns | None:
+    """What a tool says it returns; None when it says nothing, or what is no JSON: text, media, files."""
+    hint = _return_hint(tool)
+    if hint in _PLAIN or _holds_file([hint]):
+        return None
+    try:
+        adapter = TypeAdapter(hint)
+        schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
+    except _NO_SCHEMA:
+        return None
+    if "$ref" in schema:  # a model that contains itself
+        schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+    wrapped = schema.get("type") != "object"
+    if wrapped:
+        schema = _wrap(schema)
+    return Returns(schema, wrapped, adapter, Schema(schema))
+
+
+def _wrap(schema: dict[str, Any]) -> dict[str, Any]:
+    definitions = schema.pop("$defs", None)
+    whole = {"type": "object", "properties": {WRAPPER: schema}, "required": [WRAPPER]}
+    return whole if definitions is None else {**whole, "$defs": definitions}
+
+
+def _return_hint(tool: Tool) -> Any:
+    """The annotation of what the handler returns, as far as its module knows the names in it."""
+    if tool.handler is None:
+        return None
+    function = inspect.unwrap(unwrap(getattr(tool.handler, "__func__", tool.handler)))
+    annotations = getattr(function, "__annotations__", {})
+    alone = SimpleNamespace(__annotations__={"return": annotations.get("return")})
+    around = getattr(function, "__globals__", {})
+    try:
+        return get_type_hints(alone, around, include_extras=True)["return"]
+    except (NameError, TypeError, SyntaxError, AttributeError):
+        return None
+
+
+def _holds_file(hints: Iterable[Any]) -> bool:
+    """Whether bytes or paths are anywhere in a type: those are shown as what they hold."""
+    return any(
+        (inspect.isclass(hint) and issubclass(hint, _FILES)) or _holds_file(get_args(hint))
+        for hint in hints
+    )
+
+
+class _Plain(GenerateJsonSchema):
+    """pydantic's generator without the noise of generated titles."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False

@@ -1,0 +1,166 @@
+"""Exceptions, for the developer. What a model or a tool gets wrong is an outcome, never one of these.
+
+The first split is blame::
+
+    RightcallError
+      DeclarationError      you: a tool cannot be declared as written
+      UsageError            you: something was asked for that makes no sense now
+      EncodeError           you: a vendor's format cannot express what was asked of it
+      ReplayError           you: a replay needs something that its journal does not hold
+      JournalError          you or the disk: a journal cannot be read or written
+      ProtocolError         them: bytes or events that break the agreed form
+        TruncatedStream     ... by ending in the middle
+      VendorError           them: a well-formed refusal from a model's vendor
+      TransportError        the network: never reached, or lost
+        TransportTimeout    ... or too slow
+      LimitReached          a budget, or the model, ended a run that had to give an answer
+      ToolFailure           a tool's own word for an expected failure; raise it inside a handler
+
+Every class has a stable ``code``, keeps its facts as attributes, and survives pickling.
+"""
+
+from typing import Any, ClassVar
+
+
+class RightcallError(Exception):
+    """The root of everything rightcall raises."""
+
+    code: ClassVar[str] = "rightcall"
+    result: Any = None
+    """What a run had come to when this ended it, as a RunResult; None outside of runs."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(
+    kind: type[RightcallError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> RightcallError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+class DeclarationError(RightcallError):
+    """A tool cannot be declared as written: which tool, where in it, why, and what to do."""
+
+    code = "declaration"
+
+    def __init__(self, tool: str, reason: str, *, where: str | None = None, fix: str = "") -> None:
+        place = f"tool {tool!r}" if where is None else f"tool {tool!r}, {where}"
+        super().__init__(f"{place}: {reason}" + (f" {fix}" if fix else ""))
+        self.tool = tool
+        self.where = where
+        """The parameter, schema path, or option at fault; None when it is the whole tool."""
+        self.reason = reason
+        self.fix = fix
+
+
+class UsageError(RightcallError):
+    """The library was asked for something that makes no sense now."""
+
+    code = "usage"
+
+
+class ReplayError(RightcallError):
+    """A replay came to a step that its journal does not hold."""
+
+    code = "replay"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the journal does not hold {key}; the run ended or went another way")
+        self.key = key
+
+
+class JournalError(RightcallError):
+    """A journal cannot be read or written: where in it, and why."""
+
+    code = "journal"
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.where = where
+        """The file, and the line or entry in it."""
+        self.reason = reason
+
+
+class EncodeError(RightcallError):
+    """A vendor's format cannot express what was asked of it: which one, what, and what to do."""
+
+    code = "encode"
+
+    def __init__(self, dialect: str, reason: str, *, where: str = "") -> None:
+        super().__init__(f"{dialect}{f', {where}' if where else ''}: {reason}")
+        self.dialect = dialect
+        self.reason = reason
+        self.where = where
+        """The tool, message or option at fault."""
+
+
+class ProtocolError(RightcallError):
+    """What a model's vendor sent breaks the form that was agreed."""
+
+    code = "protocol"
+
+
+class TruncatedStream(ProtocolError):
+    """A stream ended before its own end marker."""
+
+    code = "truncated_stream"
+
+
+class VendorError(RightcallError):
+    """A model's vendor refused a request, in good form."""
+
+    code = "vendor"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        vendor_code: str = "",
+        retryable: bool = False,
+        retry_after: float | None = None,
+        request_id: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.vendor_code = vendor_code
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+
+class TransportError(RightcallError):
+    """A model could not be reached, or was lost."""
+
+    code = "transport"
+
+
+class TransportTimeout(TransportError):
+    """A model took too long."""
+
+    code = "transport_timeout"
+
+
+class LimitReached(RightcallError):
+    """A run that had to give an answer ended without one; ``result`` says how far it came."""
+
+    code = "limit"
+
+
+class ToolFailure(RightcallError):
+    """Raise it inside a tool for a failure you expect; the model reads the message and adapts.
+
+    ``retryable=True`` says that the same call may succeed later: it is tried again, with backoff, as
+    often as the tool's ``limits.retries`` allows, before the model hears of it.
+    """
+
+    code = "tool_failure"
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retryable = retryable

@@ -1,0 +1,103 @@
+"""A structured value into whose words are in it: the system's, outsiders', names that those chose."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.leaves import Place, leaves
+from rightcall.core.parts import Part, Text
+from rightcall.core.tool import Facts
+
+Fields: TypeAlias = bool | tuple[str, ...]
+
+_LONGEST_NAME = 255
+
+
+class Told(Struct, frozen=True):
+    """Whose words are in a value."""
+
+    own: tuple[str, ...] = ()
+    """The system's."""
+    names: tuple[str, ...] = ()
+    """Of outsiders, and each of something that the system knows."""
+    is_clean: bool = False
+    """Nothing in it is an outsider's."""
+
+
+NOBODYS = Told()
+
+
+def has_fields(facts: Facts) -> bool:
+    """Whether a tool's facts tell its fields apart."""
+    return bool(facts.names) or isinstance(facts.untrusted, tuple)
+
+
+def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
+    """Whose words a result holds, as far as ``limit`` bytes of them.
+
+    What is not structured is not told apart: it may be anybody's.
+    """
+    own: dict[str, None] = {}
+    names: dict[str, None] = {}
+    is_clean = True
+    for part in content:
+        found = _structured(part)
+        if found is None:
+            return NOBODYS
+        for place, text in leaves(found):
+            if _is_in(place, text, facts.names):
+                is_clean = False
+                names[text] = None
+            elif not _steps(place) or _is_in(place, text, facts.untrusted or False):
+                # What is in no field is nobody's in particular.
+                is_clean = False
+            else:
+                own[text] = None
+    if is_clean:
+        return Told(is_clean=True)
+    short = [name for name in names if len(name) <= _LONGEST_NAME]
+    return Told(_within(own, limit), _within(short, limit))
+
+
+def _within(texts: Iterable[str], limit: int) -> tuple[str, ...]:
+    """As many of the texts as fit."""
+    kept = []
+    for text in texts:
+        if (size := len(text.encode())) <= limit:
+            kept.append(text)
+            limit -= size
+    return tuple(kept)
+
+
+def _structured(part: Part) -> JsonValue:
+    """An object or a list; None for anything else."""
+    if not isinstance(part, Text):
+        return None
+    try:
+        found: JsonValue = msgspec.json.decode(part.text)
+    except msgspec.DecodeError:
+        return None
+    return found if isinstance(found, dict | list) else None
+
+
+def _is_in(place: Place, text: str, fields: Fields) -> bool:
+    """Whether a text is in one of the fields, or below one. The name of a field is the system's word."""
+    if isinstance(fields, bool):
+        return fields
+    names = _steps(place)
+    ends = [
+        end for end in range(1, len(names) + 1) if any(_ends_in(names[:end], each) for each in fields)
+    ]
+    return bool(ends) and not (place[-1] == text and ends == [len(names)])
+
+
+def _steps(place: Place) -> tuple[str, ...]:
+    return tuple(step for step in place if isinstance(step, str))
+
+
+def _ends_in(names: tuple[str, ...], field: str) -> bool:
+    path = tuple(field.split("."))
+    return names[-len(path) :] == path

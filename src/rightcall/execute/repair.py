@@ -1,0 +1,119 @@
+"""Arguments that almost fit, changed without loss until they do.
+
+Three slips that models make, and nothing else:
+
+- a number, boolean or null inside a string (``"2"``), where the schema takes the value and no string;
+- an array or object inside a string (``"[1, 2]"``), under the same condition;
+- ``null`` for an optional member whose schema takes no null: the member is left out.
+
+A string that the schema accepts as a string is never touched. Every change is reported.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+from jsonschema_rs import ValidationError
+from jsonschema_rs import ValidationErrorKind as Kind
+
+from rightcall.core.call import Repair
+from rightcall.core.jsontext import JsonError, JsonObject, JsonValue, dump, parse
+from rightcall.core.problem import json_path
+from rightcall.core.schema import Schema
+
+_ROUNDS = 4
+"""A container that was a string may hold strings to mend in turn; deeper than this nobody goes."""
+
+
+def repair(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tuple[Repair, ...]]:
+    """The arguments with every lossless change that the schema's complaints call for."""
+    document: Any = parse(dump(arguments))
+    repairs: list[Repair] = []
+    for _ in range(_ROUNDS):
+        made: dict[str, Repair] = {}
+        for error in list(schema.errors(document)):
+            # Several rules may complain of one place; it is mended once.
+            change = _mend(document, error)
+            if change is not None:
+                made.setdefault(change.path, change)
+        if not made:
+            break
+        repairs += made.values()
+    return document, tuple(repairs)
+
+
+def _mend(document: Any, error: ValidationError) -> Repair | None:
+    """Change the document in place where ``error`` points, if that loses nothing."""
+    path = list(error.instance_path)
+    types = set(_types_wanted(error))
+    if not path or not types:
+        return None
+    parent = document
+    for step in path[:-1]:
+        parent = parent[step]
+    key = path[-1]
+    before = error.instance
+    if isinstance(before, str) and "string" not in types:
+        found = _unquote(before)
+        if found is None or not _fits(found[0], types):
+            return None
+        # A deeper repair may change what is in place, but not what is recorded.
+        parent[key] = deepcopy(found[0])
+        return Repair(json_path(path), before, found[0])
+    if before is None and "null" not in types and isinstance(parent, dict):
+        parent.pop(key, None)
+        return Repair(json_path(path), None, None, removed=True)
+    return None
+
+
+def _types_wanted(error: ValidationError) -> Iterator[str]:
+    """The types that the schema takes at this place; nothing when more than the type is wrong."""
+    match error.kind:
+        case Kind.Type(types):
+            yield from types
+        case Kind.AnyOf(branches) | Kind.OneOfNotValid(branches):
+            wanted = [_root_types(branch, error) for branch in branches]
+            if all(wanted):
+                yield from (kind for types in wanted for kind in types)
+        case _:
+            return
+
+
+def _root_types(branch: list[ValidationError], parent: ValidationError) -> list[str]:
+    return [
+        kind
+        for error in branch
+        if error.instance_path == parent.instance_path and isinstance(error.kind, Kind.Type)
+        for kind in error.kind.types
+    ]
+
+
+def _unquote(text: str) -> tuple[JsonValue] | None:
+    """The JSON value that a string holds, if writing it out again gives the same string."""
+    try:
+        value = parse(text.strip())
+    except JsonError:
+        return None
+    if isinstance(value, str):
+        return None
+    if isinstance(value, dict | list) or dump(value) == text.strip():
+        return (value,)
+    return None
+
+
+def _fits(value: JsonValue, types: set[str]) -> bool:
+    match value:
+        case None:
+            return "null" in types
+        case bool():
+            return "boolean" in types
+        case int():
+            return bool({"integer", "number"} & types)
+        case float():
+            return "number" in types
+        case dict():
+            return "object" in types
+        case list():
+            return "array" in types
+        case _:
+            return False

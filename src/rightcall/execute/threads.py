@@ -1,0 +1,161 @@
+"""Functions that block, in threads that can be given up.
+
+The threads are daemons: one that never ends holds up neither the event loop nor the end of the
+process. A thread cannot be killed, so a job that is given up goes on unheard; it is counted until it
+ends, and told so through ``Job.abandoned`` if it asks.
+"""
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from rightcall.errors import ToolFailure
+
+IDLE_SECONDS = 10.0
+MAX_ABANDONED = 64
+"""Stuck threads beyond which no new ones are started."""
+
+
+class ThreadExit(Exception):
+    """The function asked its thread to exit."""
+
+
+class Job:
+    """One function on its way through a thread."""
+
+    def __init__(self) -> None:
+        self.abandoned = False
+        self.done = False
+
+    def is_abandoned(self) -> bool:
+        """Whether nobody waits for it any more, though it still runs."""
+        return self.abandoned and not self.done
+
+
+class Threads:
+    """Daemon threads, reused, as many as there are jobs."""
+
+    def __init__(self) -> None:
+        self.generation = _generation
+        self._lock = threading.Lock()
+        self._idle: list[SimpleQueue[Callable[[], None]]] = []
+        self._abandoned: set[Job] = set()
+
+    @property
+    def abandoned(self) -> int:
+        """How many jobs were given up and are still running."""
+        return len(self._abandoned)
+
+    async def run(self, function: Callable[[], Any], job: Job) -> Any:
+        """Run ``function`` in a thread. If this is cancelled, the job is abandoned."""
+        if self.abandoned >= MAX_ABANDONED:
+            raise ToolFailure("Too many earlier calls are stuck and still running; try again later.")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            value: Any = None
+            error: BaseException | None = None
+            try:
+                value = context.run(function)
+            except SystemExit as caught:
+                error = ThreadExit("the function asked its thread to exit")
+                error.__cause__ = caught
+            except StopIteration as caught:
+                # A future refuses to carry it; a coroutine turns it into this too (PEP 479).
+                error = RuntimeError("the function raised StopIteration")
+                error.__cause__ = caught
+            except BaseException as caught:  # noqa: BLE001 - handed to whoever awaits
+                error = caught
+            leave_if_forked(self)
+            with self._lock:
+                job.done = True
+                self._abandoned.discard(job)
+            if not job.abandoned:
+                _tell(loop, future, value, error)
+
+        self._start(work)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            with self._lock:
+                job.abandoned = True
+                if not job.done:
+                    self._abandoned.add(job)
+            raise
+
+    def _start(self, work: Callable[[], None]) -> None:
+        with self._lock:
+            inbox = self._idle.pop() if self._idle else None
+        if inbox is None:
+            inbox = SimpleQueue()
+            name = "rightcall: tool"
+            threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True).start()
+        inbox.put(work)
+
+    def _serve(self, inbox: "SimpleQueue[Callable[[], None]]") -> None:
+        while True:
+            try:
+                work = inbox.get(timeout=IDLE_SECONDS)
+            except Empty:
+                with self._lock:
+                    if inbox in self._idle:
+                        self._idle.remove(inbox)
+                        return
+                continue
+            work()
+            del work
+            with self._lock:
+                self._idle.append(inbox)
+
+
+def current() -> Threads:
+    """The threads of this process."""
+    return _threads
+
+
+def leave_if_forked(threads: Threads) -> None:
+    """End a child that a tool forked and let return: there must not be two of this run."""
+    if threads.generation != _generation:
+        os._exit(0)
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop,
+    future: "asyncio.Future[Any]",
+    value: object,
+    error: BaseException | None,
+) -> None:
+    def settle() -> None:
+        if future.cancelled():
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    try:
+        loop.call_soon_threadsafe(settle)
+    except RuntimeError:
+        # The loop has closed: whoever waited is gone.
+        return
+
+
+_generation = 0
+"""How many forks lie between the first process and this one."""
+_threads = Threads()
+
+
+def _begin_anew() -> None:
+    """In a forked child none of the parent's other threads exist."""
+    global _generation, _threads  # noqa: PLW0603 - they stand for the process itself
+    _generation += 1
+    _threads = Threads()
+
+
+os.register_at_fork(after_in_child=_begin_anew)

@@ -1,0 +1,88 @@
+"""Raw models, in this process or beside it: chat templates, families, grammars and engines.
+
+A raw model goes on with text. ``ChatTemplate`` renders the prompt, ``grammar_for`` holds what comes to
+legal calls, an engine generates it, and ``Reader`` reads it; ``LocalModel`` is all of them together.
+"""
+
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import lazily
+
+if TYPE_CHECKING:
+    from rightcall.local.engine import Card, Engine, Finish, Grammar, Piece, Sampling
+    from rightcall.local.engines.completions import LlamaServer, Vllm
+    from rightcall.local.engines.huggingface import HuggingFace
+    from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
+    from rightcall.local.families.family import Family
+    from rightcall.local.families.reader import Reader
+    from rightcall.local.families.table import FAMILIES, detect, named
+    from rightcall.local.families.write import write
+    from rightcall.local.gguf import read_card
+    from rightcall.local.grammar.hold import grammar_for, grammar_for_output
+    from rightcall.local.guided.model import GuidedModel
+    from rightcall.local.model import LocalModel
+    from rightcall.local.prompt import render_prompt, visible
+    from rightcall.local.template.chat import ChatTemplate
+    from rightcall.local.template.probe import probe
+    from rightcall.local.template.source import read_template
+
+_HOMES = {
+    "Card": "local.engine",
+    "ChatTemplate": "local.template.chat",
+    "Engine": "local.engine",
+    "FAMILIES": "local.families.table",
+    "Family": "local.families.family",
+    "Finish": "local.engine",
+    "Grammar": "local.engine",
+    "GuidedModel": "local.guided.model",
+    "HuggingFace": "local.engines.huggingface",
+    "LlamaCpp": "local.engines.llamacpp",
+    "LlamaServer": "local.engines.completions",
+    "LocalModel": "local.model",
+    "Piece": "local.engine",
+    "Reader": "local.families.reader",
+    "Sampling": "local.engine",
+    "Vllm": "local.engines.completions",
+    "detect": "local.families.table",
+    "embedded_path": "local.engines.llamacpp",
+    "grammar_for": "local.grammar.hold",
+    "grammar_for_output": "local.grammar.hold",
+    "named": "local.families.table",
+    "probe": "local.template.probe",
+    "read_card": "local.gguf",
+    "read_template": "local.template.source",
+    "render_prompt": "local.prompt",
+    "visible": "local.prompt",
+    "write": "local.families.write",
+}
+__all__ = [
+    "FAMILIES",
+    "Card",
+    "ChatTemplate",
+    "Engine",
+    "Family",
+    "Finish",
+    "Grammar",
+    "GuidedModel",
+    "HuggingFace",
+    "LlamaCpp",
+    "LlamaServer",
+    "LocalModel",
+    "Piece",
+    "Reader",
+    "Sampling",
+    "Vllm",
+    "detect",
+    "embedded_path",
+    "grammar_for",
+    "grammar_for_output",
+    "named",
+    "probe",
+    "read_card",
+    "read_template",
+    "render_prompt",
+    "visible",
+    "write",
+]
+
+__getattr__ = lazily(__name__, _HOMES)

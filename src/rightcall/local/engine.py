@@ -1,0 +1,88 @@
+"""What an engine is: something that turns a rendered prompt, under a grammar, into text."""
+
+from collections.abc import AsyncGenerator
+from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
+
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.usage import Usage
+
+Syntax: TypeAlias = Literal["gbnf", "lark"]
+"""llama.cpp's grammars, or llguidance's."""
+
+
+class Grammar(Struct, frozen=True, kw_only=True, gc=False):
+    """What a model's text is held to."""
+
+    syntax: Syntax
+    text: str
+    triggers: tuple[str, ...] = ()
+    """Lazy: anything goes until one of these has been written; from its first character on, the grammar
+    governs. Without any, it governs from the start."""
+    special: tuple[str, ...] = ()
+    """Markers in the grammar that may be single special tokens of the model's vocabulary."""
+
+
+class Sampling(Struct, frozen=True, kw_only=True, gc=False):
+    """How the next token is chosen, and when to stop. None leaves it to the engine."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    """Text that ends generation; it is not part of what is given out."""
+    special: tuple[str, ...] = ()
+    """Markers that must come out as text even if they are single special tokens."""
+    extra: JsonObject = field(default_factory=dict)
+    """Whatever else this engine takes, as it names it."""
+
+
+class Piece(Struct, frozen=True, gc=False):
+    """Text that was generated, special tokens included, except the one that ends a reply."""
+
+    text: str
+
+
+class Finish(Struct, frozen=True, gc=False):
+    """Why generation ended, and what it cost. Always the last thing an engine gives."""
+
+    stop: Literal["end", "length", "stop_sequence"]
+    usage: Usage
+    stop_word: str = ""
+    """The stop sequence that was met."""
+
+
+class Card(Struct, frozen=True, kw_only=True, gc=False):
+    """What is known of a model before it is asked anything."""
+
+    name: str
+    template: str = ""
+    """The chat template's own text; empty when the model carries none."""
+    bos: str = ""
+    eos: str = ""
+    context_window: int | None = None
+
+
+class Engine(Protocol):
+    """A raw model. Several completions may run at once; closing one's iterator stops its generation."""
+
+    @property
+    def syntax(self) -> Syntax:
+        """How grammars must be written for it."""
+        ...
+
+    async def ready(self) -> Card:
+        """Load what must be loaded; what is known of the model."""
+        ...
+
+    def complete(
+        self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = ...
+    ) -> AsyncGenerator[Piece | Finish, None]:
+        """The text that follows a prompt, whose special tokens are read as such; none is added."""
+        ...
+
+    async def close(self) -> None:
+        """Stop what is being generated, and let go of the model."""
+        ...

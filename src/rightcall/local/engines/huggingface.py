@@ -1,0 +1,304 @@
+"""Hugging Face transformers in this process, as an engine. Needs the extra ``transformers``."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from rightcall.core.usage import Usage
+from rightcall.errors import UsageError, VendorError
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engines.channel import Channel
+from rightcall.local.engines.constraint import Constraint
+from rightcall.local.engines.gate import Gate
+from rightcall.local.engines.shared import Loan, Progress, Shared
+from rightcall.local.engines.watch import Watch
+from rightcall.local.engines.worker import start
+
+MOST_TOKENS = 2048
+"""How much is generated where nobody says."""
+_DEFAULT = Sampling()
+
+
+class Setup(Struct, frozen=True):
+    """Everything that makes one loaded model another."""
+
+    source: str
+    device: str
+
+
+class Model:
+    """A loaded model with its tokenizer. Its methods block."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.torch, transformers = _extra("torch"), _extra("transformers")
+        try:
+            with _quiet(transformers.utils.logging):
+                self.tokenizer = transformers.AutoTokenizer.from_pretrained(setup.source)
+                self.network = transformers.AutoModelForCausalLM.from_pretrained(setup.source)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"transformers cannot load {setup.source}: {error}") from error
+        if not self.tokenizer.is_fast:
+            raise UsageError(f"{setup.source} has no fast tokenizer, and this engine needs one")
+        self.network = self.network.to(setup.device).eval()
+        ends = self.network.generation_config.eos_token_id
+        if ends is None:
+            ends = self.tokenizer.eos_token_id
+        self.ends: list[int] = [ends] if isinstance(ends, int) else list(ends or ())
+        self.gate = Gate(1, 1)
+        self._running: set[Future[None]] = set()
+        self._guidance: Any = None
+        window = getattr(self.network.config, "max_position_embeddings", None)
+        template = self.tokenizer.chat_template
+        self.card = Card(
+            name=Path(setup.source).name,
+            template=template if isinstance(template, str) else "",
+            bos=self.tokenizer.bos_token or "",
+            eos=self.tokenizer.eos_token or "",
+            context_window=window if isinstance(window, int) else None,
+        )
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text; special ones are recognized, and none is added."""
+        found: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
+        return found
+
+    def constraint(self, grammar: Grammar) -> Constraint:
+        """The grammar, for this vocabulary."""
+        if self._guidance is None:
+            vocabulary = self.network.get_output_embeddings().weight.shape[0]
+            guidance: Any = _extra("llguidance.hf")
+            self._guidance = guidance.from_tokenizer(self.tokenizer, vocabulary, self.ends or None)
+        added = self.tokenizer.added_tokens_decoder
+        special = {each.content: number for number, each in added.items() if each.special}
+        wanted = {word: special[word] for word in grammar.special if word in special}
+        wanted |= {word: special[word] for word in grammar.triggers if word in special}
+        return Constraint(self._guidance, grammar, wanted)
+
+    def run(self, function: Callable[[], None]) -> None:
+        """Run it in a thread; the model stays loaded until it is done."""
+        future = start(function, "generating")
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+
+    def unload(self) -> None:
+        """Let go of the weights, once nothing uses them."""
+        wait(list(self._running))
+        self.network = self.tokenizer = self._guidance = None
+
+
+class _Reply:
+    """One completion while it is generated: transformers' streamer and stopping criterion in one."""
+
+    def __init__(self, model: Model, channel: "Channel[Piece | Finish]", stop: tuple[str, ...]) -> None:
+        self._torch = model.torch
+        self._ends = frozenset(model.ends)
+        self._channel = channel
+        self._watch = Watch(stop)
+        self._backend = model.tokenizer.backend_tokenizer
+        decoders: Any = import_module("tokenizers.decoders")
+        self._decoder = decoders.DecodeStream(skip_special_tokens=False)
+        self.constraint: Constraint | None = None
+        self._prompt_seen = False
+        self._stopped = False
+        self._ended = False
+        self.count = 0
+
+    def put(self, value: Any) -> None:
+        """Told of the prompt first, and then of each token."""
+        if not self._prompt_seen:
+            self._prompt_seen = True
+            return
+        token = int(value.reshape(-1)[-1])
+        self.count += 1
+        if token in self._ends:
+            self._ended = True
+            return
+        text = self._decoder.step(self._backend, token) or ""
+        if self.constraint is not None:
+            self.constraint.accept(token, text)
+        self._give(self._watch.feed(text))
+        self._stopped = self._stopped or bool(self._watch.met) or self._channel.is_left()
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+    def stops(self, input_ids: Any, _scores: Any, **_: Any) -> Any:
+        """Whether to stop, as transformers wants to know it: for each row."""
+        flags = [self._stopped or self._ended] * input_ids.shape[0]
+        return self._torch.tensor(flags, device=input_ids.device, dtype=self._torch.bool)
+
+    def mask(self, _input_ids: Any, scores: Any) -> Any:
+        """The scores, with what the grammar forbids ruled out."""
+        allowed = None if self.constraint is None else self.constraint.mask()
+        if allowed is None:
+            return scores
+        torch = self._torch
+        packed = torch.frombuffer(bytearray(allowed), dtype=torch.uint8)
+        bits = (packed[:, None] >> torch.arange(8, dtype=torch.uint8)) & 1
+        permitted = bits.reshape(-1)[: scores.shape[-1]].bool().to(scores.device)
+        return scores.masked_fill(~permitted, float("-inf"))
+
+    def finish(self, prompt_tokens: int) -> None:
+        """Give out what was held back, and why it ended."""
+        usage = Usage(input_tokens=prompt_tokens, output_tokens=self.count)
+        if self._watch.met:
+            self._channel.put(Finish("stop_sequence", usage, self._watch.met))
+            return
+        self._give(self._watch.finish())
+        self._channel.put(Finish("end" if self._ended else "length", usage))
+
+    def _give(self, text: str) -> None:
+        if text and not self._channel.put(Piece(text)):
+            self._stopped = True
+
+
+_models: Shared[Setup, Model] = Shared(Model, Model.unload)
+
+
+class HuggingFace:
+    """A model of the Hugging Face kind: a folder, or a name on their hub.
+
+    One completion runs at a time, the others wait in line. ``on_progress`` is told None when loading
+    begins and 1.0 when it is done.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        device: str = "cpu",
+        on_progress: Progress = lambda _: None,
+    ) -> None:
+        place = Path(source)
+        name = str(place.resolve()) if place.exists() else os.fspath(source)
+        self._loan = Loan(_models, Setup(name, device), on_progress)
+        self._running: set[Channel[Piece | Finish]] = set()
+
+    @property
+    def syntax(self) -> Syntax:
+        """Those of llguidance."""
+        return "lark"
+
+    async def ready(self) -> Card:
+        """Load the model, unless it is loaded; what is known of it."""
+        return (await self._loan.get()).card
+
+    async def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, its special tokens read as such."""
+        return len((await self._loan.get()).tokens(text))
+
+    async def complete(
+        self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
+    ) -> AsyncGenerator[Piece | Finish, None]:
+        """The text that follows a prompt. Closing the iterator stops at the next token."""
+        model = await self._loan.get()
+        room = await model.gate.enter(1)
+        if self._loan.ended:
+            model.gate.leave(room)
+            self._loan.check()
+        channel: Channel[Piece | Finish] = Channel(asyncio.get_running_loop())
+        self._running.add(channel)
+
+        def work() -> None:
+            try:
+                _generate(model, channel, prompt, grammar, sampling)
+            except BaseException as error:  # noqa: BLE001 - handed to whoever reads
+                channel.end(error)
+            finally:
+                model.gate.leave(room)
+                channel.end()
+
+        try:
+            model.run(work)
+            while (found := await channel.take()) is not None:
+                for each in found:
+                    yield each
+        finally:
+            channel.leave()
+            self._running.discard(channel)
+
+    async def close(self) -> None:
+        """Stop what is being generated for this engine, and unload the model if no other uses it."""
+        for channel in list(self._running):
+            channel.end(UsageError("the engine was closed while it generated"))
+            channel.leave()
+        await self._loan.end()
+
+
+def _generate(
+    model: Model,
+    channel: "Channel[Piece | Finish]",
+    prompt: str,
+    grammar: Grammar | None,
+    sampling: Sampling,
+) -> None:
+    """Generate into a channel."""
+    tokens = model.tokens(prompt)
+    most = MOST_TOKENS if sampling.max_tokens is None else sampling.max_tokens
+    window = model.card.context_window
+    if window is not None:
+        if len(tokens) >= window:
+            raise VendorError(
+                f"the prompt is longer than the model has room for ({len(tokens)} tokens, and room for "
+                f"{window}): send less",
+                vendor_code="exceed_context_size_error",
+            )
+        most = min(most, window - len(tokens))
+    reply = _Reply(model, channel, sampling.stop)
+    reply.constraint = None if grammar is None else model.constraint(grammar)
+    torch = model.torch
+    with torch.random.fork_rng(), torch.inference_mode():
+        if sampling.seed is not None:
+            torch.manual_seed(sampling.seed)
+        row = torch.tensor([tokens], device=model.network.device)
+        model.network.generate(
+            row,
+            attention_mask=torch.ones_like(row),
+            streamer=reply,
+            stopping_criteria=[reply.stops],
+            logits_processor=[reply.mask],
+            max_new_tokens=most,
+            pad_token_id=model.ends[0] if model.ends else 0,
+            **_choosing(sampling),
+        )
+    reply.finish(len(tokens))
+
+
+def _choosing(sampling: Sampling) -> dict[str, Any]:
+    """How transformers is told to choose."""
+    options: dict[str, Any] = dict(sampling.extra)
+    if sampling.temperature == 0:
+        return {**options, "do_sample": False}
+    if sampling.temperature is not None:
+        options |= {"do_sample": True, "temperature": sampling.temperature}
+    if sampling.top_p is not None:
+        options |= {"do_sample": True, "top_p": sampling.top_p}
+    return options
+
+
+@contextmanager
+def _quiet(logging: Any) -> Iterator[None]:
+    """Keep transformers from drawing its progress on the user's screen."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _extra(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise UsageError(
+            f"running a Hugging Face model needs {name}: pip install 'rightcall[transformers]'"
+        ) from None

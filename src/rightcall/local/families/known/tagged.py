@@ -1,0 +1,329 @@
+"""Families that write each argument between tags of its own."""
+
+# ruff: noqa: RUF001 - the markers are written as the models write them
+
+from rightcall.local.families.family import Channels, Family, Markers, NestedForm, TagForm
+from rightcall.local.families.known.objects import CHATML, THINK
+
+QWEN3_CODER = Family(
+    name="qwen3_coder",
+    form=TagForm(
+        name_close=">",
+        key_open="<parameter=",
+        key_close=">",
+        value_close="</parameter>",
+        head="\n",
+        after="\n",
+        is_on_lines=True,
+    ),
+    section=Markers(("<tool_call>",), ("</tool_call>",)),
+    call=Markers(("<function=",), ("</function>",)),
+    inner="\n",
+    separator="\n",
+    parallel="sections",
+    thoughts=THINK,
+    thinking="marked",
+    calls_in_thoughts=True,
+    turn=(CHATML,),
+    ends=("<|im_end|>", "<|endoftext|>"),
+    signs=(("<function=", "<parameter="),),
+)
+
+SEED_OSS = Family(
+    name="seed_oss",
+    form=TagForm(
+        name_close=">",
+        key_open="<parameter=",
+        key_close=">",
+        value_close="</parameter>",
+        head="\n",
+        after="\n",
+    ),
+    section=Markers(("<seed:tool_call>",), ("</seed:tool_call>",)),
+    call=Markers(("<function=",), ("</function>",)),
+    inner="\n",
+    separator="\n",
+    parallel="sections",
+    thoughts=Markers(("<seed:think>",), ("</seed:think>",)),
+    thinking="marked",
+    turn=("<seed:bos>assistant\n",),
+    ends=("<seed:eos>",),
+    signs=(("<seed:tool_call>",),),
+)
+
+_DSML = TagForm(
+    name_close=">",
+    key_open="<｜DSML｜parameter name=",
+    key_close=">",
+    value_close="</｜DSML｜parameter>",
+    is_quoted=True,
+    head="\n",
+    after="\n",
+    attribute="string",
+)
+
+# V3.2 and V4 differ in nothing but this word, and models mix them up.
+_DSML_OPEN = ("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>")
+_DSML_CLOSE = ("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>")
+
+DEEPSEEK_V32 = Family(
+    name="deepseek_v32",
+    form=_DSML,
+    section=Markers(_DSML_OPEN, _DSML_CLOSE),
+    call=Markers(("<｜DSML｜invoke name=",), ("</｜DSML｜invoke>",)),
+    lead="\n\n",
+    inner="\n",
+    separator="\n",
+    thoughts=THINK,
+    thinking="marked",
+    calls_in_thoughts=True,
+    turn=("<｜Assistant｜>",),
+    ends=("<｜end▁of▁sentence｜>",),
+    signs=(("DSML｜", "function_calls"),),
+)
+
+DEEPSEEK_V4 = Family(
+    name="deepseek_v4",
+    form=_DSML,
+    section=Markers(_DSML_OPEN[::-1], _DSML_CLOSE[::-1]),
+    call=Markers(("<｜DSML｜invoke name=",), ("</｜DSML｜invoke>",)),
+    lead="\n\n",
+    inner="\n",
+    separator="\n",
+    thoughts=THINK,
+    thinking="marked",
+    calls_in_thoughts=True,
+    turn=("<｜Assistant｜>",),
+    ends=("<｜end▁of▁sentence｜>",),
+    signs=(("DSML｜",),),
+)
+
+MINIMAX_M2 = Family(
+    name="minimax_m2",
+    form=TagForm(
+        name_close=">",
+        key_open="<parameter name=",
+        key_close=">",
+        value_close="</parameter>",
+        is_quoted=True,
+        head="\n",
+        after="\n",
+    ),
+    section=Markers(("<minimax:tool_call>",), ("</minimax:tool_call>",)),
+    call=Markers(("<invoke name=",), ("</invoke>",)),
+    inner="\n",
+    separator="\n",
+    thoughts=THINK,
+    thinking="opened",
+    turn=("]~b]ai\n",),
+    ends=("[e~[",),
+    signs=(("<minimax:tool_call>",),),
+)
+
+MINIMAX_M3 = Family(
+    name="minimax_m3",
+    form=NestedForm(name_close=">", prefix="]<]minimax[>["),
+    section=Markers(("]<]minimax[>[<tool_call>",), ("]<]minimax[>[</tool_call>",)),
+    call=Markers(("]<]minimax[>[<invoke name=",), ("]<]minimax[>[</invoke>",)),
+    inner="\n",
+    separator="\n",
+    thoughts=Markers(("<mm:think>",), ("</mm:think>",)),
+    thinking="marked",
+    turn=("]~b]ai\n",),
+    ends=("[e~[",),
+    signs=(("]<]minimax[>[",), ("<mm:think>",)),
+)
+
+MINICPM5 = Family(
+    name="minicpm5",
+    form=TagForm(
+        name_close=">",
+        key_open="<param name=",
+        other_key_opens=("<paramname=",),
+        key_close=">",
+        value_close="</param>",
+        is_quoted=True,
+        has_cdata=True,
+    ),
+    call=Markers(("<function name=", "<functionname="), ("</function>",)),
+    separator="\n",
+    thoughts=THINK,
+    thinking="marked",
+    turn=(CHATML,),
+    ends=("<|im_end|>", "</s>"),
+    signs=(("<function name=", "<param name="),),
+)
+
+STEP3 = Family(
+    name="step3",
+    form=TagForm(
+        name_close=">",
+        key_open="<steptml:parameter name=",
+        key_close=">",
+        value_close="</steptml:parameter>",
+        is_quoted=True,
+    ),
+    section=Markers(
+        (
+            "<｜tool_calls_begin｜>",
+            "<｜tool_call_begin｜>function<｜tool_sep｜>",
+            "<｜tool_call_begin｜>",
+        ),
+        ("<｜tool_calls_end｜>", "<｜tool_call_end｜>"),
+    ),
+    call=Markers(
+        ("<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=", "<steptml:invoke name="),
+        ("</steptml:invoke><｜tool_call_end｜>", "</steptml:invoke>"),
+    ),
+    thoughts=THINK,
+    thinking="opened",
+    turn=("<|BOT|>assistant\n",),
+    ends=("<|EOT|>",),
+    signs=(("steptml:invoke",),),
+)
+
+DOTS = Family(
+    name="dots",
+    form=TagForm(
+        name_close=">",
+        key_open="<parameter name=",
+        key_close=">",
+        value_close="</parameter>",
+        is_quoted=True,
+        head="\n",
+        after="\n",
+    ),
+    section=Markers(("<dots_function_call>",), ("</dots_function_call>",)),
+    call=Markers(("<invoke name=",), ("</invoke>",)),
+    inner="\n",
+    separator="\n",
+    thoughts=THINK,
+    thinking="marked",
+    turn=("<|response|>",),
+    ends=("<|endofresponse|>",),
+    signs=(("<dots_function_call>",),),
+)
+
+GLM = Family(
+    name="glm",
+    form=TagForm(
+        name_close="\n",
+        key_open="<arg_key>",
+        key_close="</arg_key>",
+        value_open="<arg_value>",
+        value_close="</arg_value>",
+        gap="\n",
+        after="\n",
+    ),
+    call=Markers(("<tool_call>",), ("</tool_call>",)),
+    separator="\n",
+    thoughts=THINK,
+    thinking="marked",
+    calls_in_thoughts=True,
+    turn=("<|assistant|>", "<assistant>", "<role>ASSISTANT</role>"),
+    ends=("<|user|>", "<|observation|>", "<|endoftext|>", "</assistant>", "<|role_end|>"),
+    signs=(("<arg_key>", "<tool_call>"),),
+)
+
+HY_V3_OPENSOURCE = Family(
+    name="hy_v3_opensource",
+    form=TagForm(
+        name_close="<tool_sep:opensource>",
+        key_open="<arg_key:opensource>",
+        key_close="</arg_key:opensource>",
+        value_open="<arg_value:opensource>",
+        value_close="</arg_value:opensource>",
+        head="\n",
+        gap="\n",
+        after="\n",
+    ),
+    section=Markers(("<tool_calls:opensource>",), ("</tool_calls:opensource>",)),
+    call=Markers(("<tool_call:opensource>",), ("</tool_call:opensource>",)),
+    inner="\n",
+    separator="\n",
+    thoughts=Markers(("<think:opensource>",), ("</think:opensource>",)),
+    thinking="marked",
+    turn=("<｜hy_Assistant:opensource｜>",),
+    ends=("<｜hy_eos:opensource｜>",),
+    signs=(("<tool_sep{}>", ":opensource"),),
+)
+
+HY_V3 = Family(
+    name="hy_v3",
+    form=TagForm(
+        name_close="<tool_sep>",
+        key_open="<arg_key>",
+        key_close="</arg_key>",
+        value_open="<arg_value>",
+        value_close="</arg_value>",
+        head="\n",
+        gap="\n",
+        after="\n",
+    ),
+    section=Markers(("<tool_calls>",), ("</tool_calls>",)),
+    call=Markers(("<tool_call>",), ("</tool_call>",)),
+    inner="\n",
+    separator="\n",
+    thoughts=THINK,
+    thinking="marked",
+    turn=("<｜hy_Assistant｜>",),
+    ends=("<｜hy_eos｜>",),
+    signs=(("<tool_sep>",), ("<tool_sep{}>",)),
+)
+
+KIMI_K3 = Family(
+    name="kimi_k3",
+    form=TagForm(
+        name_close="<|sep|>",
+        key_open="<|open|>argument key=",
+        key_close="<|sep|>",
+        value_close="<|close|>argument<|sep|>",
+        is_quoted=True,
+        is_escaped=True,
+        attribute="type",
+        counter="index",
+        raw=Markers(('<|open|>json type="object"<|sep|>',), ("<|close|>json<|sep|>",)),
+    ),
+    section=Markers(("<|open|>tools<|sep|>",), ("<|close|>tools<|sep|>",)),
+    call=Markers(("<|open|>call tool=",), ("<|close|>call<|sep|>",)),
+    thoughts=Markers(("<|open|>think<|sep|>",), ("<|close|>think<|sep|>",)),
+    thinking="marked",
+    calls_in_thoughts=True,
+    wrappers=("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
+    turn=('<|open|>message role="assistant"<|sep|>',),
+    ends=("<|end_of_msg|>",),
+    signs=(("<|open|>", "<|sep|>", "<|close|>"),),
+)
+
+MUSE_GLIMMER = Family(
+    name="muse_glimmer",
+    form=TagForm(
+        name_close=">",
+        key_open="<atem:parameter name=",
+        key_close=">",
+        value_close="</atem:parameter>",
+        is_quoted=True,
+        head="\n",
+        after="\n",
+    ),
+    section=Markers(("<atem:function_calls>",), ("</atem:function_calls>",)),
+    call=Markers(("<atem:invoke name=",), ("</atem:invoke>",)),
+    inner="\n",
+    separator="\n",
+    parallel="sections",
+    thinking="marked",
+    channels=Channels(
+        start="<|start|>",
+        message="<|message|>",
+        ends=("<|eom|>", "<|eot|>"),
+        thoughts=("self",),
+        nobody=("user",),
+    ),
+    turn=("<|start|>assistant",),
+    signs=(("<atem:",), ("atem:invoke",)),
+)
+
+TAGGED = (
+    QWEN3_CODER, SEED_OSS, DEEPSEEK_V32, DEEPSEEK_V4, MINIMAX_M2, MINIMAX_M3, MINICPM5, STEP3, DOTS,
+    GLM, HY_V3, HY_V3_OPENSOURCE, KIMI_K3, MUSE_GLIMMER,
+)  # fmt: skip

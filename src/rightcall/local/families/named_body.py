@@ -1,0 +1,160 @@
+"""A name, then JSON arguments, into a call. The arguments pass through as they are written."""
+
+import re
+from collections.abc import Container
+from typing import Literal, TypeAlias
+
+from rightcall.local.families.body import MAX_HEAD, Body, Verdict
+from rightcall.local.families.draft import Draft
+from rightcall.local.families.family import Family, NamedForm, Slot
+from rightcall.local.families.heads import is_name
+from rightcall.local.families.jsonend import JsonEnd
+from rightcall.local.families.scan import Scanner
+
+_Place: TypeAlias = Literal["head", "before", "json", "raw"]
+
+_SPACE = re.compile(r"\s*")
+_NUMBER = re.compile(r":\d+\Z")
+
+
+class Heads:
+    """The markers of a family's heads, compiled once for all of its calls."""
+
+    def __init__(self, family: Family, form: NamedForm) -> None:
+        self.form = form
+        ends = (*family.call.close, *family.section.close, *family.call.open, *family.ends)
+        if family.channels is not None:
+            ends = (*ends, family.channels.start, family.channels.channel, *family.channels.ends)
+        self.has_end = bool(family.call.close) or family.channels is not None
+        self.slots: dict[str, Slot] = dict(form.marks)
+        self.ends = Scanner(ends)
+        self.marks = Scanner((*self.slots, "{", *ends))
+
+
+class NamedBody(Body):
+    """One call. With a ``name``, its head has been read already; ``known`` are those of the tools."""
+
+    __slots__ = (
+        "_draft", "_end", "_form", "_found", "_heads", "_known", "_place", "_size", "_slot", "is_text",
+    )  # fmt: skip
+
+    def __init__(
+        self, heads: Heads, draft: Draft, *, known: Container[str] = (), name: str = ""
+    ) -> None:
+        super().__init__()
+        self._heads = heads
+        self._form = heads.form
+        self._known = known
+        self._draft = draft
+        self._place: _Place = "head"
+        self._slot: Slot = heads.form.first
+        self._found: dict[Slot, str] = {}
+        self._size = 0
+        self._end = JsonEnd()
+        self.is_text = False
+        """What follows is no call: the name was the one that stands before text."""
+        if name:
+            self._found["name"] = name
+            self._place = "before"
+            self._start()
+
+    def finish(self) -> None:
+        """The arguments were not complete, or it would not be going on."""
+        if self._place == "before" and not self.has_started:
+            self._start()
+        if not self.has_started:
+            return
+        if self._place == "raw":
+            self._draft.arguments(self._text)
+            # Text has no end of its own; the reply's is as good as any.
+            self._draft.end()
+        else:
+            self._draft.cut()
+
+    def _step(self) -> Verdict | None:
+        match self._place:
+            case "head":
+                return self._read_head()
+            case "before":
+                return self._before()
+            case "json":
+                return self._read_json()
+            case "raw":
+                return self._read_raw()
+
+    def _read_head(self) -> Verdict | None:
+        at, marker = self._heads.marks.find(self._text)
+        found = self._text[:at].strip()
+        if self._slot in self._found or (found and not is_name(found)):
+            return "none"
+        if at + self._size > MAX_HEAD:
+            return "none"
+        if not marker:
+            return "more"
+        self._found[self._slot] = found
+        self._size += at
+        slot = self._heads.slots.get(marker, "arguments")
+        if marker in self._heads.slots:
+            self._text = self._text[at + len(marker) :]
+        else:
+            self._text = self._text[at:]
+        self._slot = slot
+        if slot != "arguments":
+            return None
+        name = self._found.get("name", "")
+        if name and name == self._form.text_name:
+            self.is_text = True
+            return "done"
+        if not is_name(name):
+            return "none"
+        self._place = "before"
+        if self._heads.has_end:
+            self._start()
+        return None
+
+    def _start(self) -> None:
+        name, identity = self._found["name"], self._found.get("id", "")
+        if self._form.is_numbered:
+            identity = name
+            name = _NUMBER.sub("", name)
+        name = name.removeprefix(self._form.prefix) or name
+        self.has_started = True
+        self._draft.start(name, identity)
+
+    def _before(self) -> Verdict | None:
+        """Before the first letter of the arguments."""
+        self._text = self._text[_SPACE.match(self._text).end() :]  # type: ignore[union-attr]
+        if not self._text:
+            return "more"
+        marker = self._heads.ends.at_start(self._text)
+        if marker is None:
+            return "more"
+        self._place = "json" if self._text[0] == "{" else "raw"
+        if not self.has_started:
+            # Where nothing marks the end, whatever follows would be taken for arguments.
+            if not marker and self._place == "raw" and self._found["name"] not in self._known:
+                return "none"
+            self._start()
+        if marker:
+            self._draft.arguments("{}")
+            self._draft.end()
+            return "done"
+        return None
+
+    def _read_json(self) -> Verdict | None:
+        size = self._end.feed(self._text)
+        self._draft.arguments(self._text[:size])
+        self._text = self._text[size:]
+        if not self._end.is_over:
+            return "more"
+        self._draft.end()
+        return "done"
+
+    def _read_raw(self) -> Verdict | None:
+        at, marker = self._heads.ends.find(self._text)
+        self._draft.arguments(self._text[:at])
+        self._text = self._text[at:]
+        if not marker:
+            return "more"
+        self._draft.end()
+        return "done"

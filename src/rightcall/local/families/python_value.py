@@ -1,0 +1,321 @@
+"""A Python literal that arrives in pieces into JSON text, as it arrives.
+
+Strings stream. What is no literal (a name, a sum, a call) becomes a string of its own source, so that it
+is neither lost nor run. Words of JSON are taken as well: models mix the two.
+"""
+
+import re
+from math import isfinite
+from typing import Literal, TypeAlias
+
+from rightcall.local.families.jsonstring import inner, quoted
+
+_Place: TypeAlias = Literal["value", "first", "item", "key", "colon", "string", "source", "after"]
+
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"[^\s,()\[\]{}:\"'=]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_WORDS = {
+    "True": "true",
+    "true": "true",
+    "False": "false",
+    "false": "false",
+    "None": "null",
+    "null": "null",
+}
+_ESCAPE = re.compile(
+    r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})"
+    r"|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))",
+    re.DOTALL,
+)
+_LONGEST_ESCAPE = 12
+_SIMPLE = {
+    "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "\n": "",
+    "\\": "\\", "'": "'", '"': '"',
+}  # fmt: skip
+_OPENERS = {"[": "]", "(": ")", "{": "}"}
+_IN_STRING = re.compile(r"[\\\"']")
+_NESTED = re.compile(r"\s*[,:\]})]")
+_NESTED_SO_FAR = re.compile(r"\s*")
+_TOP = re.compile(r"\s*(?:,\s*(?:[^\W\d]\w*\s*=|\))|\)[ \t]*[,;\]<\r\n])")
+_TOP_SO_FAR = re.compile(r"\s*(?:,\s*(?:[^\W\d]\w*\s*)?|\)[ \t]*)?")
+_MAX_WORD = 512
+_MAX_HEX = 0x10FFFF
+
+
+class PythonValue:
+    """One value. ``rest`` is what follows it, once ``is_over``."""
+
+    __slots__ = (
+        "_brace", "_closers", "_depth", "_held", "_in_key", "_is_broken", "_is_last", "_needs_comma",
+        "_out", "_place", "_quote", "_source", "is_over", "rest",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._closers: list[tuple[str, str]] = []
+        """What closes each list and dict that is open, in Python and in JSON."""
+        self._brace: int | None = None
+        """Where in ``_out`` a brace stands of which it is not known whether it opens a dict or a set."""
+        self._is_last = False
+        self._place: _Place = "value"
+        self._held = ""
+        self._out: list[str] = []
+        self._quote = ""
+        self._in_key = False
+        self._needs_comma = False
+        self._source: list[str] = []
+        self._depth: list[str] = []
+        self._is_broken = False
+        self.is_over = False
+        self.rest = ""
+
+    def feed(self, text: str, *, is_last: bool = False) -> str:
+        """The JSON that this text becomes."""
+        self._is_last = is_last
+        text = self._held + text
+        self._held = ""
+        while text and not self.is_over:
+            left = self._step(text)
+            if left is None:
+                self._held = text
+                break
+            text = left
+        if self.is_over:
+            self.rest = text
+        sure = len(self._out) if self._brace is None or self.is_over else self._brace
+        out, self._out = self._out[:sure], self._out[sure:]
+        self._brace = None if self._brace is None else 0
+        return "".join(out)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it made sense."""
+        return self.is_over and not self._is_broken
+
+    @property
+    def pending(self) -> str:
+        """What was fed and has not become JSON yet."""
+        return "".join((*self._out, *self._source, self._held.lstrip()))
+
+    def _step(self, text: str) -> str | None:
+        """One token, and what is left after it; None to wait for more."""
+        match self._place:
+            case "string":
+                return self._string(text)
+            case "source":
+                return self._code(text)
+            case "after" if not self._closers:
+                self.is_over = True
+                return text
+            case _:
+                pass
+        text = text[_SPACE.match(text).end() :]  # type: ignore[union-attr]
+        if not text:
+            return ""
+        return self._token(text, text[0])
+
+    def _token(self, text: str, character: str) -> str | None:
+        place = self._place
+        if place == "colon":
+            return self._colon(text, character)
+        if (
+            place in ("first", "item", "key", "after")
+            and self._closers
+            and character == self._closers[-1][0]
+        ):
+            self._brace = None
+            self._out.append(self._closers.pop()[1])
+            self._place = "after"
+            return text[1:]
+        if place == "after":
+            if character == ",":
+                self._needs_comma = True
+                self._place = "key" if self._closers[-1][1] == "}" else "item"
+                return text[1:]
+            return self._fail(text)
+        return self._open(text, character)
+
+    def _colon(self, text: str, character: str) -> str:
+        """After a key; or, without a colon, after the first item of a set, which becomes a list."""
+        if character == ":":
+            self._brace = None
+            self._out.append(": ")
+            self._place = "value"
+            return text[1:]
+        if self._brace is None:
+            return self._fail(text)
+        self._out[self._brace] = "["
+        self._brace = None
+        self._closers[-1] = ("}", "]")
+        self._place = "after"
+        return text
+
+    def _open(self, text: str, character: str) -> str | None:
+        """The first token of a value, or a key."""
+        self._in_key = self._place == "key"
+        if character in "\"'":
+            if len(text) < len('"""') and text == character * len(text):
+                return None
+            self._comma()
+            self._quote = character * 3 if text.startswith(character * 3) else character
+            self._out.append('"')
+            self._place = "string"
+            return text[len(self._quote) :]
+        if character in _OPENERS and not self._in_key:
+            self._comma()
+            self._closers.append((_OPENERS[character], "}" if character == "{" else "]"))
+            self._place = "key" if character == "{" else "first"
+            if character == "{":
+                self._brace = len(self._out)
+            self._out.append("{" if character == "{" else "[")
+            return text[1:]
+        return self._word(text)
+
+    def _word(self, text: str) -> str | None:
+        match = _WORD.match(text)
+        word = match[0] if match is not None else ""
+        if len(word) == len(text) and len(word) < _MAX_WORD:
+            return None
+        follower = text[len(word) : len(word) + 1]
+        is_long = len(word) >= _MAX_WORD
+        if (not word and follower in ",)]}:=") or (is_long and self._in_key):
+            return self._fail(text)
+        found = _scalar(word) if not is_long and follower not in "([{\"'=" else ""
+        self._comma()
+        if self._in_key:
+            self._out.append(quoted(word))
+            self._in_key = False
+            self._place = "colon"
+        elif found:
+            self._out.append(found)
+            self._place = "after"
+        else:
+            self._source, self._depth = [], []
+            self._place = "source"
+            return text
+        return text[len(word) :]
+
+    def _comma(self) -> None:
+        if self._needs_comma:
+            self._out.append(", ")
+        self._needs_comma = False
+
+    def _string(self, text: str) -> str | None:
+        """Go on with a string, as far as it is certain."""
+        for match in _IN_STRING.finditer(text):
+            at = match.start()
+            if match[0] == "\\":
+                return self._escape(text, at)
+            if match[0] != self._quote[0]:
+                continue
+            ends = self._ends(text, at)
+            if ends is None:
+                return self._partial(text, at)
+            if ends:
+                self._out += (inner(text[:at]), '"')
+                self._place = "colon" if self._in_key else "after"
+                self._in_key = False
+                return text[at + len(self._quote) :]
+        self._out.append(inner(text))
+        return ""
+
+    def _ends(self, text: str, at: int) -> bool | None:
+        """Whether a quote ends the string: models forget to escape those inside. None to wait for more.
+
+        After its end comes the next argument, or the end of what it stands in. So a quote that belongs
+        to the string is only taken for its end where that, too, follows it by chance.
+        """
+        if len(self._quote) > 1:
+            if text.startswith(self._quote, at):
+                return True
+            return None if self._quote.startswith(text[at:]) and not self._is_last else False
+        rest = text[at + 1 : at + 1 + _MAX_WORD]
+        after, so_far = (_NESTED, _NESTED_SO_FAR) if self._closers else (_TOP, _TOP_SO_FAR)
+        if after.match(rest):
+            return True
+        if len(rest) < _MAX_WORD and so_far.fullmatch(rest):
+            return True if self._is_last else None
+        return False
+
+    def _partial(self, text: str, at: int) -> str | None:
+        if at == 0:
+            return None
+        self._out.append(inner(text[:at]))
+        return text[at:]
+
+    def _escape(self, text: str, at: int) -> str | None:
+        match = _ESCAPE.match(text, at)
+        if (
+            not self._is_last
+            and len(text) - at < _LONGEST_ESCAPE
+            and (match is None or text[at + 1] in "uUx01234567N")
+        ):
+            whole = re.search(r"[\"']", text[at + 2 :])
+            if match is None or whole is None:
+                return self._partial(text, at)
+        if match is None:
+            self._out.append(inner(text[: at + 1]))
+            return text[at + 1 :]
+        self._out.append(inner(text[:at] + _unescaped(match)))
+        return text[match.end() :]
+
+    def _code(self, text: str) -> str | None:
+        """Go on with what is no literal, up to where the value ends."""
+        for at, character in enumerate(text):
+            if self._depth and self._depth[-1] in "\"'":
+                if character == self._depth[-1]:
+                    self._depth.pop()
+            elif character in "\"'":
+                self._depth.append(character)
+            elif character in _OPENERS:
+                self._depth.append(_OPENERS[character])
+            elif self._depth and character == self._depth[-1]:
+                self._depth.pop()
+            elif not self._depth and character in ",)]}":
+                self._out.append(quoted("".join((*self._source, text[:at])).strip()))
+                self._source = []
+                self._place = "after"
+                return text[at:]
+        self._source.append(text)
+        return ""
+
+    def _fail(self, text: str) -> str:
+        """What stands here makes no sense: the value is over."""
+        self._closers = []
+        self._is_broken = True
+        self.is_over = True
+        return text
+
+
+def _scalar(word: str) -> str:
+    """A number or a word as JSON; empty when it is neither."""
+    if word in _WORDS:
+        return _WORDS[word]
+    if _NUMBER.fullmatch(word):
+        return word
+    for read in (lambda text: int(text, 0), float):
+        try:
+            value = read(word)
+        except ValueError:
+            continue
+        return str(value) if isinstance(value, int) or isfinite(value) else ""
+    return ""
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    high, low, four, eight, two, octal, simple = match.groups()
+    if high:
+        return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
+    if octal:
+        return chr(int(octal, 8))
+    if digits := four or eight or two:
+        code = int(digits, 16)
+        return chr(code) if code <= _MAX_HEX else match[0]
+    return _SIMPLE.get(simple, match[0])
+
+
+def literal(text: str) -> str:
+    """A whole text that is one Python literal, as JSON; empty when it is none."""
+    value = PythonValue()
+    written = value.feed(text.strip() + "\n,", is_last=True)
+    return written if value.is_whole and value.rest.strip() == "," else ""

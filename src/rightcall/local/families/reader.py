@@ -1,0 +1,394 @@
+"""The text of a local model's reply, as it is generated, into events and parts.
+
+One machine for all families. It is always in one of five states: in the answer, in a thought, between
+calls, in a call, or in the head of a message. Each takes text and gives back what it did not use; what
+may turn out to be a marker is held until it is one or is not. The family's data says which markers a
+state looks for and what they mean (``plan``), and the form of its calls says who reads those (``body``).
+
+Nothing that the model wrote is lost but markers and the space around them: what looks like a call and
+turns out to be none is given out as text, or as the thought that it stood in.
+"""
+
+import re
+
+from rightcall.core.events import ModelEvent
+from rightcall.core.tool import Spec
+from rightcall.local.families.body import MAX_HEAD, Body
+from rightcall.local.families.draft import Draft, Part
+from rightcall.local.families.family import Family, JsonForm
+from rightcall.local.families.head import Message, may_be_head, message
+from rightcall.local.families.named_body import NamedBody
+from rightcall.local.families.object_body import ObjectBody
+from rightcall.local.families.plan import Label, plan
+from rightcall.local.families.scan import Scanner
+from rightcall.local.families.specs import Specs
+from rightcall.local.families.tail import opened
+from rightcall.local.families.voice import Voice
+
+_STEP = 4096
+"""Longer text is taken in pieces, so that cutting off what was used stays cheap."""
+_MAX_AGAIN = 4096
+"""So much of what turned out not to be a call is looked through again, for another one inside."""
+
+_MAX_GAP = 4096
+"""After so much space, no further call is expected."""
+
+_JSON = JsonForm()
+_NO_LABEL = Label(re.compile(""), Scanner(()), "")
+_SPACE = re.compile(r"\s*")
+_SEPARATORS = re.compile(r"[\s,;]*")
+
+
+class Reader:
+    """One reply. Feed it text, cut anywhere; special tokens must be part of it.
+
+    ``tail`` is how the prompt ends: it may have opened a thought or closed it, or begun the answer, and
+    what it has begun counts as the model's own. With ``reasoning=False`` thoughts stay in the text,
+    markers and all. ``fenced``: the answer was asked for as JSON, and a code fence around it is not part
+    of it.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        specs: tuple[Spec, ...] = (),
+        *,
+        tail: str = "",
+        reasoning: bool = True,
+        fenced: bool = False,
+    ) -> None:
+        self._family = family
+        self._plan = plan(family)
+        self._specs = Specs(specs)
+        self._draft = Draft()
+        self._voice = Voice(self._draft, reasoning=reasoning, fenced=fenced)
+        self._state = self._prose
+        self._home = self._prose
+        """Where text belongs that turns out not to be a call."""
+        self._held = ""
+        self._raw = ""
+        """What would be text if no call follows: markers and separators."""
+        self._tried = ""
+        """What the body was given before it was certain that there is a call."""
+        self._body: Body | None = None
+        self._in_section = False
+        self._has_called = False
+        self._label = _NO_LABEL
+        self._is_inline = False
+        self._last_kind = ""
+        """What kind of message the last head was that of."""
+        self._is_last = False
+        self._in_prompt = True
+        self._begin(tail)
+        self._in_prompt = False
+
+    @property
+    def content(self) -> tuple[Part, ...]:
+        """The parts so far, in order. A call that is still open is marked as truncated."""
+        return self._draft.parts
+
+    def feed(self, text: str) -> tuple[ModelEvent, ...]:
+        """The events that this text completes."""
+        for at in range(0, len(text), _STEP):
+            self._run(text[at : at + _STEP])
+        return self._draft.take()
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        """The events that only the end of the reply completes."""
+        self._is_last = True
+        self._run("")
+        if self._state == self._call and self._body is not None:
+            self._body.finish()
+            if not self._body.has_started:
+                self._give(self._raw + self._tried)
+        elif self._state == self._gap:
+            self._give(self._raw if self._raw.strip(",; \n\r\t") or not self._has_called else "")
+        self._voice.finish()
+        return self._draft.take()
+
+    def _run(self, text: str) -> None:
+        text = self._held + text
+        self._held = ""
+        while text:
+            text = self._state(text)
+
+    def _begin(self, tail: str) -> None:
+        begins = opened(self._family, tail)
+        labels = [self._plan.labels[author] for author in self._family.authors]
+        if labels:
+            self._open_label(labels[0])
+        elif begins.in_head:
+            self._state = self._head
+        elif begins.in_thought:
+            self._think("")
+        self._run(begins.text)
+        if self._draft.is_empty:
+            self._draft.forget_space()
+
+    def _hold(self, text: str) -> str:
+        self._held = text
+        return ""
+
+    # In the answer.
+
+    def _prose(self, text: str) -> str:
+        at, marker = self._plan.prose.find(text, is_last=self._is_last)
+        if at:
+            self._voice.say(text[:at])
+        if not marker:
+            return self._hold(text[at:])
+        self._home = self._prose
+        return self._act(marker, text[at + len(marker) :])
+
+    def _act(self, marker: str, rest: str) -> str:
+        """What a marker of the answer means."""
+        match self._plan.prose_kinds[marker]:
+            case "thought":
+                self._think(marker)
+            case "thought_end":
+                self._voice.stray(marker, in_prompt=self._in_prompt)
+            case "head":
+                self._raw = marker
+                self._state = self._head
+            case "section":
+                self._open_gap(marker, in_section=True)
+            case "call":
+                self._open_call(marker)
+            case "object":
+                body = None if isinstance(self._family.form, JsonForm) else self._object(is_bare=True)
+                self._open_call("", is_bare=True, body=body)
+                return marker + rest
+            case "list":
+                return self._list(rest)
+            case "label":
+                self._open_label(self._plan.labels[marker])
+            case _:
+                pass
+        return rest
+
+    def _list(self, rest: str) -> str:
+        """A bracket where calls may stand without a marker."""
+        self._is_inline = not self._voice.at_line_start
+        self._open_gap("[", in_section=True)
+        return rest
+
+    def _give(self, text: str) -> None:
+        """Text that turned out to be just that."""
+        if self._home == self._thought:
+            self._voice.ponder(text)
+        else:
+            self._voice.say(text)
+
+    # In a thought.
+
+    def _think(self, marker: str) -> None:
+        self._state = self._home = self._thought
+        self._voice.open_thought(marker, in_prompt=self._in_prompt)
+
+    def _thought(self, text: str) -> str:
+        at, marker = self._plan.thought.find(text, is_last=self._is_last)
+        self._voice.ponder(text[:at])
+        if not marker:
+            return self._hold(text[at:])
+        rest = text[at + len(marker) :]
+        if marker in self._plan.thought_ends:
+            self._state = self._home = self._prose
+            self._voice.close_thought(marker, in_prompt=self._in_prompt)
+            return rest
+        if marker not in self._plan.stays:
+            # A thought that was not closed is over; before a call, if there is one.
+            self._voice.leave_thought()
+            if self._plan.prose_kinds[marker] not in ("section", "call"):
+                self._state = self._home = self._prose
+                return marker + rest
+        return self._act(marker, rest)
+
+    # Between calls.
+
+    def _open_gap(self, raw: str, *, in_section: bool) -> None:
+        self._raw = raw
+        self._in_section = in_section
+        self._has_called = False
+        self._state = self._gap
+
+    def _gap(self, text: str) -> str:
+        pattern = _SEPARATORS if self._in_section else _SPACE
+        size = pattern.match(text, 0, _MAX_GAP - len(self._raw)).end()  # type: ignore[union-attr]
+        self._raw += text[:size]
+        text = text[size:]
+        if len(self._raw) >= _MAX_GAP:
+            return self._no_call(text)
+        if not text:
+            return ""
+        marker = self._plan.gap.at_start(text, is_last=self._is_last)
+        if marker is None:
+            return self._hold(text)
+        rest = text[len(marker) :]
+        kind = self._plan.gap_kinds[marker] if marker else ""
+        if kind == "section_end" and marker in self._family.section.open and not self._has_called:
+            kind = "section"
+        match kind:
+            case "section":
+                self._raw = self._raw + marker if not self._has_called else marker
+                self._in_section, self._has_called = True, False
+            case "call":
+                self._open_call(marker)
+            case "section_end" | "call_end" if self._has_called:
+                self._raw = ""
+                self._in_section = self._in_section and kind == "call_end"
+            case "":
+                return self._unmarked(text)
+            case _:
+                return self._no_call(text)
+        return rest
+
+    def _unmarked(self, text: str) -> str:
+        """Between calls, where no marker stands."""
+        if self._in_section and text[0] == "]":
+            self._raw = "" if self._has_called else self._raw + "]"
+            self._in_section = bool(self._family.section.close) and not self._family.is_bare
+            if self._has_called:
+                return text[1:]
+            return self._no_call(text[1:])
+        if self._in_section and text[0] == "[":
+            self._raw += "["
+            return text[1:]
+        if self._in_section and self._begins_call(text[0]):
+            self._open_call("", is_bare=self._family.is_bare and self._raw.strip() in ("", "["))
+            return text
+        if self._in_section and text[0] == "{":
+            self._open_call("", body=self._object(is_bare=False))
+            return text
+        return self._no_call(text)
+
+    def _object(self, *, is_bare: bool) -> Body:
+        """Models that were shown JSON more often write it in place of their own form, too."""
+        return ObjectBody(_JSON, self._draft, is_bare=is_bare, known=self._specs.names)
+
+    def _begins_call(self, character: str) -> bool:
+        # A name can be told from a sentence only where it must stand.
+        return self._plan.begins_body(character) and not (self._plan.heads and self._has_called)
+
+    def _no_call(self, text: str) -> str:
+        """What follows belongs to the answer, or to the thought it stands in."""
+        raw, self._raw = self._raw, ""
+        self._state = self._prose if self._has_called else self._home
+        if self._has_called:
+            self._home = self._prose
+        self._give(raw)
+        return text
+
+    # In a call.
+
+    def _open_call(self, marker: str, *, is_bare: bool = False, body: Body | None = None) -> None:
+        if self._state != self._gap:
+            self._raw = ""
+            self._in_section = is_bare
+            self._has_called = False
+        self._raw += marker
+        self._tried = ""
+        # Inside of a sentence, f(a=1) is a call only if there is such a tool.
+        names = self._specs.names if is_bare and self._is_inline else None
+        self._body = body or self._plan.body(self._draft, self._specs, is_bare=is_bare, names=names)
+        self._state = self._call
+
+    def _call(self, text: str) -> str:
+        body = self._body
+        assert body is not None
+        if not body.has_started:
+            self._tried += text
+        verdict = body.feed(text)
+        if body.has_started:
+            self._raw = self._tried = ""
+            self._has_called = True
+        if verdict == "more":
+            return ""
+        if verdict == "done":
+            self._state = self._gap
+            if isinstance(body, NamedBody) and body.is_text:
+                self._raw = self._tried = ""
+                self._state = self._home = self._prose
+            return body.rest
+        return self._was_none(body.rest)
+
+    def _was_none(self, rest: str) -> str:
+        """The body says that there is no call."""
+        raw, tried = self._raw, self._tried
+        self._raw = self._tried = ""
+        if self._has_called:
+            self._home = self._prose
+        self._state = self._home
+        if len(tried) - len(rest) > _MAX_AGAIN:
+            self._give(raw + tried[: len(tried) - len(rest)])
+            return rest
+        if raw:
+            self._give(raw)
+            return tried
+        self._give(tried[:1])
+        return tried[1:]
+
+    # After a marker that a label belongs to.
+
+    def _open_label(self, label: Label) -> None:
+        self._label = label
+        self._state = self._labelled
+
+    def _labelled(self, text: str) -> str:
+        size = self._label.text.match(text).end()  # type: ignore[union-attr]
+        end = self._label.ends.at_start(text[size:], is_last=self._is_last) if size < len(text) else None
+        if end is None and size <= MAX_HEAD and not self._is_last:
+            return self._hold(text)
+        self._state = self._home
+        if not end or size > MAX_HEAD:
+            self._give(self._label.shown + text[:size])
+            return text[size:]
+        return text[size:].removeprefix(">")
+
+    # In the head of a message.
+
+    def _head(self, text: str) -> str:
+        channels = self._family.channels
+        assert channels is not None
+        at, marker = self._plan.message.find(text, is_last=self._is_last)
+        may_come = not marker and not self._is_last and at <= MAX_HEAD
+        if may_come and may_be_head(channels, self._raw + text[:at]):
+            return self._hold(text)
+        raw, self._raw = self._raw, ""
+        found = message(channels, raw + text[:at]) if marker and at <= MAX_HEAD else None
+        if found is None:
+            self._state = self._prose
+            self._voice.say(raw)
+            return text
+        self._address(found)
+        return text[at + len(marker) :]
+
+    def _address(self, found: Message) -> None:
+        """What the head says of the message that follows."""
+        self._home = self._prose
+        match found.kind:
+            case "thought":
+                if self._last_kind == "thought":
+                    self._voice.ponder("\n")
+                self._think(found.shown)
+            case "call" if found.is_hosted and not self._specs.names:
+                self._state = self._aside
+            case "call":
+                self._open_gap("", in_section=False)
+                if self._plan.heads is not None:
+                    self._has_called = True
+                    self._body = NamedBody(self._plan.heads, self._draft, name=found.name)
+                    self._state = self._call
+            case _:
+                self._state = self._prose
+                if self._last_kind == "text" and self._draft.has_text:
+                    # Two messages in a row to the same reader are two lines.
+                    self._voice.say("\n")
+        self._last_kind = found.kind
+
+    def _aside(self, text: str) -> str:
+        """A message to a tool of the model's maker, where no tool at all was offered: for nobody."""
+        at, marker = self._plan.ends.find(text, is_last=self._is_last)
+        if not marker:
+            return self._hold(text[at:])
+        self._state = self._prose
+        return text[at:]

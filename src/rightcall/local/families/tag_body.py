@@ -1,0 +1,315 @@
+"""A call whose arguments stand between tags into that call, its values typed by the tool's schema."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from html import unescape
+from typing import Literal, TypeAlias
+
+from rightcall.local.families.admitted import ANY, STRING, Shapes, Types
+from rightcall.local.families.body import MAX_HEAD, Body, Verdict
+from rightcall.local.families.draft import Draft
+from rightcall.local.families.family import Family, TagForm
+from rightcall.local.families.heads import head
+from rightcall.local.families.jsonend import JsonEnd
+from rightcall.local.families.jsonstring import inner, quoted
+from rightcall.local.families.scan import Scanner
+from rightcall.local.families.specs import Specs
+from rightcall.local.families.values import to_json
+
+_Place: TypeAlias = Literal[
+    "name", "between", "junk", "key", "second", "lead", "value", "cdata", "raw", "json"
+]
+
+_SPACE = re.compile(r"\s*")
+_CDATA = "<![CDATA["
+_CDATA_END = "]]>"
+
+
+class Tags:
+    """The markers of a family's tags, compiled once for all of its calls."""
+
+    def __init__(self, family: Family, form: TagForm) -> None:
+        self.form = form
+        self.closes = frozenset((*family.call.close, *form.raw.close))
+        ends = (*family.call.close, *family.section.close, *family.call.open, *family.section.open)
+        self.name = Scanner((form.name_close, form.key_open, *family.call.close))
+        self._cut = tuple(
+            f"\n{close}{between}{end}"
+            for close in family.call.close
+            for end in family.section.close
+            for between in ("", "\n")
+        )
+        self.key = Scanner((form.key_close,))
+        self.key_opens = frozenset((form.key_open, *form.other_key_opens))
+        self.between = Scanner((*self.key_opens, *form.raw.open, *ends))
+        self.second = Scanner((form.value_open,))
+        self.value_closes = frozenset(_value_ends(form))
+        self.value = Scanner(self.value_closes)
+        self.cdata = Scanner((_CDATA,))
+        self.cdata_end = Scanner((_CDATA_END,))
+        self.raw = Scanner(form.raw.close)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - one for each family, and those stay
+    def value_of(self, keys: frozenset[str]) -> Scanner:
+        """The end of a value that may not be closed: before another key, or the end of the call."""
+        others = (f"\n{self.form.key_open}{key}{self.form.key_close}" for key in keys)
+        return Scanner((*_value_ends(self.form), *others, *self._cut))
+
+
+def _value_ends(form: TagForm) -> Sequence[str]:
+    return (f"\n{form.value_close}", form.value_close) if form.is_on_lines else (form.value_close,)
+
+
+class TagBody(Body):
+    """One call."""
+
+    __slots__ = (
+        "_count", "_draft", "_end", "_ends", "_form", "_junk", "_key", "_pieces", "_place", "_shapes",
+        "_specs", "_tags", "_types",
+    )  # fmt: skip
+
+    def __init__(self, tags: Tags, draft: Draft, specs: Specs) -> None:
+        super().__init__()
+        self._tags = tags
+        self._form = tags.form
+        self._draft = draft
+        self._specs = specs
+        self._shapes = Shapes()
+        self._types: Types = ANY
+        self._place: _Place = "name"
+        self._key = ""
+        self._pieces: list[str] = []
+        """A value that is wanted as a whole."""
+        self._junk: list[str] = []
+        """What stands between the tags and is none; it comes out as text."""
+        self._count = 0
+        self._end = JsonEnd()
+        self._ends = tags.value
+
+    def finish(self) -> None:
+        """The call was not closed. What was held back belongs to where it stands."""
+        if not self.has_started:
+            return
+        if self._place == "junk":
+            self._junk.append(self._text)
+        elif self._place in ("value", "cdata") and self._types == STRING:
+            self._draft.arguments(inner(self._text))
+        elif self._place not in ("between", "second", "lead"):
+            self._draft.arguments("".join(self._pieces) + self._text)
+        self._draft.cut()
+        self._draft.text("".join(self._junk))
+
+    def _step(self) -> Verdict | None:
+        match self._place:
+            case "name":
+                return self._read_name()
+            case "key":
+                return self._read_key()
+            case "value":
+                return self._read_value(self._ends)
+            case "cdata":
+                return self._read_value(self._tags.cdata_end)
+            case "raw":
+                return self._read_raw()
+            case "json":
+                return self._read_json()
+            case "lead":
+                return self._lead()
+            case "junk":
+                return self._skip_junk()
+            case _:
+                return self._between()
+
+    def _skip_space(self) -> None:
+        self._text = self._text[_SPACE.match(self._text).end() :]  # type: ignore[union-attr]
+
+    def _read_name(self) -> Verdict | None:
+        self._skip_space()
+        at, marker = self._tags.name.find(self._text)
+        if at > MAX_HEAD:
+            return "none"
+        if not marker:
+            return "more"
+        whole = self._text[:at].rstrip()
+        found = head(whole)
+        if not found.is_valid:
+            return "none"
+        name = self._plain(found.name)
+        self._text = self._text[at:]
+        if marker == self._form.name_close:
+            self._text = self._text[len(marker) :]
+        self.has_started = True
+        name = self._specs.name(name)
+        self._shapes = self._specs.shapes(name)
+        if self._form.is_on_lines:
+            self._ends = self._tags.value_of(self._shapes.keys)
+        self._draft.start(name)
+        self._place = "between"
+        if self._form.is_quoted and whole.endswith("/"):
+            return self._close("")
+        return None
+
+    def _plain(self, name: str) -> str:
+        return unescape(name) if self._form.is_escaped else name
+
+    def _between(self) -> Verdict | None:
+        self._skip_space()
+        if not self._text:
+            return "more"
+        if self._place == "second":
+            return self._second()
+        marker = self._tags.between.at_start(self._text)
+        if marker is None:
+            return "more"
+        if marker in self._tags.key_opens:
+            self._place = "key"
+        elif marker in self._form.raw.open and not self._count:
+            self._place = "raw"
+        elif marker:
+            return self._close(marker)
+        elif self._text[0] == "{" and not self._count:
+            self._end = JsonEnd()
+            self._place = "json"
+            return None
+        else:
+            self._place = "junk"
+            return None
+        self._text = self._text[len(marker) :]
+        return None
+
+    def _skip_junk(self) -> Verdict | None:
+        """Up to the next tag."""
+        at, marker = self._tags.between.find(self._text)
+        self._junk.append(self._text[:at])
+        self._text = self._text[at:]
+        if not marker:
+            return "more"
+        self._place = "between"
+        return None
+
+    def _close(self, marker: str) -> Verdict:
+        if marker in self._tags.closes:
+            self._text = self._text[len(marker) :]
+        if not (self._count < 0):
+            self._draft.arguments("}" if self._count else "{}")
+        self._draft.end()
+        self._draft.text("".join(self._junk))
+        return "done"
+
+    def _read_key(self) -> Verdict | None:
+        at, marker = self._tags.key.find(self._text)
+        if at > MAX_HEAD:
+            # No key is that long; what was taken for one is part of the text.
+            self._junk.append(self._form.key_open)
+            self._place = "junk"
+            return None
+        if not marker:
+            return "more"
+        found = head(self._text[:at])
+        self._text = self._text[at + len(marker) :]
+        self._key = self._plain(found.name)
+        said = found.attributes.get(self._form.attribute, "") if self._form.attribute else ""
+        self._types = self._shapes.types(self._shapes.parameter(self._key))
+        if said:
+            # The schema knows better than the model: what it does not admit is not believed.
+            self._types = _narrowed(self._types, is_string=said == _says_string(self._form))
+        self._pieces = []
+        if self._form.value_open:
+            self._place = "second"
+        else:
+            self._write_key()
+        return None
+
+    def _write_key(self) -> None:
+        self._draft.arguments(f"{', ' if self._count else '{'}{quoted(self._key)}: ")
+        self._count += 1
+        self._place = "lead"
+
+    def _second(self) -> Verdict | None:
+        marker = self._tags.second.at_start(self._text)
+        if marker is None:
+            return "more"
+        if not marker:
+            self._junk.append(f"{self._form.key_open}{self._key}{self._form.key_close}")
+            self._place = "between"
+            return None
+        self._text = self._text[len(marker) :]
+        self._write_key()
+        return None
+
+    def _lead(self) -> Verdict | None:
+        """Before the first letter of a value."""
+        if not self._text:
+            return "more"
+        self._place = "value"
+        if self._form.has_cdata:
+            bare = self._text.lstrip()
+            marker = self._tags.cdata.at_start(bare) if bare else None
+            is_near = len(self._text) - len(bare) <= MAX_HEAD
+            if marker is None and is_near:
+                self._place = "lead"
+                return "more"
+            if marker and is_near:
+                self._text = bare[len(marker) :]
+                self._place = "cdata"
+        elif self._form.is_on_lines and self._text[0] == "\n":
+            at_end = self._ends.at_start(self._text)
+            if at_end is None:
+                self._place = "lead"
+                return "more"
+            self._text = self._text if at_end else self._text[1:]
+        if self._types == STRING:
+            self._draft.arguments('"')
+        return None
+
+    def _read_value(self, scanner: Scanner) -> Verdict | None:
+        at, marker = scanner.find(self._text)
+        is_closed = marker in self._tags.value_closes or self._place == "cdata"
+        piece, self._text = self._text[:at], self._text[at + (len(marker) if is_closed else 0) :]
+        if self._types == STRING:
+            self._draft.arguments(inner(piece))
+        else:
+            self._pieces.append(piece)
+        if not marker:
+            return "more"
+        if self._place == "cdata":
+            self._place = "value"
+            return None
+        end = '"' if self._types == STRING else to_json("".join(self._pieces), self._types)
+        self._draft.arguments(end)
+        self._pieces = []
+        self._place = "between"
+        return None
+
+    def _read_raw(self) -> Verdict | None:
+        """Arguments that are one JSON text, between markers of their own."""
+        at, marker = self._tags.raw.find(self._text)
+        self._draft.arguments(self._text[:at])
+        self._text = self._text[at + len(marker) :]
+        if not marker:
+            return "more"
+        self._count = -1
+        self._place = "between"
+        return None
+
+    def _read_json(self) -> Verdict | None:
+        """Arguments that are one JSON text, where tags were expected."""
+        size = self._end.feed(self._text)
+        self._draft.arguments(self._text[:size])
+        self._text = self._text[size:]
+        if not self._end.is_over:
+            return "more"
+        self._count = -1
+        self._place = "between"
+        return None
+
+
+def _narrowed(types: Types, *, is_string: bool) -> Types:
+    if is_string:
+        return STRING if "string" in types else types
+    return types - STRING or types
+
+
+def _says_string(form: TagForm) -> str:
+    return "true" if form.attribute == "string" else "string"

@@ -1,0 +1,299 @@
+"""The head of a GGUF file into what is known of its model: chat templates, special tokens, window.
+
+Reads key-value pairs and no tensors. The file is not trusted: every count and length is held against the
+size of the file and against a ceiling before it is believed. The layout:
+https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from msgspec import Struct, field
+
+from rightcall.errors import UsageError
+from rightcall.local.engine import Card
+
+Scalar: TypeAlias = bool | int | float | str
+
+MOST_PAIRS = 65_536
+MOST_ITEMS = 8_000_000
+"""Members of all arrays together. Large vocabularies have 300,000 tokens, and twice as many merges."""
+LONGEST_TEXT = 16 * 1024 * 1024
+LONGEST_KEY = 65_535
+DEEPEST = 4
+"""Arrays in arrays; real files have none."""
+
+_STRING, _ARRAY, _BOOL = 8, 9, 7
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
+_SIZES = {kind: struct.calcsize(f"<{form}") for kind, form in _NUMBERS.items()}
+_LEAST = {**_SIZES, _STRING: 8, _ARRAY: 12}
+"""Bytes that a value of a kind takes at least."""
+_CHUNK = 1024 * 1024
+
+_TEMPLATE = "tokenizer.chat_template"
+_TOKENS = "tokenizer.ggml.tokens"
+_TYPES = "tokenizer.ggml.token_type"
+_CONTROL = 3
+_MOST_SPECIAL = 4096
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """What a GGUF file says of its model."""
+
+    name: str
+    architecture: str = ""
+    templates: Mapping[str, str] = field(default_factory=dict)
+    """Chat templates by name; the one without a name is ``default``."""
+    bos: str = ""
+    eos: str = ""
+    add_bos: bool | None = None
+    """Whether a prompt must begin with the beginning token; None when the file does not say."""
+    context_window: int | None = None
+    special: tuple[str, ...] = ()
+    """The control tokens. Markers that are ordinary added tokens are not among them: some makers add
+    all of HTML."""
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    """Everything that is not an array."""
+
+    @property
+    def card(self) -> Card:
+        """The same, as engines give it."""
+        return Card(
+            name=self.name,
+            template=self.templates.get("default", ""),
+            bos=self.bos,
+            eos=self.eos,
+            context_window=self.context_window,
+        )
+
+
+def read_header(path: str | os.PathLike[str]) -> Header:
+    """What the file says of its model, or a UsageError."""
+    place = Path(path)
+    try:
+        with place.open("rb") as file:
+            reader = _Reader(file, os.fstat(file.fileno()).st_size, str(place))
+            return _header(reader, place)
+    except OSError as error:
+        raise UsageError(f"{place} cannot be read: {error.strerror or error}") from None
+
+
+def read_card(path: str | os.PathLike[str]) -> Card:
+    """What an engine knows of the model in the file before it is asked anything."""
+    return read_header(path).card
+
+
+class _Array(Struct, frozen=True):
+    """Where an array is in the file."""
+
+    kind: int
+    count: int
+    start: int
+
+
+class _Reader:
+    """A file read from front to back, a piece at a time; nothing beyond its end, nothing too large."""
+
+    def __init__(self, file: BinaryIO, size: int, name: str) -> None:
+        self._file = file
+        self._size = size
+        self._name = name
+        self._items = MOST_ITEMS
+        self._order = "<"
+        self._buffer = b""
+        self._base = 0
+        """Where in the file the buffer begins."""
+        self._at = 0
+
+    @property
+    def place(self) -> int:
+        """Where in the file the next value is."""
+        return self._base + self._at
+
+    def go(self, place: int) -> None:
+        """Go on reading elsewhere."""
+        inside = place - self._base
+        if 0 <= inside <= len(self._buffer):
+            self._at = inside
+        else:
+            self._buffer, self._base, self._at = b"", place, 0
+
+    def refuse(self, reason: str) -> UsageError:
+        """What to raise when the file is not what it should be."""
+        return UsageError(f"{self._name} is not a GGUF file that can be read: {reason}")
+
+    def begin(self) -> int:
+        """Read what every file begins with; how many pairs follow."""
+        if self._size < len(b"GGUF") or self._take(4) != b"GGUF":
+            raise self.refuse("it does not begin with GGUF")
+        raw = self._take(4)
+        if raw[:2] == b"\0\0":
+            self._order = ">"
+        version = int.from_bytes(raw, "little" if self._order == "<" else "big")
+        if version not in {2, 3}:
+            raise self.refuse(f"its version is {version}; 2 and 3 are known")
+        self._take(8)
+        pairs = self.number("Q")
+        if pairs > MOST_PAIRS:
+            raise self.refuse(f"it claims {pairs:,} pairs of metadata")
+        return int(pairs)
+
+    def number(self, form: str) -> int | float:
+        """A number of the given form."""
+        packed = struct.Struct(self._order + form)
+        found: int | float = packed.unpack(self._take(packed.size))[0]
+        return found
+
+    def text(self, longest: int = LONGEST_TEXT) -> str:
+        """A string, with what is not UTF-8 replaced."""
+        length = int(self.number("Q"))
+        self._expect(length)
+        if length > longest:
+            raise self.refuse(f"a text of {length:,} bytes at byte {self.place:,}")
+        return self._take(length).decode(errors="replace")
+
+    def value(self, kind: int) -> Scalar | _Array:
+        """A value; of an array only where it is."""
+        if kind == _STRING:
+            return self.text()
+        if kind == _ARRAY:
+            return self._array(DEEPEST)
+        if kind not in _NUMBERS:
+            raise self.refuse(f"a value of unknown type {kind} at byte {self.place:,}")
+        number = self.number(_NUMBERS[kind])
+        return bool(number) if kind == _BOOL else number
+
+    def numbers(self, array: _Array) -> tuple[int | float, ...]:
+        """The members of an array of numbers."""
+        if array.kind not in _NUMBERS:
+            return ()
+        self.go(array.start)
+        form = f"{self._order}{array.count}{_NUMBERS[array.kind]}"
+        return struct.unpack(form, self._take(struct.calcsize(form)))
+
+    def texts(self, array: _Array, wanted: list[int]) -> Iterator[tuple[int, str]]:
+        """Members of an array of strings, by their sorted positions."""
+        self.go(array.start)
+        at = 0
+        for index in wanted:
+            if array.kind != _STRING or not 0 <= index < array.count:
+                continue
+            self._skip_texts(index - at)
+            at = index + 1
+            yield index, self.text()
+
+    def _array(self, deepest: int) -> _Array:
+        kind, count = int(self.number("I")), int(self.number("Q"))
+        start = self.place
+        if kind not in _LEAST:
+            raise self.refuse(f"an array of unknown type {kind} at byte {start:,}")
+        self._expect(count * _LEAST[kind])
+        self._items -= count
+        if self._items < 0:
+            raise self.refuse(f"its arrays have more than {MOST_ITEMS:,} members")
+        if kind == _ARRAY:
+            if not deepest:
+                raise self.refuse(f"arrays are nested more than {DEEPEST} deep at byte {start:,}")
+            for _ in range(count):
+                self._array(deepest - 1)
+        elif kind == _STRING:
+            self._skip_texts(count)
+        else:
+            self.go(start + count * _SIZES[kind])
+        return _Array(kind, count, start)
+
+    def _skip_texts(self, count: int) -> None:
+        # The one loop that runs often; it looks at the buffer itself.
+        size = struct.Struct(self._order + "Q")
+        unpack, width = size.unpack_from, size.size
+        buffer, at, end = self._buffer, self._at, len(self._buffer)
+        for _ in range(count):
+            if at + width > end:
+                self._at = at
+                self._need(width)
+                buffer, at, end = self._buffer, self._at, len(self._buffer)
+            at += width + unpack(buffer, at)[0]
+            if at > end:
+                self._expect_at(self._base + at)
+                self.go(self._base + at)
+                buffer, at, end = self._buffer, self._at, len(self._buffer)
+        self._at = at
+
+    def _take(self, count: int) -> bytes:
+        self._need(count)
+        self._at += count
+        return self._buffer[self._at - count : self._at]
+
+    def _need(self, count: int) -> None:
+        """Have so many bytes in the buffer."""
+        if self._at + count <= len(self._buffer):
+            return
+        self._expect(count)
+        place = self.place
+        self._file.seek(place)
+        self._buffer = self._file.read(max(count, _CHUNK))
+        self._base, self._at = place, 0
+        if len(self._buffer) < count:
+            raise self._cut(place)
+
+    def _expect(self, count: int) -> None:
+        self._expect_at(self.place + count)
+
+    def _expect_at(self, place: int) -> None:
+        if place > self._size:
+            raise self._cut(self.place)
+
+    def _cut(self, place: int) -> UsageError:
+        return self.refuse(f"it stops before the value at byte {place:,} is complete")
+
+
+def _header(reader: _Reader, place: Path) -> Header:
+    pairs: dict[str, Scalar | _Array] = {}
+    for _ in range(reader.begin()):
+        key = reader.text(LONGEST_KEY)
+        pairs[key] = reader.value(int(reader.number("I")))
+    metadata = {key: value for key, value in pairs.items() if not isinstance(value, _Array)}
+    architecture = _word(metadata.get("general.architecture"))
+    window = metadata.get(f"{architecture}.context_length")
+    add_bos = metadata.get("tokenizer.ggml.add_bos_token")
+    bos, eos, special = _tokens(reader, pairs)
+    return Header(
+        name=_word(metadata.get("general.name")) or place.stem,
+        architecture=architecture,
+        templates=_templates(metadata),
+        bos=bos,
+        eos=eos,
+        add_bos=add_bos if isinstance(add_bos, bool) else None,
+        context_window=window if isinstance(window, int) and window > 0 else None,
+        special=special,
+        metadata=metadata,
+    )
+
+
+def _templates(metadata: Mapping[str, Scalar]) -> dict[str, str]:
+    found = {"default": _word(metadata.get(_TEMPLATE))}
+    for key, value in metadata.items():
+        if key.startswith(f"{_TEMPLATE}."):
+            found[key.removeprefix(f"{_TEMPLATE}.")] = _word(value)
+    return {name: text for name, text in found.items() if text}
+
+
+def _tokens(reader: _Reader, pairs: Mapping[str, Scalar | _Array]) -> tuple[str, str, tuple[str, ...]]:
+    """The texts of the beginning and the end token, and of all special ones."""
+    tokens, types = pairs.get(_TOKENS), pairs.get(_TYPES)
+    if not isinstance(tokens, _Array):
+        return "", "", ()
+    kinds = reader.numbers(types) if isinstance(types, _Array) else ()
+    marked = [at for at, kind in enumerate(kinds) if kind == _CONTROL][:_MOST_SPECIAL]
+    ends = [pairs.get(f"tokenizer.ggml.{name}_token_id") for name in ("bos", "eos")]
+    wanted = sorted({*marked, *(end for end in ends if isinstance(end, int))})
+    texts = dict(reader.texts(tokens, wanted))
+    bos, eos = (texts.get(end, "") if isinstance(end, int) else "" for end in ends)
+    return bos, eos, tuple([texts[at] for at in marked if at in texts])
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else ""

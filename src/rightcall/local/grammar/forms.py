@@ -1,0 +1,156 @@
+"""One tool and a family's form into the rule for a call of that tool, arguments and all."""
+
+import re
+from typing import assert_never
+
+from rightcall.core.tool import Spec
+from rightcall.local.families.family import (
+    Family,
+    Form,
+    GemmaForm,
+    JsonForm,
+    NamedForm,
+    NestedForm,
+    PythonForm,
+    Slot,
+    TagForm,
+)
+from rightcall.local.grammar.findings import Findings
+from rightcall.local.grammar.fit import Write, fitted
+from rightcall.local.grammar.flatten import SubSchema
+from rightcall.local.grammar.nodes import (
+    EMPTY,
+    NOTHING,
+    Node,
+    chars,
+    choice,
+    optional,
+    repeat,
+    row,
+    word,
+)
+from rightcall.local.grammar.notation import JSON, PYTHON, Notation, between
+from rightcall.local.grammar.objects import Layout
+from rightcall.local.grammar.pattern import matching
+from rightcall.local.grammar.rules import Rules
+from rightcall.local.grammar.schema import Compiler
+from rightcall.local.grammar.tags import free_name, nested_arguments, tagged_arguments
+
+MOST_PARTS_OF_ALL = 300_000
+"""How large the rules of all tools may be; those that come after have only their form held."""
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_ANY_ID = "[A-Za-z0-9_-]{1,40}"
+_ANYTHING: SubSchema = {"type": "object"}
+
+
+class Calls:
+    """The calls of one family. ``findings`` says what was found out about each tool."""
+
+    def __init__(self, family: Family, rules: Rules) -> None:
+        self._family = family
+        self._rules = rules
+        self.findings: dict[str, Findings] = {}
+
+    def call(self, spec: Spec) -> Node:
+        """One call of a tool, without what stands around it."""
+        return self._rules.define(f"call {spec.name}", self._call(spec, self._family.form))
+
+    def _call(self, spec: Spec, form: Form) -> Node:
+        match form:
+            case JsonForm():
+                return self._object(spec, form)
+            case NamedForm() if self._family.channels is not None:
+                return self._arguments(spec, _object_in(JSON))
+            case NamedForm():
+                return self._slots(spec, form, form.first, frozenset())
+            case PythonForm():
+                return row(word(spec.name), self._arguments(spec, _python))
+            case GemmaForm():
+                return row(word(spec.name), self._arguments(spec, _object_in(between(form.quote))))
+            case TagForm():
+                return self._arguments(spec, lambda s, r, u: tagged_arguments(s, r, u, form, spec.name))
+            case NestedForm():
+                return self._arguments(spec, lambda s, r, u: nested_arguments(s, r, u, form, spec.name))
+            case _:
+                assert_never(form)
+
+    def _object(self, spec: Spec, form: JsonForm) -> Node:
+        """The call as a JSON object."""
+        arguments = self._arguments(spec, _object_in(JSON))
+        if form.is_keyed:
+            return row(word("{"), JSON.spell(spec.name), self._colon(), arguments, word("}"))
+        members = [
+            row(JSON.spell(form.name_keys[0]), self._colon(), JSON.spell(spec.name)),
+            row(JSON.spell(form.arguments_keys[0]), self._colon(), arguments),
+        ]
+        inside = row(members[0], self._comma(), members[1])
+        if self._family.ids == "written":
+            key = row(JSON.spell(form.id_keys[0]), self._colon(), JSON.string(self._id()))
+            before, after = row(key, self._comma()), row(self._comma(), key)
+            inside = row(optional(before), inside) if form.is_id_first else row(inside, optional(after))
+        return row(word("{"), inside, word("}"))
+
+    def _slots(self, spec: Spec, form: NamedForm, slot: Slot, seen: frozenset[Slot]) -> Node:
+        """A slot and what may follow it, up to the arguments."""
+        if slot == "arguments":
+            return self._arguments(spec, _object_in(JSON))
+        seen = seen | {slot}
+        onward: dict[Slot, Node] = {}
+        for mark, target in form.marks:
+            is_due = target != "arguments" or "name" in seen
+            is_written = target != "id" or self._family.ids == "written"
+            if is_due and is_written and target not in seen and target not in onward:
+                onward[target] = row(word(mark), self._slots(spec, form, target, seen))
+        return row(self._slot(spec, form, slot), choice(*onward.values()))
+
+    def _slot(self, spec: Spec, form: NamedForm, slot: Slot) -> Node:
+        match slot:
+            case "kind":
+                return word(form.kind)
+            case "id":
+                return self._id()
+            case _:
+                number = row(word(":"), repeat(chars("0123456789"), 1, 3)) if form.is_numbered else EMPTY
+                return row(word(form.prefix + spec.name), number)
+
+    def _id(self) -> Node:
+        pattern = self._family.id_pattern or _ANY_ID
+        return self._rules.define("id", matching(f"^({pattern})$", JSON.one_of).node, token=True)
+
+    def _arguments(self, spec: Spec, write: Write) -> Node:
+        """The arguments by their schema; only by their form when that would be too large."""
+        room = MOST_PARTS_OF_ALL - sum(each.parts for each in self.findings.values())
+        node, findings = fitted(spec.parameters, _ANYTHING, self._rules, write, room=room)
+        self.findings[spec.name] = findings
+        return self._rules.define(f"{spec.name} arguments", node)
+
+    def _colon(self) -> Node:
+        return self._rules.define("colon", row(word(":"), optional(word(" "))), token=True)
+
+    def _comma(self) -> Node:
+        return self._rules.define("comma", row(word(","), optional(word(" "))), token=True)
+
+
+def _object_in(notation: Notation) -> Write:
+    def write(schema: SubSchema, rules: Rules, findings: Findings) -> Node:
+        compiler = Compiler(schema, rules, notation, findings)
+        return compiler.object(schema, "$", compiler.layout())
+
+    return write
+
+
+def _python(schema: SubSchema, rules: Rules, findings: Findings) -> Node:
+    """Arguments as Python's keywords."""
+
+    def member(name: str, schema: SubSchema, path: str) -> Node:
+        if not _IDENTIFIER.fullmatch(name):
+            return NOTHING
+        return row(word(name), word("="), compiler.value(schema, path))
+
+    def free_member(_: Node | None, schema: SubSchema, path: str) -> Node:
+        return row(free_name(rules), word("="), compiler.value(schema, path))
+
+    compiler = Compiler(schema, rules, PYTHON, findings)
+    layout = Layout(word("("), word(")"), compiler.separator, member, free_member)
+    return compiler.object(schema, "$", layout)

@@ -1,0 +1,167 @@
+"""How values are written: JSON, Python literals, or text between marks; and strings in each of them."""
+
+from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.local.grammar.nodes import (
+    ANY_CHAR,
+    NOTHING,
+    Chars,
+    Node,
+    Until,
+    chars,
+    choice,
+    in_both,
+    other_than,
+    repeat,
+    row,
+    word,
+)
+
+_HEX = "0123456789abcdefABCDEF"
+
+
+class Notation(Struct, frozen=True, kw_only=True):
+    """How scalars and keys are written. Rows and objects are in brackets and braces in all of them."""
+
+    name: str
+    open: str = '"'
+    """Before a string."""
+    close: str = '"'
+    """After a string."""
+    escapes: tuple[tuple[str, str], ...] = ()
+    """Characters that cannot stand for themselves, and what is written: a backslash and one more."""
+    numbered: str = ""
+    """How any other control character is written, by its number."""
+    others: Node = NOTHING
+    """Further ways to write a character, which a free string may use."""
+    mark: str = ""
+    """What must not come up inside of a string, since it ends more than the string."""
+    is_raw: bool = False
+    """Every character stands for itself, and a string just ends at ``mark``, the end of ``close``."""
+    first: Node = ANY_CHAR
+    """What a raw string may begin with."""
+    has_bare_keys: bool = False
+    """Keys are written without quotes."""
+    true: tuple[str, ...] = ("true",)
+    false: tuple[str, ...] = ("false",)
+    null: tuple[str, ...] = ("null",)
+    """The words for truth and nothing; any of several."""
+
+    @property
+    def plain(self) -> Node:
+        """The characters that stand for themselves anywhere in a string."""
+        # What the mark begins with could be the mark.
+        return _plain(self.mark[:1], is_raw=self.is_raw)
+
+    @property
+    def letter(self) -> Node:
+        """Any one character, in any way."""
+        return choice(self.plain, self._escaped)
+
+    @property
+    def _escaped(self) -> Node:
+        letters = [text[1] for _, text in self.escapes]
+        return choice(row(word("\\"), chars(*letters)) if letters else NOTHING, self.others)
+
+    def one_of(self, letters: Chars) -> Node:
+        """One of these characters, as it is written."""
+        kept = in_both(self.plain, letters)
+        if isinstance(kept, Chars) and kept.ranges[0][0] == kept.ranges[-1][1]:
+            kept = word(chr(kept.ranges[0][0]))
+        written = [
+            word(text)
+            for letter, text in self.escapes
+            if any(first <= ord(letter) <= last for first, last in letters.ranges)
+        ]
+        return choice(kept, *written)
+
+    def spell(self, text: str) -> Node:
+        """Exactly this string, with what stands around it; nothing where that cannot be written."""
+        written = self.open + "".join(map(self._written, text)) + self.close
+        at = written.find(self.mark, len(self.open)) if self.mark else -1
+        return word(written) if at in {-1, len(written) - len(self.mark)} else NOTHING
+
+    def _written(self, letter: str) -> str:
+        known = dict(self.escapes)
+        if letter < " " and letter not in known and not self.is_raw:
+            return self.numbered.format(ord(letter))
+        return known.get(letter, letter)
+
+    def string(self, body: Node | None = None) -> Node:
+        """A string with such a body, or any."""
+        if body is not None:
+            return row(word(self.open), body, word(self.close))
+        if self.is_raw:
+            return self._any_raw()
+        inside = repeat(self.letter)
+        if self.mark:
+            # What the mark begins with may stand anywhere but before what it goes on with.
+            begin, onward = chars(self.mark[0]), chars(self.mark[1])
+            after = choice(other_than(onward, self.plain), self._escaped)
+            inside = row(repeat(choice(self.letter, row(repeat(begin, 1), after))), repeat(begin))
+        return row(word(self.open), inside, word(self.close))
+
+    def _any_raw(self) -> Node:
+        if self.first == ANY_CHAR:
+            return row(word(self.open), Until(self.mark))
+        first = in_both(self.first, self.plain)
+        return row(word(self.open), Until(self.mark, first if isinstance(first, Chars) else Chars(())))
+
+
+@lru_cache(maxsize=64)
+def _plain(begin: str, *, is_raw: bool) -> Node:
+    return other_than(chars(begin) if is_raw else chars(begin, '"\\', (0, 0x1F)), ANY_CHAR)
+
+
+def _unicode_escapes() -> Node:
+    """Four hexadecimal digits for a character; halves of pairs only as pairs."""
+    digit = chars(_HEX)
+    plain = choice(
+        row(chars("0123456789abcefABCEF"), repeat(digit, 3, 3)),
+        row(chars("dD"), chars("01234567"), repeat(digit, 2, 2)),
+    )
+    high = row(chars("dD"), chars("89abAB"), repeat(digit, 2, 2))
+    low = row(chars("dD"), chars("cdefCDEF"), repeat(digit, 2, 2))
+    return choice(row(word("\\u"), plain), row(word("\\u"), high, word("\\u"), low))
+
+
+_ESCAPES = (('"', '\\"'), ("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+
+JSON = Notation(
+    name="json",
+    escapes=(*_ESCAPES, ("\b", "\\b"), ("\f", "\\f")),
+    numbered="\\u{:04x}",
+    others=choice(word("\\/"), _unicode_escapes()),
+)
+
+PYTHON = Notation(
+    name="python",
+    escapes=_ESCAPES,
+    numbered="\\x{:02x}",
+    # Models mix the two languages' words, and readers take both.
+    true=("True", "true"),
+    false=("False", "false"),
+    null=("None", "null"),
+)
+
+
+def json_without(mark: str) -> Notation:
+    """JSON in which no string holds a mark."""
+    return replace(JSON, name=f"json without {mark}", mark=mark)
+
+
+def between(mark: str) -> Notation:
+    """Strings that stand between two of the same mark, and keys that stand alone."""
+    return Notation(
+        name=f"between {mark}", open=mark, close=mark, mark=mark, is_raw=True, has_bare_keys=True
+    )
+
+
+def up_to(mark: str, *, before: str = "", line: str = "", first: Node = ANY_CHAR) -> Notation:
+    """Strings that just end at a mark, which may have a line break before it that is no part of them."""
+    return Notation(
+        name=f"up to {mark}", open=before, close=line + mark, mark=mark, is_raw=True, first=first
+    )

@@ -1,0 +1,169 @@
+"""A request into the prompt that a raw model goes on from, by the model's own chat template.
+
+What the template cannot take is put where it can (``template/transcript.py``). What comes from outside,
+and what the model wrote itself, cannot forge the template's special tokens: ``neutralise`` puts a space
+into each that is found in it. System text is the developer's, and stays as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from rightcall.core.request import Named, Request
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.local.template.chat import NAME, ChatTemplate
+from rightcall.local.template.markers import Segment, neutralise, segments, sound
+from rightcall.local.template.probe import probe, tail_of
+from rightcall.local.template.quirks import Quirks, problems_of
+from rightcall.local.template.switches import set_reasoning
+from rightcall.local.template.tools import in_words, neutral_spec, tool_fields, unshowable
+from rightcall.local.template.transcript import Fallback, Turn, Writer
+
+__all__ = ["Fallback", "Prompt", "neutralise", "render_prompt", "segments", "visible"]
+
+_MOST_TRIED = 200
+"""Messages of a transcript in which the one that a template refuses is looked for."""
+_WORDED = "the template fails at the schema of {}: it is described in words"
+
+
+class Prompt(Struct, frozen=True):
+    """What a model is given to go on from."""
+
+    text: str
+    tail: str
+    """Its end, which opens the model's turn. A thought opened here is not opened by the reply."""
+    notes: tuple[str, ...] = ()
+    """What the template could not take of this request, and what was done instead."""
+
+
+def render_prompt(
+    request: Request,
+    template: ChatTemplate,
+    *,
+    fallback: Fallback | None = None,
+    neutral: bool = True,
+) -> Prompt:
+    """The prompt for a request.
+
+    ``fallback`` speaks of tools where the template does not; ``neutral=False`` leaves special tokens in
+    the messages as they are. What no prompt can be made of is an EncodeError.
+    """
+    quirks = probe(template)
+    if not quirks.shows_user:
+        raise EncodeError(NAME, "it does not show what a user says; it is not made for conversations.")
+    specs = _specs(request)
+    markers = quirks.markers if neutral else ()
+    specs = tuple([neutral_spec(spec, markers) for spec in specs])
+    writer = Writer(quirks, fallback, lambda text: neutralise(sound(text), markers))
+    system = sound(_system(request, specs, quirks, fallback))
+    messages = writer.write(system, request.messages)
+    job = _Job(template, quirks, messages, writer.origins, _variables(request, quirks))
+    text, tail, worded = _rendered(job, specs if quirks.tools == "shown" else ())
+    if template.add_bos and template.bos and not text.startswith(template.bos):
+        text = template.bos + text
+    notes = _notes(request, quirks, specs, writer)
+    return Prompt(text, tail, (*notes, *(_WORDED.format(name) for name in worded)))
+
+
+def visible(prompt: Prompt, template: ChatTemplate) -> list[Segment]:
+    """The prompt in pieces, special strings apart from text. Joined again they are the prompt."""
+    return segments(prompt.text, probe(template).markers)
+
+
+def _specs(request: Request) -> tuple[Spec, ...]:
+    if request.options.get("vendor_tools"):
+        raise EncodeError(NAME, "a raw model has no tools of its own.", where="vendor_tools")
+    if not request.specs and (request.choice == "required" or isinstance(request.choice, Named)):
+        raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
+    # A template has no way to say that its tools are not to be called, but not to show them.
+    return () if request.choice == "none" else request.specs
+
+
+def _system(request: Request, specs: tuple[Spec, ...], quirks: Quirks, fallback: Fallback | None) -> str:
+    if not specs or quirks.tools == "shown":
+        return request.system
+    if fallback is None:
+        reason = (
+            f"{problems_of(quirks)['tools'].partition(':')[0]}; give a fallback that describes them."
+        )
+        raise EncodeError(NAME, reason, where="specs")
+    told = fallback.instructions(specs)
+    return f"{request.system}\n\n{told}" if request.system else told
+
+
+def _variables(request: Request, quirks: Quirks) -> dict[str, Any]:
+    """What else the template reads: how much to think, and what the caller set."""
+    wanted, extra = request.options.get("reasoning"), request.options.get("extra")
+    given: dict[str, Any] = {}
+    if isinstance(wanted, str | int):
+        given |= set_reasoning(quirks.switches, wanted)
+    # The name under which servers of raw models take them.
+    own = extra.get("chat_template_kwargs") if isinstance(extra, Mapping) else None
+    return given | dict(own) if isinstance(own, Mapping) else given
+
+
+class _Job(Struct, frozen=True):
+    """What is to be rendered."""
+
+    template: ChatTemplate
+    quirks: Quirks
+    messages: list[Turn]
+    origins: Sequence[int]
+    given: Mapping[str, Any]
+
+
+def _rendered(
+    job: _Job, specs: tuple[Spec, ...], worded: tuple[str, ...] = ()
+) -> tuple[str, str, tuple[str, ...]]:
+    """The prompt, its tail, and the tools whose schemas had to be put into words."""
+    given = dict(job.given)
+    if specs or job.quirks.needs_tools:
+        given["tools"] = [tool_fields(spec) for spec in specs]
+    try:
+        return *_render(job, given), worded
+    except EncodeError as error:
+        names = () if worded else unshowable(job.template, specs)
+        if not names:
+            raise EncodeError(NAME, error.reason, where=_culprit(job, given, error)) from None
+    simpler = tuple([in_words(spec) if spec.name in names else spec for spec in specs])
+    return _rendered(job, simpler, names)
+
+
+def _render(job: _Job, given: Mapping[str, Any]) -> tuple[str, str]:
+    render, quirks = job.template.render, job.quirks
+    match quirks.opens:
+        case "asked":
+            text = render(job.messages, **given)
+            unopened = render(job.messages, add_generation_prompt=False, **given)
+            if not text.startswith(unopened) and quirks.tail and text.endswith(quirks.tail):
+                return text, quirks.tail
+            return text, tail_of(text, unopened)
+        case "always":
+            text = render(job.messages, **given)
+        case "doubled":
+            text = render(job.messages, add_generation_prompt=False, **given)
+        case "never":
+            text = render(job.messages, **given) + quirks.tail
+    return text, quirks.tail if text.endswith(quirks.tail) else ""
+
+
+def _culprit(job: _Job, given: Mapping[str, Any], error: EncodeError) -> str:
+    """The message without which the template would not have said the same."""
+    for count in range(1, min(len(job.messages), _MOST_TRIED) + 1):
+        try:
+            job.template.render(job.messages[:count], **given)
+        except EncodeError as again:
+            if again.reason == error.reason:
+                at = job.origins[count - 1]
+                return f"messages[{at}]" if at >= 0 else "system"
+    return ""
+
+
+def _notes(request: Request, quirks: Quirks, specs: tuple[Spec, ...], writer: Writer) -> tuple[str, ...]:
+    about = {*writer.used, "opening", "doubled", *(("tools",) if specs else ())}
+    notes = [words for name, words in problems_of(quirks).items() if name in about]
+    if request.options.get("reasoning") is not None and not quirks.switches:
+        notes.append("the template has no switch for reasoning: the option is left out")
+    return tuple(notes)

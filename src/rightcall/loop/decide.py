@@ -1,0 +1,253 @@
+"""The loop: where a run stands into what comes next. Pure: no clock, no randomness, no I/O.
+
+What comes next hangs on why generation stopped, not on whether there are calls::
+
+    end, stop_sequence      run the calls if there are any, or the run is over
+    calls                   run them; none at all is a slip, told to the model
+    length                  the last call is cut off and is not run; without calls, the run is over
+    pause                   ask again
+    error                   the reply broke off: none of its calls is run, and the model is told;
+                            without calls the run is over, or the answer is asked for again
+    refusal, filtered       the run is over, and no call is run
+
+A run over its budget stops before its next effect, and says which part of the budget it was.
+"""
+
+from typing import TypeAlias, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.budget import LimitName, Stop
+from rightcall.core.call import Call
+from rightcall.core.message import Reply, Results, StopReason, User, said
+from rightcall.core.request import Named, ToolChoice
+from rightcall.loop.guard import is_circling
+from rightcall.loop.state import Slip, State
+
+MOST_BREAKS = 3
+"""Broken replies in a row after which a run gives up."""
+
+CIRCLING = (
+    "You are repeating the same tool calls with the same arguments, and their results will not change. "
+    "Use what you have, try something else, or give your answer."
+)
+ANNOUNCED = "You announced a tool call but made none. Make the call, or give your answer."
+BROKE_OFF = "Your last reply broke off because of a fault on its way. Give it again, whole."
+ANSWER_BY_TOOL = "Give your answer by calling the tool {tool}."
+
+NO_OUTPUT = Stop("output", detail="no valid output was given")
+
+_OVER: frozenset[StopReason] = frozenset({"refusal", "filtered"})
+
+
+class AskModel(Struct, frozen=True):
+    """Ask the model for its next reply."""
+
+    turn: int
+    choice: ToolChoice
+
+    @property
+    def key(self) -> str:
+        """The name of this effect."""
+        return f"t{self.turn}.model"
+
+
+class AnswerCalls(Struct, frozen=True):
+    """Give every call of the last reply its result: run the first ``run`` of them, cancel the rest."""
+
+    turn: int
+    calls: tuple[Call, ...]
+    run: int
+    limit: LimitName | None = None
+    """The limit that keeps the rest from being run."""
+
+    def key(self, index: int) -> str:
+        """The name of the effect of one call."""
+        return call_key(self.turn, index, self.calls[index].name)
+
+
+class Tell(Struct, frozen=True):
+    """Say something to the model, about a slip of its own."""
+
+    message: User
+    slip: Slip | None = None
+
+
+class JudgeText(Struct, frozen=True):
+    """Hold the text of the last reply against the output asked for."""
+
+    turn: int
+    text: str
+
+    @property
+    def key(self) -> str:
+        """The name of this effect."""
+        return f"t{self.turn}.output"
+
+
+class Finish(Struct, frozen=True):
+    """The run is over."""
+
+    stop: Stop
+
+
+Action: TypeAlias = AskModel | AnswerCalls | Tell | JudgeText | Finish
+
+
+def call_key(turn: int, index: int, name: str) -> str:
+    """The name of the effect of one call: whose reply it is in, and where."""
+    return f"t{turn}.{index}.{name}"
+
+
+def decide(state: State) -> Action:
+    """What comes next."""
+    match state.last:
+        case Reply() as reply:
+            return _after_calls(state, reply) if reply.calls else _after_text(state, reply)
+        case Results():
+            return _after_results(state)
+        case User() | None:
+            return _ask(state)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _ask(state: State) -> Action:
+    progress, budget = state.progress, state.budget
+    if progress.note:
+        return Tell(said(progress.note, "runtime"))
+    if budget.turns is not None and progress.turns >= budget.turns:
+        return Finish(Stop("limit", "turns"))
+    if (limit := spent(state)) is not None:
+        return Finish(Stop("limit", limit))
+    return AskModel(progress.turns + 1, _choice(state))
+
+
+def _choice(state: State) -> ToolChoice:
+    wanted = state.wanted
+    if wanted is not None and wanted.mode == "tool" and state.progress.bad_answers:
+        return Named(wanted.tool)
+    if state.progress.turns == 0 or state.sticky_choice:
+        return state.choice
+    return "none" if state.choice == "none" else "auto"
+
+
+def _after_results(state: State) -> Action:
+    reply = state.messages[-2] if len(state.messages) > 1 else None
+    if isinstance(reply, Reply) and reply.stop in _OVER:
+        return Finish(_stop_for(reply))
+    if state.answered:
+        return Finish(Stop("output"))
+    if state.halted is not None:
+        return Finish(Stop("limit", state.halted))
+    if _gave_up_on_output(state):
+        return Finish(NO_OUTPUT)
+    if state.progress.breaks >= MOST_BREAKS:
+        return Finish(Stop("error", detail="the model's replies keep breaking off"))
+    if _is_circling(state) and not state.progress.warned:
+        return Tell(said(CIRCLING, "runtime"), "circling")
+    return _ask(state)
+
+
+def _after_calls(state: State, reply: Reply) -> AnswerCalls:
+    calls = tuple([replace(c, truncated=True) if _is_cut(reply, c) else c for c in reply.calls])
+    turn = state.progress.turns
+    if reply.stop in _OVER:
+        return AnswerCalls(turn, calls, 0)
+    if (limit := spent(state)) is not None:
+        return AnswerCalls(turn, calls, 0, limit)
+    if state.progress.warned and _is_circling(state):
+        return AnswerCalls(turn, calls, 0, "repeats")
+    run = _fitting(state, calls)
+    return AnswerCalls(turn, calls, run, "calls" if run < len(calls) else None)
+
+
+def _fitting(state: State, calls: tuple[Call, ...]) -> int:
+    """How many calls may run: all before the first that the budget has no room for."""
+    if state.budget.calls is None:
+        return len(calls)
+    room = state.budget.calls - state.progress.calls
+    answer = state.wanted.tool if state.wanted is not None and state.wanted.mode == "tool" else None
+    for index, call in enumerate(calls):
+        # One that is cut off does not run, and the answer is none of the calls that lead to it.
+        room -= not call.truncated and call.name != answer
+        if room < 0:
+            return index
+    return len(calls)
+
+
+def _after_text(state: State, reply: Reply) -> Action:
+    match reply.stop:
+        case "length" | "refusal" | "filtered":
+            return Finish(_stop_for(reply))
+        case "error":
+            if (limit := spent(state)) is not None:
+                return Finish(Stop("limit", limit))
+            if state.retry_broken and state.progress.breaks < MOST_BREAKS:
+                return Tell(said(BROKE_OFF, "runtime"))
+            return Finish(_stop_for(reply))
+        case "pause":
+            return _ask(state)
+        case "calls":
+            if state.progress.breaks >= MOST_BREAKS:
+                return Finish(Stop("error", detail="the model keeps announcing calls and making none"))
+            return Tell(said(ANNOUNCED, "runtime"))
+        case "end" | "stop_sequence":
+            return Finish(_stop_for(reply)) if state.wanted is None else _after_answer(state, reply)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _after_answer(state: State, reply: Reply) -> Action:
+    """The model gave its answer in text, and an output of a certain form is wanted."""
+    assert state.wanted is not None
+    if state.answered:
+        return Finish(Stop("output"))
+    if state.wanted.mode == "tool":
+        if state.progress.bad_answers >= state.wanted.retries:
+            return Finish(NO_OUTPUT)
+        return Tell(said(ANSWER_BY_TOOL.format(tool=state.wanted.tool), "runtime"), "answer")
+    if _gave_up_on_output(state):
+        return Finish(NO_OUTPUT)
+    if state.progress.note:
+        return Tell(said(state.progress.note, "runtime"))
+    return JudgeText(state.progress.turns, reply.text)
+
+
+def spent(state: State) -> LimitName | None:
+    """The part of the budget that is used up, if one is."""
+    progress, budget = state.progress, state.budget
+    if budget.seconds is not None and progress.seconds >= budget.seconds:
+        return "seconds"
+    if budget.tokens is not None and progress.usage.tokens >= budget.tokens:
+        return "tokens"
+    if budget.cost is not None and (progress.usage.cost or 0.0) >= budget.cost:
+        return "cost"
+    return None
+
+
+def _is_circling(state: State) -> bool:
+    repeats = state.budget.repeats
+    return repeats is not None and is_circling(state.progress.trail, repeats)
+
+
+def _is_cut(reply: Reply, call: Call) -> bool:
+    """Whether a call may be incomplete, whatever its text looks like."""
+    if reply.stop == "error":
+        return True
+    return reply.stop == "length" and reply.content[-1] is call
+
+
+def _gave_up_on_output(state: State) -> bool:
+    return state.wanted is not None and state.progress.bad_answers > state.wanted.retries
+
+
+def _stop_for(reply: Reply) -> Stop:
+    match reply.stop:
+        case "end" | "calls" | "pause":
+            return Stop("end")
+        case "length" | "stop_sequence" | "refusal" | "filtered" | "error" as reason:
+            return Stop(reason, detail=reply.stop_word)
+        case unreachable:
+            assert_never(unreachable)

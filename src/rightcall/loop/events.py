@@ -1,0 +1,29 @@
+"""Every event that an agent's stream yields, in one place to import from."""
+
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ReasoningDelta,
+    ReplyEnd,
+    ResultEnd,
+    TextDelta,
+    TurnStart,
+)
+from rightcall.core.progress import CallProgress
+from rightcall.loop.result import RunEnd
+from rightcall.loop.stream import Event
+
+__all__ = [
+    "CallDelta",
+    "CallEnd",
+    "CallProgress",
+    "CallStart",
+    "Event",
+    "ReasoningDelta",
+    "ReplyEnd",
+    "ResultEnd",
+    "RunEnd",
+    "TextDelta",
+    "TurnStart",
+]

@@ -1,0 +1,121 @@
+"""A user's request into what it may do: asked of the model before it reads what outsiders wrote.
+
+Only the words of the user and the developer are shown, so that nobody else has a say in the answer,
+even in the middle of a long conversation.
+"""
+
+import asyncio
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.decision import Grant
+from rightcall.core.entry import Entry, StepDone
+from rightcall.core.events import ReplyEnd
+from rightcall.core.message import Reply, Transcript, User
+from rightcall.core.request import Named, Request
+from rightcall.core.tool import Tool
+from rightcall.core.usage import Usage
+from rightcall.errors import RightcallError
+from rightcall.loop.setup import Setup
+from rightcall.loop.state import State
+from rightcall.trust.facts import settled
+from rightcall.trust.guard import Guard
+
+_SECONDS = 60.0
+_TOKENS = 1024
+_QUESTION = (
+    "Before anything is done: say which of these tools the user's request needs, and no others. "
+    "You cannot add to the list later.\n{tools}"
+)
+_ANSWER = "state_needs"
+
+
+class Granted(Struct, frozen=True, omit_defaults=True):
+    """What the model said that the request needs, and what the question cost."""
+
+    grant: Grant
+    usage: Usage = Usage()
+
+
+def guard_for(setup: Setup, state: State) -> Guard | None:
+    """Who watches a run; None where no rules are in force."""
+    if setup.trust is None:
+        return None
+    return Guard(setup.trust, setup.tools, system=setup.system, grant=state.grant, above=setup.above)
+
+
+async def ask_for_grant(setup: Setup, messages: Transcript, seconds: float | None) -> Entry:
+    """The model's answer, as a step. One that cannot be understood grants nothing."""
+    tools = [tool for name in setup.tools.names() if (tool := setup.tools.get(name)) and _matters(tool)]
+    granted = Granted(Grant())
+    clean = tuple(m for m in messages if isinstance(m, User) and m.author in ("user", "developer"))
+    if tools and clean:
+        lines = "\n".join(f"- {tool.name}: {tool.short or tool.description}" for tool in tools)
+        names = tuple(tool.name for tool in tools)
+        request = Request(
+            messages=clean,
+            system=f"{setup.system}\n\n{_QUESTION.format(tools=lines)}".strip(),
+            specs=(_form(names).spec,),
+            choice=Named(_ANSWER) if setup.model.profile.forced_choice else "auto",
+            max_tokens=_TOKENS,
+            options=setup.options,
+        )
+        reply = await _reply(setup, request, min(_SECONDS, seconds or _SECONDS))
+        if reply is not None:
+            granted = Granted(_understood(reply.calls, names), reply.usage)
+    return StepDone(key="grant", value=json.encode(granted).decode())
+
+
+def read_grant(entry: StepDone) -> Granted:
+    """What was granted, from the record of it."""
+    return json.decode(entry.value, type=Granted)
+
+
+def with_grant(state: State, granted: Granted) -> State:
+    """The run goes on, held to the grant."""
+    progress = replace(state.progress, usage=state.progress.usage + granted.usage)
+    return replace(state, grant=granted.grant, progress=progress)
+
+
+def _matters(tool: Tool) -> bool:
+    facts = settled(tool)
+    return facts.is_consequential or facts.reads_private
+
+
+def _form(names: tuple[str, ...]) -> Tool:
+    """The tool that the model answers with."""
+    return Tool(
+        _ANSWER,
+        "Say which tools the user's request needs.",
+        {
+            "type": "object",
+            "properties": {"tools": {"type": "array", "items": {"type": "string", "enum": list(names)}}},
+            "required": ["tools"],
+        },
+        effect="pure",
+    )
+
+
+def _understood(calls: tuple[Call, ...], known: tuple[str, ...]) -> Grant:
+    for call in calls:
+        try:
+            named = json.decode(call.arguments)["tools"]
+        except (ValueError, TypeError, KeyError):
+            continue
+        if call.name == _ANSWER and isinstance(named, list):
+            return Grant(tools=tuple(name for name in known if name in named))
+    return Grant()
+
+
+async def _reply(setup: Setup, request: Request, seconds: float) -> Reply | None:
+    """The whole reply; None when none comes in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            async for event in setup.model.stream(request):
+                if isinstance(event, ReplyEnd):
+                    return event.reply
+    except (TimeoutError, RightcallError):
+        return None
+    return None

@@ -1,0 +1,121 @@
+"""What a run came to."""
+
+from typing import Any
+
+from msgspec import Struct, json, to_builtins
+from msgspec.structs import replace
+
+from rightcall.core.budget import Stop
+from rightcall.core.call import Call
+from rightcall.core.decision import Proposal
+from rightcall.core.message import Reply, Transcript
+from rightcall.core.outcome import OutcomeKind
+from rightcall.core.result import Result
+from rightcall.core.usage import Usage
+from rightcall.loop.state import State
+
+
+class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of a run, and what became of it."""
+
+    call: Call
+    result: Result
+    seconds: float = 0.0
+    attempts: int = 0
+
+    @property
+    def name(self) -> str:
+        """The tool that was called."""
+        return self.call.name
+
+    @property
+    def arguments(self) -> str:
+        """The arguments, as the model wrote them."""
+        return self.call.arguments
+
+    @property
+    def outcome(self) -> OutcomeKind:
+        """What happened, in one word."""
+        return self.result.outcome
+
+
+class RunResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run came to. Pass ``transcript`` as the next run's ``history`` to go on talking."""
+
+    run: str
+    """The run's name in the journal."""
+    stop: Stop
+    state: State
+    """Where the run stood at its end: enough to go on with it."""
+    begins: int = 0
+    """Where in the transcript this run's own messages begin."""
+    calls: tuple[CallRecord, ...] = ()
+    pending: tuple[Proposal, ...] = ()
+    """Calls that wait for a person, when ``stop.reason`` is ``pending``."""
+    output: Any = None
+    """The output asked for, validated; None when none was asked for or given."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """Everything said, with the history that the run began with."""
+        return self.state.messages
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """The model's replies in this run."""
+        return tuple(m for m in self.transcript[self.begins :] if isinstance(m, Reply))
+
+    @property
+    def text(self) -> str:
+        """The answer: the text of the last reply."""
+        replies = self.replies
+        return replies[-1].text if replies else ""
+
+    @property
+    def reasoning(self) -> str:
+        """Everything the model thought in this run, as far as it is shown."""
+        return "".join(reply.reasoning for reply in self.replies)
+
+    @property
+    def usage(self) -> Usage:
+        """What the run cost, subagents included."""
+        return self.state.progress.usage
+
+    @property
+    def turns(self) -> tuple[Usage, ...]:
+        """What each of the model's replies cost."""
+        return tuple(reply.usage for reply in self.replies)
+
+    def to_json(self) -> bytes:
+        """The result as JSON, without ``output``: enough to resume the run elsewhere."""
+        plain = replace(self, output=None)
+        try:
+            return json.encode(plain)
+        except UnicodeEncodeError:
+            # Half a surrogate pair somewhere. A run with a replacement character in it is better than
+            # one that cannot be kept.
+            return json.encode(_sound(to_builtins(plain)))
+
+    @staticmethod
+    def from_json(data: bytes | str) -> "RunResult":
+        """The result that ``to_json`` wrote."""
+        return json.decode(data, type=RunResult)
+
+
+def _sound(value: Any) -> Any:
+    """A value of JSON's kinds without halves of surrogate pairs, which JSON cannot hold."""
+    match value:
+        case str():
+            return value.encode(errors="replace").decode()
+        case list() | tuple():
+            return [_sound(item) for item in value]
+        case dict():
+            return {_sound(key): _sound(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+class RunEnd(Struct, frozen=True):
+    """The run is over; the last event of a run's stream."""
+
+    result: RunResult

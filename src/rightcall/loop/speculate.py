@@ -1,0 +1,106 @@
+"""Calls that start while the reply still streams.
+
+Only what may be run twice or for nothing is started early: a tool whose effect is ``pure`` or ``read``,
+allowed by policy, with no other kind of call before it in the reply. It starts when something follows
+it: the last call of a reply that ran out of tokens may be cut off, whatever it looks like. What the
+transcript says is the same either way.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.decision import Allow
+from rightcall.core.events import CallEnd, CallStart, ModelEvent, ReplyEnd
+from rightcall.core.usage import Usage
+from rightcall.execute.check import check
+from rightcall.execute.executor import Execution
+from rightcall.loop.policy import decision_for
+from rightcall.loop.setup import Setup
+from rightcall.trust.guard import Guard
+
+Start: TypeAlias = Callable[[int, CheckedCall, list[Usage]], Coroutine[Any, Any, Execution]]
+"""Runs a call, given its place among the calls of the reply."""
+
+
+class Early(Struct, frozen=True, eq=False):
+    """A call that was started early."""
+
+    call: Call
+    task: asyncio.Task[Execution]
+    ledger: list[Usage]
+
+
+class Speculation:
+    """The calls of one reply that were started early."""
+
+    def __init__(
+        self, setup: Setup, start: Start, room: int | None = None, guard: Guard | None = None
+    ) -> None:
+        self._setup = setup
+        self._guard = guard
+        self._start = start
+        self._room = room
+        """How many calls the budget still has room for."""
+        self._open = setup.speculate and setup.hooks.before_tool is None
+        self._begun = 0
+        self._ended = 0
+        self.waits: Call | None = None
+        """The call that starts as soon as something follows it."""
+        self._early: list[Early] = []
+
+    def follow(self, event: ModelEvent) -> None:
+        """Take the next event of the reply."""
+        kind = type(event)
+        if self.waits is not None and kind is not ReplyEnd:
+            self._consider(self.waits)
+            self.waits = None
+        if kind is CallStart:
+            self._begun += 1
+        elif kind is CallEnd:
+            self._ended += 1
+            call = event.call  # type: ignore[union-attr]
+            self.waits = call if self._open and not call.truncated else None
+
+    def _consider(self, call: Call) -> None:
+        """A call is complete and something follows it: start it if nothing speaks against that."""
+        checked = check(call, self._setup.tools)
+        if not isinstance(checked, CheckedCall):
+            return
+        # A call that began earlier and is not complete yet may turn out to be a write.
+        if self._ended < self._begun or not self._may_run_early(checked):
+            self._open = False
+        elif self._room is None or len(self._early) < self._room:
+            self._launch(checked)
+
+    def _launch(self, checked: CheckedCall) -> None:
+        ledger: list[Usage] = []
+        run = self._start(self._ended - 1, checked, ledger)
+        task = asyncio.get_running_loop().create_task(run)
+        self._early.append(Early(checked.call, task, ledger))
+
+    def take(self, call: Call) -> Early | None:
+        """The early run of this very call, if there is one that nobody took."""
+        for position, early in enumerate(self._early):
+            if early.call.name == call.name and early.call.arguments == call.arguments:
+                return self._early.pop(position)
+        return None
+
+    async def drop(self) -> None:
+        """Cancel what was started and not taken, and wait until it has stopped."""
+        tasks = [early.task for early in self._early]
+        self._early.clear()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _may_run_early(self, checked: CheckedCall) -> bool:
+        tool = checked.tool
+        if tool.effect not in {"pure", "read"} or tool.serial:
+            return False
+        decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision
+        return isinstance(decision, Allow | None)

@@ -1,0 +1,129 @@
+"""Where a run stands, and how each thing that happens moves it on. Pure: values in, values out."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.budget import Budget, LimitName
+from rightcall.core.decision import Approval, Grant
+from rightcall.core.message import Message, Reply, Results, Transcript, User
+from rightcall.core.request import ToolChoice, Wanted
+from rightcall.core.result import Result
+from rightcall.core.usage import Usage
+from rightcall.loop.guard import extended, is_circling, signature
+
+Slip: TypeAlias = Literal["circling", "answer"]
+"""What the model is being told off for: going round in circles, or answering in the wrong form."""
+
+
+class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run has used, and what its guards remember. With the transcript, all its state."""
+
+    turns: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    usage: Usage = Usage()
+    trail: tuple[str, ...] = ()
+    """What the latest turns called, for the guard against circles."""
+    warned: bool = False
+    """The model has been told that it goes round in circles."""
+    breaks: int = 0
+    """Replies in a row that broke off or announced calls without making any."""
+    bad_answers: int = 0
+    note: str = ""
+    """What the model must be told before it is asked again."""
+
+
+class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that decides what comes next."""
+
+    messages: Transcript
+    progress: Progress = Progress()
+    budget: Budget = Budget()
+    choice: ToolChoice = "auto"
+    sticky_choice: bool = False
+    """The choice holds for every turn, not for the first alone."""
+    retry_broken: bool = False
+    """An answer that broke off is asked for again; calls that broke off always are."""
+    wanted: Wanted | None = None
+    grant: Grant | None = None
+    """What the request may do once outsiders have spoken, where that was fixed for this run."""
+    approvals: tuple[Approval, ...] = ()
+    """What a person has said yes to beyond one call."""
+    answered: bool = False
+    """The output asked for has been given."""
+    halted: LimitName | None = None
+    """The limit for which calls of the last reply were not run."""
+
+    @property
+    def last(self) -> Message | None:
+        """The newest message."""
+        return self.messages[-1] if self.messages else None
+
+
+def told(state: State, message: User, slip: Slip | None = None) -> State:
+    """Something was said to the model."""
+    progress = replace(
+        state.progress,
+        note="",
+        warned=state.progress.warned or slip == "circling",
+        bad_answers=state.progress.bad_answers + (slip == "answer"),
+    )
+    return replace(state, messages=(*state.messages, message), progress=progress)
+
+
+def replied(state: State, reply: Reply, seconds: float) -> State:
+    """The model answered."""
+    progress, calls = state.progress, reply.calls
+    broke = reply.stop == "error" or (reply.stop == "calls" and not calls)
+    trail, warned, repeats = progress.trail, progress.warned, state.budget.repeats
+    if calls and repeats is not None:
+        trail = extended(trail, signature(calls), repeats)
+        # One that changes course may be told again; one that goes on is stopped.
+        warned = warned and is_circling(trail, repeats)
+    progress = replace(
+        progress,
+        turns=progress.turns + 1,
+        seconds=progress.seconds + seconds,
+        usage=progress.usage + reply.usage,
+        trail=trail,
+        warned=warned,
+        breaks=progress.breaks + 1 if broke else 0,
+    )
+    return replace(state, messages=(*state.messages, reply), progress=progress)
+
+
+class Spent(Struct, frozen=True, kw_only=True):
+    """What the calls of one reply used."""
+
+    ran: int = 0
+    """How many of them were started."""
+    seconds: float = 0.0
+    usage: Usage = Usage()
+
+
+def given(
+    state: State, results: tuple[Result, ...], spent: Spent, halted: LimitName | None = None
+) -> State:
+    """The calls of the last reply have their results; ``halted`` is why some were not run."""
+    progress, wanted = state.progress, state.wanted
+    answers = [r for r in results if wanted and wanted.mode == "tool" and r.name == wanted.tool]
+    answered = any(not answer.is_error for answer in answers)
+    progress = replace(
+        progress,
+        calls=progress.calls + spent.ran,
+        seconds=progress.seconds + spent.seconds,
+        usage=progress.usage + spent.usage,
+        bad_answers=progress.bad_answers + (bool(answers) and not answered),
+    )
+    messages = (*state.messages, Results(results))
+    return replace(state, messages=messages, progress=progress, answered=answered, halted=halted)
+
+
+def judged(state: State, problem: str) -> State:
+    """The text of the last reply was held against the output asked for."""
+    if not problem:
+        return replace(state, answered=True)
+    bad_answers = state.progress.bad_answers + 1
+    return replace(state, progress=replace(state.progress, bad_answers=bad_answers, note=problem))

@@ -1,0 +1,165 @@
+"""A manifest file into tools, or into everything that is wrong with it."""
+
+import logging
+import os
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from rightcall.core.tool import Tool
+from rightcall.errors import UsageError
+from rightcall.manifest.entry import Entry
+from rightcall.manifest.fields import Notes, Spot, TooMany
+from rightcall.manifest.finding import Finding, ManifestError
+from rightcall.manifest.ownership import distrust_open
+from rightcall.manifest.source import read as read_source
+from rightcall.manifest.tool import make_tool
+from rightcall.manifest.tools import ToolReader
+
+_LARGEST = 1024 * 1024
+_TOP = ("version", "tools")
+_START = (1, 1)
+
+logger = logging.getLogger("rightcall")
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """What was found in a file: its tools, and what is to be said of it."""
+
+    file: str
+    entries: tuple[Entry, ...] = ()
+    """Those with which nothing is wrong."""
+    problems: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+
+class Manifest(Struct, frozen=True, kw_only=True, eq=False):
+    """The tools of a file. Goes wherever tools go."""
+
+    file: str
+    entries: tuple[Entry, ...]
+    tools: tuple[Tool, ...]
+    warnings: tuple[Finding, ...] = ()
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.tools)
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    sandbox: str | os.PathLike[str] | None = None,
+    taken: Collection[str] = (),
+) -> Manifest:
+    """The tools that a manifest declares. Raises ManifestError with all that is wrong with it.
+
+    ``sandbox`` is the directory that ``$SANDBOX`` stands for; ``taken`` are names that other tools
+    have already. Warnings are kept, and logged.
+    """
+    reading = inspect(path, sandbox=sandbox, taken=taken)
+    if reading.problems:
+        raise ManifestError(reading.problems)
+    for warning in reading.warnings:
+        logger.warning("%s", warning)
+    return Manifest(
+        file=reading.file,
+        entries=reading.entries,
+        tools=tuple(map(make_tool, reading.entries)),
+        warnings=reading.warnings,
+    )
+
+
+def inspect(
+    path: str | os.PathLike[str],
+    *,
+    sandbox: str | os.PathLike[str] | None = None,
+    taken: Collection[str] = (),
+) -> Reading:
+    """What a manifest declares, and all that is to be said of it; nothing is raised for what it says."""
+    notes = Notes(os.fspath(path))
+    entries: tuple[Entry, ...] = ()
+    place = None if sandbox is None else _sandbox(Path(sandbox))
+    text = _read_text(Path(path), notes)
+    if text is not None:
+        names = dict.fromkeys(taken, "a tool from elsewhere")
+        with suppress(TooMany):
+            entries = _read_document(text, notes, ToolReader(place, names))
+    return Reading(
+        file=notes.file,
+        entries=entries,
+        problems=tuple(sorted(notes.problems, key=_place)),
+        warnings=tuple(sorted(notes.warnings, key=_place)),
+    )
+
+
+def _place(finding: Finding) -> tuple[int, int]:
+    return finding.line, finding.column
+
+
+def _sandbox(place: Path) -> str:
+    if not place.is_dir():
+        raise UsageError(f"the sandbox {place} is not a directory")
+    return str(place.resolve())
+
+
+def _read_text(path: Path, notes: Notes) -> str | None:
+    """The text of the file, if it can be read and trusted."""
+    data = _read_bytes(path, notes)
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        place = before.count("\n") + 1, len(before) - before.rfind("\n")
+        notes.wrong(place, "", f"the byte 0x{data[error.start]:02x} is not UTF-8", "save it as UTF-8")
+        return None
+
+
+def _read_bytes(path: Path, notes: Notes) -> bytes | None:
+    try:
+        # Not to wait for whoever would write to a pipe of that name.
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        notes.wrong(_START, "", f"cannot be read: {error.strerror}")
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            notes.wrong(_START, "", "is not a regular file")
+        elif doubt := distrust_open(path, file):
+            notes.wrong(_START, "", doubt.reason, doubt.fix)
+        else:
+            with os.fdopen(file, "rb", closefd=False) as stream:
+                data = stream.read(_LARGEST + 1)
+            if len(data) <= _LARGEST:
+                return data
+            notes.wrong(_START, "", f"has more than {_LARGEST:,} bytes", "write several manifests")
+    finally:
+        os.close(file)
+    return None
+
+
+def _read_document(text: str, notes: Notes, reader: ToolReader) -> tuple[Entry, ...]:
+    node, slips = read_source(text)
+    for slip in slips:
+        notes.wrong((slip.line, slip.column), "", slip.message, slip.fix)
+    if node is None:
+        return ()
+    top = Spot(notes, node, "")
+    members = top.members()
+    if not isinstance(node.value, Mapping):
+        return ()
+    top.refuse_unknown(_TOP)
+    for name, example in zip(_TOP, ('"version": 1', '"tools": [ … ]'), strict=True):
+        if name not in members:
+            top.wrong(f'"{name}" is missing', f"write {example}")
+    if "version" in members and repr(members["version"].value) != "1":
+        members["version"].wrong("the only version there is is 1", "write 1")
+    found = map(reader.read, members["tools"].items()) if "tools" in members else ()
+    return tuple(entry for entry in found if entry is not None)

@@ -1,0 +1,267 @@
+"""The text of a JSON file into values that know where they stand.
+
+Strict JSON and nothing else. What can be read past is noted and read past, so that one look shows as
+much as possible of what is wrong: comments, commas too many or too few, keys that come twice, words
+that other languages have. What cannot ends the reading.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from math import isinf
+from typing import NoReturn, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from rightcall.core.jsontext import MAX_DEPTH, JsonValue, shorten
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+
+class Node(Struct, frozen=True, eq=False):
+    """A value and where it begins, counted from 1."""
+
+    value: "Scalar | tuple[Node, ...] | Mapping[str, Node]"
+    line: int
+    column: int
+    keys: Mapping[str, tuple[int, int]] = {}
+    """Where the keys of an object stand."""
+
+    def plain(self) -> JsonValue:
+        """The value alone."""
+        if isinstance(self.value, tuple):
+            return [item.plain() for item in self.value]
+        if isinstance(self.value, Mapping):
+            return {key: item.plain() for key, item in self.value.items()}
+        return self.value
+
+
+class Slip(Struct, frozen=True):
+    """Something in the text that is not JSON."""
+
+    line: int
+    column: int
+    message: str
+    fix: str = ""
+
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
+_STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*)"')
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
+_WORD = re.compile(r"[\w.+-]+")
+_WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
+_MEANT = {
+    "none": "null",
+    "nil": "null",
+    "undefined": "null",
+    "nan": "null",
+    "yes": "true",
+    "no": "false",
+}
+_LONGEST_NUMBER = 40
+_MOST_SLIPS = 100
+
+
+class _Stop(Exception):
+    """Nothing after this place can be made sense of."""
+
+
+def read(text: str) -> tuple[Node | None, list[Slip]]:
+    """The value that a text holds, where there is one, and whatever in the text is not JSON."""
+    reader = _Reader(text)
+    try:
+        return reader.document(), reader.slips
+    except _Stop:
+        return None, reader.slips
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._open: list[tuple[str, int]] = []
+        self.slips: list[Slip] = []
+
+    def document(self) -> Node:
+        if self._text.startswith("\ufeff"):
+            self._note("the file begins with a byte order mark", fix="save it as UTF-8 without one")
+            self._at = 1
+        self._skip()
+        if self._at == len(self._text):
+            self._stop("the file is empty", fix='write {"version": 1, "tools": []}')
+        node = self._value()
+        self._skip()
+        if self._at < len(self._text):
+            self._stop("there is text after the end of the JSON", fix="remove it")
+        return node
+
+    def _value(self) -> Node:
+        at = self._at
+        line, column = self._place(at)
+        match self._text[at : at + 1]:
+            case "{":
+                keys: dict[str, tuple[int, int]] = {}
+                return Node(self._object(keys), line, column, keys)
+            case "[":
+                return Node(self._array(), line, column)
+            case '"':
+                return Node(self._string(), line, column)
+            case _:
+                return Node(self._number_or_word(), line, column)
+
+    def _object(self, keys: dict[str, tuple[int, int]]) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        for _ in self._items("}"):
+            at = self._at
+            if self._text[at] != '"':
+                self._stop("a key is wanted here, in double quotes", fix=self._quoted())
+            key = self._string()
+            self._skip()
+            if self._text[self._at : self._at + 1] != ":":
+                self._stop(
+                    f"a colon is missing after the key {shorten(key)}", fix="write : before its value"
+                )
+            self._at += 1
+            self._skip()
+            value = self._value()
+            if key in keys:
+                first = keys[key][0]
+                self._note(f"the key {shorten(key)} is there twice; the first is in line {first}", at=at)
+                continue
+            keys[key] = self._place(at)
+            found[key] = value
+        return found
+
+    def _array(self) -> tuple[Node, ...]:
+        return tuple(self._value() for _ in self._items("]"))
+
+    def _items(self, end: str) -> Iterator[None]:
+        """Stop at every item of an object or array; whoever iterates reads it."""
+        self._open.append((self._text[self._at], self._at))
+        if len(self._open) > MAX_DEPTH:
+            self._stop(f"nested more than {MAX_DEPTH} levels deep")
+        self._at += 1
+        comma: int | None = None
+        first = True
+        self._skip()
+        while self._text[self._at : self._at + 1] != end:
+            if comma is None and not first:
+                self._comma_missing()
+            self._require_more(end)
+            yield
+            first = False
+            self._skip()
+            comma = self._at if self._text[self._at : self._at + 1] == "," else None
+            if comma is not None:
+                self._at += 1
+                self._skip()
+        if comma is not None:
+            self._note(f"a comma before {end}", at=comma, fix="remove it")
+        self._at += 1
+        self._open.pop()
+
+    def _comma_missing(self) -> None:
+        if self._at < len(self._text) and self._text[self._at] not in "]}:":
+            self._note("a comma is missing before this", fix="write , between the two")
+
+    def _require_more(self, end: str) -> None:
+        if self._at == len(self._text):
+            self._cut_off()
+        if self._text[self._at] in "]}:,":
+            wrong = self._text[self._at]
+            opened, at = self._open[-1]
+            line = self._place(at)[0]
+            self._stop(
+                f"{wrong} does not belong here, within the {opened} of line {line}", fix=f"write {end}"
+            )
+
+    def _string(self) -> str:
+        found = _STRING.match(self._text, self._at)
+        if found is None:
+            self._bad_string()
+        try:
+            text: str = msgspec.json.decode(found[0], type=str)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            message, fix = "a \\ escape that JSON does not have", "write \\\\ for a backslash itself"
+            if re.search(r"\\u[dD][89a-fA-F]", found[0]):
+                message, fix = "half of a surrogate pair in a \\u escape", "write the character itself"
+            self._note(message, fix=fix)
+            text = found[1]
+        self._at = found.end()
+        return text
+
+    def _bad_string(self) -> NoReturn:
+        rest = self._text[self._at + 1 :]
+        control = re.search(r'(?<!\\)"|[\x00-\x1f]', rest)
+        if control is not None and control[0] not in '"\n\r':
+            self._at += 1 + control.start()
+            code = f"\\u{ord(control[0]):04x}"
+            self._stop("a control character inside a string", fix=f"write {code}")
+        self._stop("the string that begins here does not end in its line", fix='write " at its end')
+
+    def _number_or_word(self) -> Scalar:
+        if found := _NUMBER.match(self._text, self._at):
+            return self._number(found[0])
+        found = _WORD.match(self._text, self._at)
+        if found is None:
+            if self._at == len(self._text):
+                self._cut_off()
+            self._stop("a value is wanted here", fix=self._quoted())
+        word = found[0]
+        if word not in _WORDS:
+            lower = word.lower()
+            meant = lower if lower in _WORDS else _MEANT.get(lower, f'"{word[:60]}"')
+            self._note(f"{word[:60]} is not JSON", fix=f"write {meant}")
+        self._at = found.end()
+        return _WORDS.get(word)
+
+    def _number(self, text: str) -> int | float:
+        value: int | float = 0
+        if len(text) <= _LONGEST_NUMBER:
+            value = int(text) if text.lstrip("-").isdigit() else float(text)
+        if len(text) > _LONGEST_NUMBER or isinf(value):
+            self._note(
+                f"the number {text[:_LONGEST_NUMBER]} is too long or too large", fix="write another"
+            )
+            value = 0
+        self._at += len(text)
+        return value
+
+    def _quoted(self) -> str:
+        """What to do about something that is not quoted as JSON wants it."""
+        if self._text[self._at] == "'":
+            return "write \" instead of '"
+        word = _WORD.match(self._text, self._at)
+        return f'write "{word[0][:60]}"' if word else "write a value"
+
+    def _skip(self) -> None:
+        while True:
+            self._at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
+            comment = _COMMENT.match(self._text, self._at)
+            if comment is None:
+                return
+            self._note("a comment, which JSON does not have", fix="remove it")
+            self._at = comment.end()
+
+    def _cut_off(self) -> NoReturn:
+        opened, at = self._open[-1] if self._open else ("", 0)
+        line = self._place(at)[0]
+        close = {"{": "}", "[": "]"}.get(opened, "a value")
+        inside = f"; the {opened} of line {line} is not closed" if opened else ""
+        self._stop(f"the file stops here{inside}", fix=f"write {close}")
+
+    def _place(self, at: int) -> tuple[int, int]:
+        line = bisect_right(self._lines, at)
+        return line, at - self._lines[line - 1] + 1
+
+    def _note(self, message: str, *, at: int | None = None, fix: str = "") -> None:
+        self.slips.append(Slip(*self._place(self._at if at is None else at), message, fix))
+        if len(self.slips) >= _MOST_SLIPS:
+            raise _Stop
+
+    def _stop(self, message: str, *, fix: str = "") -> NoReturn:
+        self._note(message, fix=fix)
+        raise _Stop

@@ -1,0 +1,239 @@
+"""The tools of a manifest's text into entries, every wrong field noted."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from rightcall.core.jsontext import shorten
+from rightcall.core.tool import Effect, Facts, Reach
+from rightcall.manifest.elements import check_use, read_argv
+from rightcall.manifest.entry import Entry
+from rightcall.manifest.fields import Spot, flag, text, texts, whole, word
+from rightcall.manifest.interpreter import check_interpreter
+from rightcall.manifest.ownership import distrust
+from rightcall.manifest.parameters import read_parameters
+from rightcall.process.command import Isolation
+from rightcall.process.isolate import NoIsolation, offered
+
+SANDBOX = "$SANDBOX"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_LOADER = re.compile(r"(LD|DYLD|PYTHON|PERL5|NODE|RUBY|BASH|GIT)_?[A-Z_]+$")
+_LONGEST_DESCRIPTION = 4000
+_REQUIRED = {
+    "name": '"name": "disk_usage"',
+    "description": '"description": "…", which tells the model what it does and when to use it',
+    "command": '"command": "/usr/bin/…"',
+}
+
+Field: TypeAlias = Callable[[Spot], Any]
+
+
+class ToolReader:
+    """Reads tools one after the other, under the names that are still free."""
+
+    def __init__(self, sandbox: str | None, taken: Mapping[str, str]) -> None:
+        self._sandbox = sandbox
+        self._taken = dict(taken)
+        """The names that are not free, and who has them."""
+        self._fields: dict[str, Field] = {
+            "name": self._name,
+            "description": _description,
+            "command": _program,
+            "timeout_ms": lambda spot: whole(spot, 1, 3_600_000, 30_000),
+            "max_output_bytes": lambda spot: whole(spot, 1, 16 * 1024 * 1024, 64 * 1024),
+            "max_processes": lambda spot: whole(spot, 1, 4096, 128),
+            "cwd": self._directory,
+            "env_passthrough": _variables,
+            "stderr": lambda spot: word(spot, ("merge", "discard")),
+            "treat_nonzero_exit_as_error": flag,
+            "effect": lambda spot: word(spot, get_args(Effect)),
+            "approval": flag,
+            "facts": _facts,
+            "isolation": self._isolation,
+        }
+
+    def read(self, spot: Spot) -> Entry | None:
+        """One tool; None when anything is wrong with it."""
+        before = len(spot.notes.problems)
+        members = spot.members()
+        if isinstance(spot.node.value, Mapping):
+            spot.refuse_unknown((*self._fields, "argv", "parameters"))
+            for name, example in _REQUIRED.items():
+                if name not in members:
+                    spot.wrong(f'"{name}" is missing', f"write {example}")
+        values = {name: read(members[name]) for name, read in self._fields.items() if name in members}
+        self._read_arguments(members, values)
+        _check_targets(members, values)
+        if len(spot.notes.problems) > before:
+            return None
+        return Entry(**values)
+
+    def _read_arguments(self, members: Mapping[str, Spot], values: dict[str, Any]) -> None:
+        known = {}
+        if "parameters" in members:
+            read = read_parameters(members["parameters"])
+            if read is None:
+                # What argv says of parameters cannot be judged; it is when these are right.
+                return
+            values["parameters"], values["known"] = read
+            known = values["known"]
+        if "argv" in members:
+            values["argv"] = read_argv(members["argv"], known)
+        check_use(values.get("argv", ()), known, members.get("parameters"))
+        if values.get("command"):
+            check_interpreter(values["command"], values.get("argv", ()), members["command"])
+
+    def _name(self, spot: Spot) -> str | None:
+        name = text(spot, "disk_usage")
+        if name is None:
+            return None
+        if not _NAME.fullmatch(name):
+            plain = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:64] or "disk_usage"
+            spot.wrong(
+                "a name must be 1 to 64 small letters, digits or _, and begin with a letter",
+                f"write {shorten(plain)}",
+            )
+            return None
+        if name in self._taken:
+            spot.wrong(f"the name is taken, by {self._taken[name]}", "write another")
+            return None
+        self._taken[name] = spot.path.rpartition(".")[0]
+        return name
+
+    def _directory(self, spot: Spot) -> str | None:
+        place = text(spot, "/srv/data")
+        if place is None:
+            return None
+        if place == SANDBOX:
+            if self._sandbox is None:
+                spot.wrong("no sandbox was given", "pass sandbox=, or --sandbox on the command line")
+            return self._sandbox
+        if not place.startswith("/"):
+            spot.wrong(
+                "must be an absolute path or $SANDBOX", f"write {shorten(str(Path(place).absolute()))}"
+            )
+        elif not Path(place).is_dir():
+            spot.wrong("there is no such directory", "make it, or write another")
+        else:
+            return place
+        return None
+
+    def _isolation(self, spot: Spot) -> Isolation | None:
+        fields: dict[str, Field] = {
+            "by": lambda each: word(each, ("any", "bubblewrap", "systemd-run")),
+            "network": flag,
+            "write": lambda each: tuple(map(self._directory, each.items())),
+        }
+        values = _read_members(spot, fields)
+        if values is None:
+            return None
+        isolation = Isolation(**values)
+        try:
+            offered(isolation)
+        except NoIsolation as refusal:
+            spot.wrong(str(refusal), "install bubblewrap, or remove it and do without")
+        return isolation
+
+
+def _read_members(spot: Spot, fields: Mapping[str, Field]) -> dict[str, Any] | None:
+    """The members of an object of known fields; None when anything is wrong with one."""
+    before = len(spot.notes.problems)
+    members = spot.members()
+    spot.refuse_unknown(tuple(fields))
+    values = {name: read(members[name]) for name, read in fields.items() if name in members}
+    return None if len(spot.notes.problems) > before else values
+
+
+def _description(spot: Spot) -> str | None:
+    words = text(spot, "Free and used space of the disks.")
+    if words is None:
+        return None
+    if not words.strip():
+        spot.wrong("is empty", "write what the tool does, and when to use it")
+    elif len(words) > _LONGEST_DESCRIPTION:
+        spot.wrong(f"has {len(words):,} characters", f"write at most {_LONGEST_DESCRIPTION:,}")
+    else:
+        return words
+    return None
+
+
+def _program(spot: Spot) -> str | None:
+    path = text(spot, "/usr/bin/uptime")
+    if path is None:
+        return None
+    problem = _why_not_run(path)
+    if problem is None:
+        return path
+    spot.wrong(*problem)
+    return None
+
+
+def _why_not_run(path: str) -> tuple[str, str] | None:
+    """Why a program cannot be run, and what to do about it."""
+    if "\0" in path:
+        return "a path cannot hold a NUL character", "remove it"
+    found = shutil.which(path.partition(" ")[0]) if "/" not in path else None
+    if not path.startswith("/"):
+        fix = f"write {shorten(found)}" if found else 'write "/usr/bin/…"'
+        return "must be an absolute path: no PATH is searched, and no shell is asked", fix
+    place = Path(path)
+    try:
+        exists, is_file = place.exists(), place.is_file()
+    except OSError as error:
+        return f"cannot be looked at: {error.strerror}", "write the path of a program"
+    if not exists:
+        program, blank, _ = path.partition(" ")
+        if blank and Path(program).is_file():
+            return (
+                "holds arguments beside the program",
+                f"write {shorten(program)}, and the rest in argv",
+            )
+        return "there is no such file", "install it, or write the path of another"
+    if not is_file:
+        return "is not a regular file", "write the path of a program"
+    if not os.access(place, os.X_OK):
+        return "is not executable", f"run chmod +x {path}, if it is a program"
+    doubt = distrust(place)
+    return None if doubt is None else (doubt.reason, doubt.fix)
+
+
+def _variables(spot: Spot) -> tuple[str, ...] | None:
+    names = texts(spot, "LANG")
+    if names is None:
+        return None
+    for item, name in zip(spot.items(), names, strict=True):
+        if not _VARIABLE.fullmatch(name):
+            item.wrong("is not the name of a variable", 'write a name alone, such as "LANG"')
+        elif _SECRET.search(name):
+            item.warn(
+                f"{name} looks like a secret, which the program could print", "remove it, if it is"
+            )
+        elif _LOADER.match(name):
+            item.warn(f"{name} can make the program run other code", "remove it, unless it must be")
+    return names
+
+
+def _facts(spot: Spot) -> Facts | None:
+    fields: dict[str, Field] = {
+        "untrusted": flag,
+        "private": flag,
+        "reach": lambda each: word(each, get_args(Reach)),
+        "targets": lambda each: texts(each, "host"),
+    }
+    values = _read_members(spot, fields)
+    return None if values is None else Facts(**{"untrusted": True, **values})
+
+
+def _check_targets(members: Mapping[str, Spot], values: Mapping[str, Any]) -> None:
+    facts = values.get("facts")
+    if facts is None or facts.targets is None:
+        return
+    known = values.get("known", {})
+    for item, name in zip(members["facts"].below(["targets"]).items(), facts.targets, strict=True):
+        if name not in known:
+            item.wrong(f"there is no parameter {shorten(name)}", "write the name of one, or remove it")

@@ -1,0 +1,275 @@
+"""One server behind one task: opened, served, opened again when it is lost, and closed.
+
+The SDK's scopes must be left by the task that entered them, so one task owns the connection from its
+beginning to its end. Calls come from any task, and from any event loop; each is put to the server by a
+task of its own in the owner's loop, so that whoever waits for it can be cancelled at any time.
+
+What a server does never raises here once it was open: it dies, and that is a note, a pause and another
+start.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from mcp.client.client import Client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from rightcall.errors import RightcallError, ToolFailure, TransportError, UsageError
+from rightcall.mcp.client.failures import explain
+from rightcall.mcp.client.notes import Notes
+from rightcall.mcp.client.sampling import Sampler
+from rightcall.mcp.client.session import client_of
+from rightcall.mcp.client.settings import Settings
+from rightcall.mcp.client.target import Http
+from rightcall.mcp.client.tidings import Tidings
+
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
+_REFRESH_PAUSE = 0.05
+_REFRESH_SECONDS = 5.0
+_LISTEN_PAUSE = 30.0
+_HTTP_CLOSE_SECONDS, _STDIO_CLOSE_SECONDS = 3.0, 13.0
+_LAST_SECONDS = 2.0
+
+
+class Connection:
+    """The life of a connection. ``stock`` is awaited with each opened client, and when tools changed."""
+
+    def __init__(
+        self, settings: Settings, notes: Notes, stock: Callable[[Client], Awaitable[None]]
+    ) -> None:
+        self._settings = settings
+        self._notes = notes
+        self._stock = stock
+        self._sampler = None if settings.sampling is None else Sampler(settings.sampling, notes)
+        self._tidings = Tidings()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._client: Client | None = None
+        self._opened: asyncio.Future[Client] | None = None
+        """Comes true with the next client; everybody who needs one waits for it."""
+        self._opening = False
+        self._was_open = False
+        self._losses = 0
+        """How many clients were lost since the last answer."""
+        self._resting_until: float | None = None
+        self._why = ""
+        """What the transport knows of why the client is gone, in words that follow the server's name."""
+        self._last = ""
+        """Why the last client was gone, as a sentence."""
+
+    async def open(self) -> None:
+        """Start the server. Raises what is wrong with it."""
+        if self._owner is not None:
+            raise UsageError(f"the server {self._settings.name} was opened before; connect anew")
+        self._loop = asyncio.get_running_loop()
+        self._opened = first = self._loop.create_future()
+        self._owner = self._loop.create_task(self._own(), name=f"rightcall: mcp {self._settings.name}")
+        try:
+            await asyncio.shield(first)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the connection and the server. Takes bounded time, and can be done again."""
+        owner, loop = self._owner, self._loop
+        if owner is None or loop is None or loop.is_closed():
+            return
+        if loop is not asyncio.get_running_loop():
+            await self.bring_home(self.close)
+            return
+        self._tidings.close()
+        if self._opening:
+            # It waits for the server's first words, and would for as long as it may.
+            owner.cancel()
+        is_http = isinstance(self._settings.target, Http)
+        await asyncio.wait({owner}, timeout=_HTTP_CLOSE_SECONDS if is_http else _STDIO_CLOSE_SECONDS)
+        if not owner.done():
+            owner.cancel()
+            await asyncio.wait({owner}, timeout=_LAST_SECONDS)
+
+    async def bring_home(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Do something in the owner's loop, from whichever loop. Giving up the wait cancels it."""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            raise ToolFailure(self._closed())
+        if loop is not asyncio.get_running_loop():
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
+        task = self._start(work())
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        return task.result()
+
+    async def ready(self) -> Client:
+        """The client, as soon as there is one. Raises ToolFailure when there is none to wait for."""
+        assert self._opened is not None
+        assert self._loop is not None
+        if self._tidings.closing:
+            raise ToolFailure(self._closed())
+        if self._resting_until is not None:
+            if self._loop.time() < self._resting_until:
+                raise ToolFailure(self._unreachable())
+            self._tidings.want()
+        return await asyncio.shield(self._opened)
+
+    def lose(self, client: Client, reason: str) -> None:
+        """Give up a client that is of no use any more, unless that was noticed already."""
+        if self._client is client:
+            self.ended(reason)
+
+    def answered(self) -> None:
+        """The server did its work: what was lost before does not count any more."""
+        self._losses = 0
+
+    async def settle(self) -> None:
+        """Wait until changes that were announced are seen, so that the next turn has them."""
+        await self._tidings.settled(_REFRESH_SECONDS)
+
+    def was_forgotten(self) -> bool:
+        """Whether the server has said, since this was last asked, that it does not know our session."""
+        forgotten, self._tidings.forgotten = self._tidings.forgotten, False
+        return forgotten
+
+    # What the session's watcher is told.
+
+    def ended(self, reason: str) -> None:
+        """No more can come from the server: whoever needs it waits for the next client."""
+        self._why = self._why or reason
+        if self._client is not None and self._loop is not None:
+            self._client = None
+            self._opened = self._loop.create_future()
+            self._tidings.lose()
+
+    def forgotten(self) -> None:
+        """The server does not know our session any more."""
+        self._tidings.forgotten = True
+
+    def changed(self) -> None:
+        """The server's tools may have changed."""
+        self._tidings.change()
+
+    # What the owner does.
+
+    async def _own(self) -> None:
+        try:
+            while not self._tidings.closing:
+                error = await self._live()
+                self._last = str(error)
+                if not self._was_open:
+                    self._fail(error)
+                    return
+                if not self._tidings.closing:
+                    await self._pause()
+        finally:
+            self._tidings.close()
+            self._fail(ToolFailure(self._closed()))
+            for task in self._tasks:
+                task.cancel()
+
+    async def _live(self) -> RightcallError:
+        """One client's life, and what ended it."""
+        self._tidings.begin()
+        self._why = ""
+        self._opening = True
+        listening: asyncio.Task[None] | None = None
+        try:
+            async with (
+                asyncio.timeout(self._settings.connect_timeout) as deadline,
+                client_of(self._settings, self._notes, self._sampler, self) as client,
+            ):
+                await self._stock(client)
+                deadline.reschedule(None)
+                self._announce(client)
+                if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    listening = self._start(self._listen(client))
+                await self._serve(client)
+        except Exception as error:  # noqa: BLE001 - the border: whatever the SDK and servers come up with
+            return explain(error, self._settings, self._why)
+        finally:
+            self._opening = False
+            self.ended("")
+            if listening is not None:
+                listening.cancel()
+        return TransportError(f"the server {self._settings.name} {self._why or 'was let go of'}")
+
+    def _announce(self, client: Client) -> None:
+        assert self._opened is not None
+        if self._was_open:
+            self._notes.add("reopened", "the server is there again")
+        self._client = client
+        self._opening = False
+        self._was_open = True
+        self._resting_until = None
+        if not self._opened.done():
+            self._opened.set_result(client)
+
+    async def _serve(self, client: Client) -> None:
+        """Be there for a client until it is lost or closed."""
+        while await self._tidings.next() == "changed":
+            try:
+                await self._stock(client)
+            except (MCPError, RightcallError, ValueError) as error:
+                self._notes.add("changed", f"the tools could not be listed again: {error}")
+            self._tidings.tell()
+            # A server that says so without end must not keep us busy without end.
+            await asyncio.sleep(_REFRESH_PAUSE)
+
+    async def _listen(self, client: Client) -> None:
+        """Hear of changed tools the way that servers since 2026-07-28 tell of them."""
+        tools = client.server_capabilities.tools
+        while tools is not None and tools.list_changed:
+            try:
+                async with client.listen(tools_list_changed=True) as subscription:
+                    async for _ in subscription:
+                        self._tidings.change()
+            except SubscriptionLost:
+                self._tidings.change()
+            except (MCPError, TimeoutError) as error:
+                self._notes.add("changed", f"the server does not tell of changed tools: {error}")
+                return
+            await asyncio.sleep(_LISTEN_PAUSE)
+
+    async def _pause(self) -> None:
+        """Wait before the next start: a little longer each time, and in the end until it is wanted."""
+        assert self._loop is not None
+        self._losses += 1
+        self._notes.add("lost", self._last)
+        if self._losses <= self._settings.reconnects:
+            await self._tidings.pause(min(_FIRST_PAUSE * 4 ** (self._losses - 1), _LONGEST_PAUSE))
+            return
+        self._fail(ToolFailure(self._unreachable()))
+        self._opened = self._loop.create_future()
+        self._resting_until = self._loop.time() + self._settings.cool_down
+        await self._tidings.until_wanted()
+
+    def _fail(self, error: RightcallError) -> None:
+        if self._opened is not None and not self._opened.done():
+            self._opened.set_exception(error)
+            # Nobody need have waited for it.
+            self._opened.exception()
+
+    def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    def _closed(self) -> str:
+        return f"The connection to the server {self._settings.name} is closed."
+
+    def _unreachable(self) -> str:
+        return f"The server {self._settings.name} cannot be used now: {self._last}."

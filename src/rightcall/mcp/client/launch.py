@@ -1,0 +1,147 @@
+"""A server's program into a process with pipes, kept as every command here is.
+
+It runs under a keeper (``rightcall.process``): in a session of its own, without our descriptors and
+our environment, ended with all that it started when it is let go of, and ended with this process
+however that ends. A keeper gives a command no standard input, so a first step of a few lines is run in
+its place: it fetches both pipes from a socket in a private directory, and becomes the program.
+"""
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from rightcall.errors import TransportError
+from rightcall.mcp.client.pipes import ReadEnd, WriteEnd
+from rightcall.mcp.client.program import directory_of, environment_of, program_of
+from rightcall.mcp.client.target import Stdio
+from rightcall.process.command import Command, Completed
+from rightcall.process.report import describe
+from rightcall.process.runner import run
+from rightcall.process.text import decode
+
+_FIRST_STEP = (
+    "import os,signal,socket,sys\n"
+    "s=socket.socket(socket.AF_UNIX)\n"
+    "s.connect(sys.argv[1])\n"
+    "i,o=socket.recv_fds(s,1,2)[1]\n"
+    "s.close()\n"
+    "os.dup2(i,0);os.dup2(o,1);os.close(i);os.close(o)\n"
+    "signal.signal(signal.SIGPIPE,signal.SIG_DFL)\n"
+    "os.execv(sys.argv[2],sys.argv[2:])\n"
+)
+_A_WEEK = 7 * 24 * 60 * 60.0
+"""A command must end some day. A server that has run so long is started anew."""
+_MOST_PROCESSES = 256
+_STDERR_BYTES = 16 * 1024
+_STDERR_SHOWN = 1000
+_START_SECONDS = 20.0
+_LEAVE_SECONDS = 1.0
+"""How long a server has to end by itself after its input has ended."""
+
+
+class Child:
+    """A server's process: its two pipes, and how it ended."""
+
+    def __init__(self, stdin: WriteEnd, stdout: ReadEnd, running: asyncio.Task[Completed]) -> None:
+        self.stdin = stdin
+        self.stdout = stdout
+        self._running = running
+
+    async def end(self) -> str:
+        """Close its input, and end it if it does not end by itself. Takes bounded time.
+
+        How it ended, in words that follow its name.
+        """
+        self.stdin.close()
+        drain = asyncio.create_task(self._drain())
+        try:
+            await asyncio.wait({self._running}, timeout=_LEAVE_SECONDS)
+        finally:
+            # From here on its keeper ends it, whether or not somebody waits for that.
+            self._running.cancel()
+            drain.cancel()
+            try:
+                await asyncio.wait({self._running, drain})
+            finally:
+                self.stdout.close()
+        by_itself = not self._running.cancelled()
+        return _epitaph(self._running.result()) if by_itself else "closed its output"
+
+    async def _drain(self) -> None:
+        """Take what it still says: one that waits for a reader does not come to its end."""
+        with suppress(OSError):
+            while await self.stdout.receive():
+                pass
+
+
+async def launch(target: Stdio) -> Child:
+    """Start a server. Raises UsageError when it may not, TransportError when it does not start."""
+    program, environment = program_of(target), environment_of(target)
+    directory = directory_of(target)
+    place = tempfile.mkdtemp(prefix="rightcall-")
+    try:
+        address = str(Path(place, "s"))
+        command = Command(
+            argv=(sys.executable, "-I", "-S", "-c", _FIRST_STEP, address, program, *target.arguments),
+            directory=directory,
+            environment=environment,
+            timeout=_A_WEEK,
+            max_output_bytes=_STDERR_BYTES,
+            max_processes=_MOST_PROCESSES,
+        )
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.setblocking(False)  # noqa: FBT003
+            listener.bind(address)
+            listener.listen(1)
+            return await _start(command, listener, target.command)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+async def _start(command: Command, listener: socket.socket, name: str) -> Child:
+    running = asyncio.create_task(run(command), name=f"rightcall: {name}")
+    accepting = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(listener))
+    try:
+        await asyncio.wait(
+            {running, accepting}, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not accepting.done():
+            raise _not_started(name, running)  # noqa: TRY301 - what was begun is ended below
+        return _with_pipes(accepting.result()[0], running)
+    except BaseException:
+        running.cancel()
+        await asyncio.wait({running})
+        raise
+    finally:
+        if not accepting.done():
+            accepting.cancel()
+            await asyncio.wait({accepting})
+
+
+def _not_started(name: str, running: asyncio.Task[Completed]) -> TransportError:
+    why = _epitaph(running.result()) if running.done() else "did not start in time"
+    return TransportError(f"the server's program {name!r} {why}")
+
+
+def _with_pipes(line: socket.socket, running: asyncio.Task[Completed]) -> Child:
+    their_input, our_output = os.pipe()
+    our_input, their_output = os.pipe()
+    with line:
+        try:
+            socket.send_fds(line, [b"."], [their_input, their_output])
+        finally:
+            os.close(their_input)
+            os.close(their_output)
+    return Child(WriteEnd(our_output), ReadEnd(our_input), running)
+
+
+def _epitaph(completed: Completed) -> str:
+    """How a program ended, and the last of what it said to its operator."""
+    said = decode(completed.output).strip()
+    tail = f"; it said: {said[-_STDERR_SHOWN:]}" if said else ""
+    return f"{describe(completed.exit)}{tail}"

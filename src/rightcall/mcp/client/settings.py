@@ -1,0 +1,102 @@
+"""Everything that can be said of one connection, in one value."""
+
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from msgspec import Struct
+
+from rightcall.core.tool import Limits
+from rightcall.errors import UsageError
+from rightcall.mcp.client.elicitation import Approve
+from rightcall.mcp.client.notes import Note
+from rightcall.mcp.client.sampling import Sampling
+from rightcall.mcp.client.target import Target
+from rightcall.mcp.client.tool import EVERYTHING, Trusted
+from rightcall.mcp.pins import Pins
+
+Protocol: TypeAlias = Literal["auto", "legacy"]
+"""How versions are agreed on: by asking the server first, or by the handshake of 2025 and before."""
+
+
+class Options(TypedDict, total=False):
+    """What can be said of a connection besides where the server is."""
+
+    trust: bool | Collection[Trusted]
+    """What to believe of the server; nothing unless said. True for all of it."""
+    limits: Limits
+    """What each of its tools may cost."""
+    pins: Pins | str | os.PathLike[str] | None
+    """A file of approved definitions; a server that is not as it was approved is refused."""
+    suspicious: Literal["refuse", "keep"]
+    """What becomes of a tool whose description gives the model orders; refused unless said."""
+    approve: Approve | None
+    """Asks a person what the server wants to know; without it the server may not ask."""
+    sampling: Sampling | None
+    """The model that the server may use; without it there is none."""
+    roots: Collection[str | os.PathLike[str]]
+    """The directories that the server is told it may work in."""
+    record: Callable[[Note], None] | None
+    """Takes what happens: the server's log, changed tools, lost connections."""
+    protocol: Protocol
+    connect_timeout: float
+    """Seconds in which the server must have started and listed its tools."""
+    reconnects: int
+    """How often in a row a lost server is started again before it is given up for a while."""
+    cool_down: float
+    """Seconds of that while; then it is tried again, when somebody wants it."""
+    max_message_bytes: int
+    """A longer message ends the connection."""
+
+
+class Settings(Struct, frozen=True, kw_only=True, eq=False):
+    """The same, with everything decided."""
+
+    name: str
+    target: Target
+    trust: frozenset[Trusted] = frozenset()
+    limits: Limits = Limits()
+    pins: Pins | None = None
+    suspicious: Literal["refuse", "keep"] = "refuse"
+    approve: Approve | None = None
+    sampling: Sampling | None = None
+    roots: tuple[Path, ...] = ()
+    record: Callable[[Note], None] | None = None
+    protocol: Protocol = "auto"
+    connect_timeout: float = 30.0
+    reconnects: int = 3
+    cool_down: float = 30.0
+    max_message_bytes: int = 16 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        for name in ("connect_timeout", "max_message_bytes"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"a server's {name} must be more than 0")
+
+
+def settings_of(name: str, target: Target, options: Options) -> Settings:
+    """The options of ``connect``, read."""
+    pins = options.get("pins")
+    read: dict[str, Any] = {
+        **options,
+        "trust": _trusted(options.get("trust", False)),
+        "pins": pins if pins is None or isinstance(pins, Pins) else Pins(pins),
+        "roots": tuple(map(_root, options.get("roots", ()))),
+    }
+    return Settings(name=name, target=target, **read)
+
+
+def _trusted(trust: bool | Collection[Trusted]) -> frozenset[Trusted]:  # noqa: FBT001 - an option
+    if isinstance(trust, bool):
+        return EVERYTHING if trust else frozenset()
+    if wrong := set(trust) - EVERYTHING:
+        raise UsageError(f"trust: there is {', '.join(sorted(EVERYTHING))}, not {wrong.pop()!r}")
+    return frozenset(trust)
+
+
+def _root(path: str | os.PathLike[str]) -> Path:
+    place = Path(path).absolute()
+    if not place.is_dir():
+        raise UsageError(f"roots: {place} is not a directory")
+    return place

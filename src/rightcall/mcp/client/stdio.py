@@ -1,0 +1,165 @@
+"""A program to start into the pair of streams that the SDK's session speaks over.
+
+The SDK's own transport would take a line of any length into memory, and leave what a server starts to
+itself; so this one is ours. It is opened and closed by one task, and closing takes bounded time.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import TransportStreams
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from rightcall.mcp.client.launch import Child, launch
+from rightcall.mcp.client.lines import Lines, LineTooLong
+from rightcall.mcp.client.target import Stdio
+
+MOST_GARBAGE = 200
+"""How many lines that are no messages a server may send; a stray print is forgiven, a stream is not."""
+_FLUSH_SECONDS = 0.5
+_CLOSE_SECONDS = 12.0
+"""More than everything at the end may take by its own bounds."""
+
+
+@asynccontextmanager
+async def stdio_streams(
+    target: Stdio,
+    *,
+    max_message_bytes: int,
+    ended: Callable[[str], None],
+    garbage: Callable[[str], None],
+) -> AsyncIterator[TransportStreams]:
+    """Start a server and speak to it.
+
+    ``ended`` is told when no more can come from it, and why as soon as that is known; ``garbage`` of
+    each line that is no message.
+    """
+    child = await launch(target)
+    line = _Line(child, Lines(max_message_bytes), ended, garbage)
+    async with anyio.create_task_group() as group:
+        group.start_soon(line.read)
+        group.start_soon(line.write)
+        try:
+            yield line.incoming, line.outgoing
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_SECONDS):
+                await line.flush()
+                group.cancel_scope.cancel()
+                await line.end()
+            line.close()
+
+
+class _Line:
+    """What goes between a child and a session, and the two tasks that carry it."""
+
+    def __init__(
+        self,
+        child: Child,
+        lines: Lines,
+        ended: Callable[[str], None],
+        garbage: Callable[[str], None],
+    ) -> None:
+        self._child = child
+        self._ended = ended
+        self._received, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self.outgoing, self._sent = anyio.create_memory_object_stream[SessionMessage](0)
+        self._reader = _Reader(child, lines, self._received, garbage)
+        self._is_over = False
+        self._has_read, self._has_written = anyio.Event(), anyio.Event()
+
+    async def read(self) -> None:
+        """Carry what the child says, until nothing more can come."""
+        try:
+            async with self._received:
+                reason = await self._reader.run()
+                self._is_over = True
+                self._ended(reason)
+        finally:
+            self._has_read.set()
+
+    async def write(self) -> None:
+        """Carry what is said to the child, until nobody listens."""
+        try:
+            await _write(self._child, self._sent)
+        finally:
+            self._has_written.set()
+
+    async def flush(self) -> None:
+        """Take no more, and let what was said last, a cancellation for instance, still go out."""
+        self.outgoing.close()
+        with anyio.move_on_after(_FLUSH_SECONDS):
+            await self._has_written.wait()
+
+    async def end(self) -> None:
+        """End the child, when both tasks have been told to stop."""
+        # Whoever watches the pipes should have let go of them before they are closed.
+        with anyio.move_on_after(_FLUSH_SECONDS):
+            await self._has_read.wait()
+            await self._has_written.wait()
+        epitaph = await self._child.end()
+        if self._is_over:
+            self._ended(epitaph)
+
+    def close(self) -> None:
+        """Let go of the streams."""
+        for stream in (self.incoming, self._received, self._sent):
+            stream.close()
+
+
+class _Reader:
+    """What a server writes into messages."""
+
+    def __init__(
+        self,
+        child: Child,
+        lines: Lines,
+        messages: MemoryObjectSendStream[SessionMessage | Exception],
+        garbage: Callable[[str], None],
+    ) -> None:
+        self._child = child
+        self._lines = lines
+        self._messages = messages
+        self._garbage = garbage
+        self._forgiven = MOST_GARBAGE
+
+    async def run(self) -> str:
+        """Read until nothing more can come; why, unless the output just ended."""
+        try:
+            while data := await self._child.stdout.receive():
+                for line in self._lines.feed(data):
+                    await self._take(line)
+                if self._forgiven < 0:
+                    return f"sent more than {MOST_GARBAGE} lines that are no messages"
+        except LineTooLong:
+            return "sent a message that is too long"
+        except OSError as error:
+            return f"cannot be read from: {error.strerror}"
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return "was let go of"
+        return ""
+
+    async def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            if self._forgiven >= 0:
+                self._forgiven -= 1
+                self._garbage(line[:200].decode(errors="replace"))
+            return
+        await self._messages.send(SessionMessage(message))
+
+
+async def _write(child: Child, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    async with messages:
+        async for each in messages:
+            text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+            try:
+                await child.stdin.send(text.encode() + b"\n")
+            except OSError:
+                # Nobody reads any more; what the server's output says of that is for the reader.
+                return

@@ -1,0 +1,136 @@
+"""Approved definitions into hashes in a file, and a server's definitions into what changed since.
+
+A server can describe one tool while somebody looks and another one later. What was approved is
+therefore held by hashes, one for each side of a tool, so that a change can be told and named.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+from rightcall.errors import UsageError
+from rightcall.mcp.definition import Definition
+
+VERSION = 1
+_LARGEST = 4 * 1024 * 1024
+
+Side: TypeAlias = Literal["words", "parameters", "output", "hints"]
+_SIDES: tuple[Side, ...] = ("words", "parameters", "output", "hints")
+
+
+class Pin(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The hashes of one approved tool."""
+
+    words: str
+    """Of its title and its description."""
+    parameters: str
+    output: str
+    hints: str
+
+
+class Difference(Struct, frozen=True):
+    """One tool that is not as it was approved."""
+
+    tool: str
+    sides: tuple[Side, ...]
+    """What changed; nothing for a tool that nobody has approved."""
+
+    def __str__(self) -> str:
+        if not self.sides:
+            return f"{self.tool} is new"
+        return f"{self.tool}: its {' and '.join(self.sides)} changed"
+
+
+class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    version: int
+    servers: dict[str, dict[str, Pin]] = field(default_factory=dict)
+
+
+class Pins:
+    """A file of approved definitions, by server and tool. ``rightcall mcp pin`` writes it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def servers(self) -> Mapping[str, Mapping[str, Pin]]:
+        """Everything that is pinned; nothing when there is no such file yet."""
+        try:
+            with self.path.open("rb") as file:
+                data = file.read(_LARGEST + 1)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise UsageError(f"{self.path} cannot be read: {error.strerror}") from error
+        if len(data) > _LARGEST:
+            raise UsageError(f"{self.path} is larger than {_LARGEST:,} bytes; it is no file of pins")
+        try:
+            content = msgspec.json.decode(data, type=_File)
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{self.path} is no file of pins: {error}") from error
+        if content.version != VERSION:
+            raise UsageError(f"{self.path} is of version {content.version}; this reads {VERSION}")
+        return content.servers
+
+    def differences(self, server: str, found: Iterable[Definition]) -> tuple[Difference, ...]:
+        """What of a server's tools nobody has approved. Raises UsageError for a server without pins."""
+        approved = self.servers().get(server)
+        if approved is None:
+            raise UsageError(f"{self.path} holds no pins of {server!r}; approve it: rightcall mcp pin")
+        return tuple(_differences(approved, found))
+
+    def approve(self, server: str, found: Iterable[Definition]) -> None:
+        """Write down a server's tools as approved, in place of what was pinned of it before."""
+        servers = {name: dict(pins) for name, pins in self.servers().items()}
+        servers[server] = {each.name: pin_of(each) for each in found}
+        content = msgspec.to_builtins(_File(version=VERSION, servers=servers))
+        _write(self.path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def pin_of(definition: Definition) -> Pin:
+    """The hashes of a definition. The order of an object's members does not count."""
+    return Pin(
+        words=_hash([definition.title, definition.description]),
+        parameters=_hash(definition.parameters),
+        output=_hash(definition.output),
+        hints=_hash(msgspec.to_builtins(definition.hints)),
+    )
+
+
+def _differences(approved: Mapping[str, Pin], found: Iterable[Definition]) -> Iterable[Difference]:
+    # A tool that is gone is no danger; one that comes back must be as it was.
+    for definition in found:
+        pinned = approved.get(definition.name)
+        now = pin_of(definition)
+        if pinned is None:
+            yield Difference(definition.name, ())
+        elif pinned != now:
+            sides = [side for side in _SIDES if getattr(pinned, side) != getattr(now, side)]
+            yield Difference(definition.name, tuple(sides))
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,195 @@
+"""A client's request into its response: where calls are taken in, refused, held and given back."""
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    InputResponse,
+    InputResponses,
+)
+from msgspec import Struct
+from msgspec.structs import replace
+from pydantic import TypeAdapter
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.outcome import Denied, Failed, Returned
+from rightcall.core.tool import Tool
+from rightcall.declare.returns import Misfit, Returns
+from rightcall.declare.toolbox import Toolbox
+from rightcall.execute.executor import Execution, not_run
+from rightcall.execute.render import render
+from rightcall.mcp.server.approval import QUESTION
+from rightcall.mcp.server.bounds import Bounds
+from rightcall.mcp.server.levels import Levels
+from rightcall.mcp.server.offered import Offered
+from rightcall.mcp.server.passage import AwaitsClient, Passage, Setup
+from rightcall.mcp.server.peer import Caller, calling
+from rightcall.mcp.server.questions import request_for
+from rightcall.mcp.server.record import Record
+from rightcall.mcp.server.results import to_mcp
+
+logger = logging.getLogger("rightcall")
+
+_RESPONSES: TypeAdapter[InputResponses] = TypeAdapter(InputResponses)
+
+
+class _State(Struct, frozen=True):
+    """What a client carries for us between the rounds of a call. The SDK seals it."""
+
+    run: str
+    given: str
+    """The answers of earlier rounds, as JSON."""
+
+
+_to_state = msgspec.json.Decoder(_State).decode
+
+
+class Desk:
+    """Takes the calls of all clients."""
+
+    def __init__(self, setup: Setup, bounds: Bounds, levels: Levels) -> None:
+        self._setup = setup
+        self._bounds = bounds
+        self._levels = levels
+        self._under_way = 0
+        self._held: OrderedDict[str, float] = OrderedDict()
+        """Runs that wait for their client to come back, and until when."""
+
+    async def call(
+        self,
+        context: ServerRequestContext[Any, Any],
+        params: CallToolRequestParams,
+        offered: Offered,
+    ) -> CallToolResult | InputRequiredResult:
+        """The response to one ``tools/call``."""
+        tools, returns = offered.tools, offered.returns
+        run, given = self._resume(params)
+        is_new = run is None
+        run = run or uuid4().hex
+        call = Call(id=run, name=params.name, arguments=_text_of(params.arguments))
+        who = Caller(context, given, levels=self._levels, patience=self._bounds.patience)
+        record = Record(self._setup.journal, run, call)
+        try:
+            if is_new:
+                record.began(tools.get(call.name), who.name, who.user)
+            else:
+                record.resumed()
+            if self._under_way >= self._bounds.calls:
+                busy = Denied(f"{self._under_way} calls are under way already. Try again later.")
+                return self._respond(record, not_run(call, busy), None)
+            with calling(who):
+                return await self._pass(call, tools, who, record, given, returns.get(call.name))
+        except MCPError:
+            raise
+        except Exception as error:
+            # A policy, an approver or the journal: the developer's, and none of the client's business.
+            logger.exception("a call to %s could not be taken to its end", call.name)
+            raise MCPError(INTERNAL_ERROR, "the server could not take the call to its end") from error
+
+    async def _pass(
+        self,
+        call: Call,
+        tools: Toolbox,
+        who: Caller,
+        record: Record,
+        given: Mapping[str, InputResponse],
+        returns: Returns | None,
+    ) -> CallToolResult | InputRequiredResult:
+        passage = Passage(setup=self._setup, tools=tools, call=call, who=who, record=record)
+        self._under_way += 1
+        try:
+            execution = await passage.go()
+        except AwaitsClient:
+            return self._hold(call.id, who, record, given)
+        finally:
+            self._under_way -= 1
+        if isinstance(execution.outcome, Failed) and who.open:
+            return self._hold(call.id, who, record, given)
+        response = self._respond(
+            record, execution, _structured(execution, tools.get(call.name), returns)
+        )
+        if execution.outcome.kind == "unknown":
+            raise MCPError(INVALID_PARAMS, execution.result.text)
+        if isinstance(execution.outcome, Failed) and who.lacking and who.is_modern:
+            raise who.missing()
+        return response
+
+    def _respond(
+        self, record: Record, execution: Execution, structured: "JsonObject | Execution | None"
+    ) -> CallToolResult:
+        if isinstance(structured, Execution):
+            execution, structured = structured, None
+        record.finished(execution)
+        return to_mcp(execution.result, structured)
+
+    def _hold(
+        self, run: str, who: Caller, record: Record, given: Mapping[str, InputResponse]
+    ) -> InputRequiredResult:
+        """End the call with its questions, and be ready for it to come again."""
+        record.paused()
+        self._held[run] = monotonic() + self._bounds.patience
+        while len(self._held) > self._bounds.calls:
+            self._held.popitem(last=False)
+        state = _State(run, _RESPONSES.dump_json(dict(given), by_alias=True).decode())
+        return InputRequiredResult(
+            input_requests={name: request_for(question) for name, question in who.open.items()},
+            request_state=dump(state),
+        )
+
+    def _resume(self, params: CallToolRequestParams) -> tuple[str | None, dict[str, InputResponse]]:
+        """The run that a client comes back to, and all its answers up to now.
+
+        A run is come back to once. A yes to a call that was not held is nobody's, and not looked at.
+        """
+        answers = dict(params.input_responses or {})
+        if params.request_state is not None:
+            state = _to_state(params.request_state)
+            if self._held.pop(state.run, 0.0) > monotonic():
+                return state.run, {**_RESPONSES.validate_json(state.given), **answers}
+        answers.pop(QUESTION, None)
+        return None, answers
+
+
+def _text_of(arguments: Mapping[str, Any] | None) -> str:
+    """Arguments as the text that the gate reads."""
+    try:
+        return dump(arguments or {})
+    except UnicodeEncodeError:
+        # Half a surrogate pair, which the gate has words for.
+        return json.dumps(arguments)
+
+
+def _structured(
+    execution: Execution, tool: Tool | None, returns: Returns | None
+) -> "JsonObject | Execution | None":
+    """What the tool returned, as an object that fits its schema; or what to say when it does not."""
+    outcome = execution.outcome
+    if returns is None or tool is None or not isinstance(outcome, Returned):
+        return None
+    try:
+        value = returns.encode(outcome.value)
+    except Misfit as misfit:
+        return _failed(execution, "does not fit what it promises", str(misfit))
+    limit = tool.limits.max_output_bytes
+    if len(dump(value).encode()) > limit:
+        return _failed(execution, f"is longer than {limit:,} bytes")
+    return value
+
+
+def _failed(execution: Execution, why: str, error: str = "") -> Execution:
+    outcome = Failed(f"{execution.call.name} ran, but what it returned {why}.", error=error)
+    return replace(execution, outcome=outcome, result=render(execution.call, outcome))

@@ -1,0 +1,161 @@
+"""Tools into an MCP server: what is listed, and where calls go."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypedDict, Unpack
+
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    EmptyResult,
+    InputRequiredResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    SetLevelRequestParams,
+)
+from starlette.types import ASGIApp
+
+from rightcall.core.context import ignore
+from rightcall.core.ports import Journal
+from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.execute.executor import Executor
+from rightcall.mcp.server.bounds import Bounds
+from rightcall.mcp.server.desk import Desk
+from rightcall.mcp.server.levels import Levels
+from rightcall.mcp.server.listen import Listen
+from rightcall.mcp.server.offered import Offered
+from rightcall.mcp.server.passage import Approve, Policy, Setup, ToolHooks
+from rightcall.mcp.server.stdio import serve_stdio
+from rightcall.mcp.server.turns import Turns
+
+_A_WHILE = 5 * 60 * 1000
+"""Milliseconds for which a client may keep the list of tools that do not change."""
+
+
+class ServerSettings(TypedDict, total=False):
+    """How a server treats calls; all of it can be left out."""
+
+    name: str
+    """What clients are told the server is called."""
+    instructions: str
+    """What clients are told the tools are for, and how to use them together."""
+    policy: Policy | None
+    """Says allow, deny, ask, rewrite or answer for each checked call, as an agent's does."""
+    approve: Approve | None
+    """Asks a person, in place of the client. Without it the client is asked, if it has a way to."""
+    hooks: ToolHooks | None
+    """Plain async functions around every tool, which may say no; an agent's ``Hooks``."""
+    journal: Journal | None
+    """Where every call is recorded."""
+    dependencies: Any
+    """Whatever tools share; it reaches them through ``Context``."""
+    bounds: Bounds
+
+
+class ToolServer:
+    """Tools behind MCP: the same gate, limits, policy, approval and record as inside an agent.
+
+    ``sdk`` is the official SDK's server. ``stdio`` and ``http`` run it; an application that has its own
+    web server mounts what ``app`` gives.
+    """
+
+    def __init__(self, tools: ToolSource, **settings: Unpack[ServerSettings]) -> None:
+        self.bounds = settings.get("bounds") or Bounds()
+        self.name = settings.get("name") or "rightcall"
+        self._offered = Offered(tools)
+        self._levels = Levels()
+        self._setup = Setup(
+            executor=Executor(concurrency=self.bounds.concurrency),
+            turns=Turns(),
+            policy=settings.get("policy"),
+            approve=settings.get("approve"),
+            hooks=settings.get("hooks"),
+            journal=settings.get("journal"),
+            dependencies=settings.get("dependencies"),
+            grace=self.bounds.grace,
+            running=set(),
+        )
+        self._desk = Desk(self._setup, self.bounds, self._levels)
+        self.sdk = self._build(settings.get("instructions", ""))
+
+    @property
+    def tools(self) -> Toolbox:
+        """The tools as they are now."""
+        return self._offered.look().tools
+
+    @property
+    def running(self) -> int:
+        """How many calls run. After the end, those are left that would not stop."""
+        return len(self._setup.running)
+
+    async def stdio(self) -> None:
+        """Serve the program at the other end of standard input and output, until it closes the first."""
+        await serve_stdio(self.sdk, self.bounds)
+
+    async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
+        """Serve over HTTP until cancelled; ``started`` is told the address."""
+        from rightcall.mcp.server.web import serve_http  # noqa: PLC0415 - stdio needs no web server
+
+        try:
+            await serve_http(self.sdk, listen, self.bounds, started or ignore)
+        finally:
+            await self._settle()
+
+    def app(self, listen: Listen) -> ASGIApp:
+        """The web application, for an ASGI server of your own. That one then says where it listens."""
+        from rightcall.mcp.server.web import application  # noqa: PLC0415
+
+        return application(self.sdk, listen, self.bounds)
+
+    async def _settle(self) -> None:
+        """Give calls that were told to stop the time to do so."""
+        if self._setup.running:
+            await asyncio.wait(set(self._setup.running), timeout=self.bounds.grace)
+
+    def _build(self, instructions: str) -> Server[Any]:
+        sdk: Server[Any] = Server(
+            self.name,
+            version=_version(),
+            instructions=instructions or None,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            get_tool_input_schema=self._schema_of,
+            cache_hints={"tools/list": CacheHint(ttl_ms=0 if self._offered.changes else _A_WHILE)},
+        )
+        sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        security = RequestStateSecurity.ephemeral(ttl=self.bounds.patience)
+        sdk.middleware.append(RequestStateBoundary(security, default_audience=self.name))
+        return sdk
+
+    async def _list(
+        self, _: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return self._offered.look().listed
+
+    async def _call(
+        self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        return await self._desk.call(context, params, self._offered.look())
+
+    async def _set_level(
+        self, context: ServerRequestContext[Any, Any], params: SetLevelRequestParams
+    ) -> EmptyResult:
+        self._levels.choose(context, params.level)
+        return EmptyResult()
+
+    def _schema_of(self, name: str) -> Mapping[str, Any] | None:
+        tool = self.tools.get(name)
+        return None if tool is None else tool.parameters
+
+
+def _version() -> str:
+    """What is installed; nothing where it runs from bare files."""
+    try:
+        return version("rightcall")
+    except PackageNotFoundError:
+        return ""

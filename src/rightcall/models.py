@@ -1,0 +1,179 @@
+"""A model's name into a model: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile.
+
+Names are ``provider:model``; an address and a model for anything that speaks like OpenAI,
+``"http://localhost:8080/v1|qwen3"``; or a local model's, as ``local_models`` knows them.
+"""
+
+import difflib
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from rightcall.core.message import Reply
+from rightcall.core.ports import Dialect, Model
+from rightcall.core.request import Profile
+from rightcall.core.transport import Timeouts, Transport
+from rightcall.errors import UsageError
+from rightcall.local_models import SERVERS, Local, is_local, local_model
+from rightcall.providers import PROVIDERS, Provider, quirks_of
+from rightcall.request.model import Address, WireModel
+from rightcall.request.retry import Retry
+from rightcall.transport.later import LaterTransport
+
+_STRUCTURED = {
+    "anthropic": "tool",
+    "gemini": "native",
+    "openai_chat": "native",
+    "openai_responses": "native",
+}
+
+
+class Connected(Model, Protocol):
+    """A model that holds something open: connections, or weights in memory."""
+
+    async def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+def connect(  # noqa: PLR0913 - each is one fact about the connection
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    profile: Profile | None = None,
+    streaming: bool = True,
+    retry: Retry | None = None,
+    timeouts: Timeouts | None = None,
+    transport: Transport | None = None,
+    keep_raw: bool = False,
+    template: str | Path | None = None,
+    family: str | None = None,
+) -> Connected:
+    """A model by name. The key comes from the provider's usual environment variable unless given.
+
+    ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
+    are for local models: the chat template, as text or a file, and how the model writes calls.
+    """
+    if name not in PROVIDERS and is_local(name):
+        local = Local(template=template, family=family, key=api_key or "", profile=profile)
+        return local_model(name, local, lambda: transport or _shared)
+    provider, place, model = _resolve(name)
+    url = base_url or _url(provider, place)
+    address = Address(
+        url=url,
+        model=model,
+        key=api_key or _key(provider, place, must=base_url is None),
+        key_header=provider.key_header,
+        headers=headers or {},
+    )
+    prices = _prices(provider.prices, model)
+    return WireModel(
+        _dialect(provider, url),
+        transport or _shared,
+        address,
+        profile=profile or _profile(provider, prices),
+        streaming=streaming,
+        retry=retry,
+        timeouts=timeouts,
+        price=None if prices is None else prices.cost,
+        defaults=quirks_of(place, model),
+        keep_raw=keep_raw,
+    )
+
+
+def _resolve(name: str) -> tuple[Provider, str, str]:
+    if name.startswith(("http://", "https://")):
+        url, bar, model = name.partition("|")
+        if not bar or not model:
+            raise UsageError(f"{name!r}: write the address and the model as address|model")
+        return Provider(dialect="openai_chat", url=url), url, model
+    place, _, model = name.partition(":")
+    provider = PROVIDERS.get(place)
+    if provider is None:
+        near = difflib.get_close_matches(place, PROVIDERS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(f"no provider {place!r}; {hint}there is {', '.join([*PROVIDERS, *SERVERS])}")
+    if not model:
+        raise UsageError(f"{name!r}: write the provider and the model as provider:model")
+    return provider, place, model
+
+
+def _url(provider: Provider, place: str) -> str:
+    variable = provider.url_variable
+    url = (os.environ.get(variable) if variable else "") or provider.url
+    if not url:
+        raise UsageError(
+            f"{place}: every customer has an address of their own; pass base_url= or set {variable}"
+        )
+    return url
+
+
+def _key(provider: Provider, place: str, *, must: bool) -> str | None:
+    for variable in provider.keys:
+        if key := os.environ.get(variable):
+            return key
+    if provider.keys and must:
+        raise UsageError(f"{place}: no key; set {' or '.join(provider.keys)}, or pass api_key=")
+    return None
+
+
+def _dialect(provider: Provider, url: str) -> Dialect:
+    module: Any = import_module(f"rightcall.wire.{provider.dialect}")
+    # Whoever imitates OpenAI does it in their own way, which the address tells.
+    dialect: Dialect = module.dialect_at(url) if provider.dialect == "openai_chat" else module
+    return dialect
+
+
+def _aiohttp() -> Transport:
+    from rightcall.transport.aio import AiohttpTransport  # noqa: PLC0415 - light until used
+
+    return AiohttpTransport()
+
+
+_shared = LaterTransport(_aiohttp)
+"""One pool of connections for every model."""
+
+
+class _Prices:
+    """What a model costs and holds, from the price tables."""
+
+    def __init__(self, provider: str, model: str) -> None:
+        from genai_prices import Usage, calc_price  # noqa: PLC0415 - an optional extra
+
+        self._usage, self._calc = Usage, calc_price
+        self._provider, self._model = provider, model
+        self.context_window = calc_price(
+            Usage(input_tokens=1), model_ref=model, provider_id=provider
+        ).model.context_window
+
+    def cost(self, reply: Reply) -> float | None:
+        """US dollars for a reply."""
+        usage = reply.usage
+        told = self._usage(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cached_tokens,
+            cache_write_tokens=usage.cache_written_tokens,
+        )
+        price = self._calc(told, model_ref=self._model, provider_id=self._provider)
+        return float(price.total_price)
+
+
+def _prices(provider: str, model: str) -> _Prices | None:
+    if not provider or find_spec("genai_prices") is None:
+        return None
+    try:
+        return _Prices(provider, model)
+    except LookupError:
+        return None
+
+
+def _profile(provider: Provider, prices: _Prices | None) -> Profile:
+    structured: Any = _STRUCTURED[provider.dialect]
+    window = None if prices is None else prices.context_window
+    return Profile(context_window=window, structured=structured)

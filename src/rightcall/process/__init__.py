@@ -1,0 +1,60 @@
+"""Child processes: started without a shell, bounded, drained, and surely ended."""
+
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import lazily
+
+if TYPE_CHECKING:
+    from rightcall.process.command import (
+        Captured,
+        Command,
+        Completed,
+        Crowded,
+        Exit,
+        Exited,
+        Isolation,
+        Lost,
+        NotStarted,
+        Signalled,
+        TimedOut,
+    )
+    from rightcall.process.report import describe
+    from rightcall.process.runner import run
+    from rightcall.process.text import decode
+
+__all__ = [
+    "Captured",
+    "Command",
+    "Completed",
+    "Crowded",
+    "Exit",
+    "Exited",
+    "Isolation",
+    "Lost",
+    "NotStarted",
+    "Signalled",
+    "TimedOut",
+    "decode",
+    "describe",
+    "run",
+]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "Captured": "process.command",
+        "Command": "process.command",
+        "Completed": "process.command",
+        "Crowded": "process.command",
+        "Exit": "process.command",
+        "Exited": "process.command",
+        "Isolation": "process.command",
+        "Lost": "process.command",
+        "NotStarted": "process.command",
+        "Signalled": "process.command",
+        "TimedOut": "process.command",
+        "decode": "process.text",
+        "describe": "process.report",
+        "run": "process.runner",
+    },
+)

@@ -1,0 +1,115 @@
+"""A command and the wall it asks for into the command that runs it behind that wall.
+
+Both tools keep the rules of the runner: the environment is what the command was given, and everything
+dies with whoever started it.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.process.command import Command, Isolation
+
+_BUBBLEWRAP = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap")
+_SYSTEMD_RUN = ("/usr/bin/systemd-run", "/bin/systemd-run")
+_SYSTEMD_IS_RUNNING = Path("/run/systemd/system")
+"""There when systemd is the init system: sd_booted(3)."""
+
+
+class NoIsolation(Exception):
+    """The isolation that was asked for cannot be had here; the message says why."""
+
+
+class Wall(Struct, frozen=True):
+    """A command that runs another behind a wall."""
+
+    command: Command
+    cleanup: Command | None = None
+    """What takes away the rest when the command had to be killed."""
+
+
+def offered(isolation: Isolation) -> str:
+    """The program that this system would isolate with. Raises NoIsolation when there is none."""
+    reasons = []
+    if isolation.by in {"any", "bubblewrap"}:
+        if found := _first(_BUBBLEWRAP):
+            return found
+        reasons.append("bubblewrap is not installed")
+    if isolation.by in {"any", "systemd-run"}:
+        found = _first(_SYSTEMD_RUN)
+        if found and _SYSTEMD_IS_RUNNING.is_dir():
+            return found
+        reasons.append("systemd is not running" if found else "systemd-run is not installed")
+    raise NoIsolation(f"isolation was asked for, but {' and '.join(reasons)}")
+
+
+def isolate(command: Command) -> Wall:
+    """The command behind the wall it asks for, or as it is. Raises NoIsolation."""
+    if command.isolation is None:
+        return Wall(command)
+    program = offered(command.isolation)
+    if program.endswith("bwrap"):
+        return Wall(replace(command, argv=(*_bubblewrap(program, command), "--", *command.argv)))
+    return _in_service(program, f"rightcall-{secrets.token_hex(8)}.service", command)
+
+
+def _in_service(program: str, unit: str, command: Command) -> Wall:
+    """A transient service. It is systemd's child, not ours, so it must be stopped by name."""
+    argv = (*_systemd_run(program, unit, command), "--", *command.argv)
+    stop = (*_SYSTEMCTL, *_scope(), "stop", unit)
+    return Wall(
+        # The service has the command's environment; what asks for it needs only to find systemd.
+        replace(command, argv=argv, environment=_bus()),
+        Command(argv=stop, environment=_bus(), timeout=10.0),
+    )
+
+
+_SYSTEMCTL = ("/usr/bin/systemctl", "--quiet", "--no-ask-password")
+
+
+def _bubblewrap(program: str, command: Command) -> list[str]:
+    wanted = command.isolation or Isolation()
+    argv = [program, "--unshare-all", "--die-with-parent", "--new-session"]
+    argv += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
+    if wanted.network:
+        argv.append("--share-net")
+    for place in wanted.write:
+        argv += ["--bind", place, place]
+    if command.directory.startswith("/tmp/") and command.directory not in wanted.write:  # noqa: S108
+        argv += ["--ro-bind", command.directory, command.directory]
+    return [*argv, "--chdir", command.directory]
+
+
+def _systemd_run(program: str, unit: str, command: Command) -> list[str]:
+    wanted = command.isolation or Isolation()
+    properties = {
+        "NoNewPrivileges": "yes",
+        "PrivateDevices": "yes",
+        "PrivateNetwork": "no" if wanted.network else "yes",
+        "PrivateTmp": "yes",
+        "ProtectSystem": "strict",
+        "ProtectHome": "read-only",
+        "ReadWritePaths": " ".join(wanted.write),
+        "RuntimeMaxSec": f"{command.timeout + command.grace:g}",
+        "TasksMax": str(command.max_processes),
+        "WorkingDirectory": command.directory,
+    }
+    argv = [program, *_scope(), f"--unit={unit}", "--pipe", "--wait", "--collect", "--quiet"]
+    argv += [f"--property={name}={value}" for name, value in properties.items() if value]
+    return argv + [f"--setenv={name}={value}" for name, value in command.environment.items()]
+
+
+def _scope() -> list[str]:
+    return [] if os.geteuid() == 0 else ["--user"]
+
+
+def _bus() -> dict[str, str]:
+    """How the user's own systemd is found."""
+    return {name: os.environ[name] for name in ("XDG_RUNTIME_DIR",) if name in os.environ}
+
+
+def _first(places: tuple[str, ...]) -> str | None:
+    return next((place for place in places if os.access(place, os.X_OK)), None)

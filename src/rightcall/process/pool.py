@@ -1,0 +1,167 @@
+"""The warden and the keepers of this process: started once, and lent to one command at a time.
+
+Not bound to an event loop or a thread; a fork begins with none.
+"""
+
+import fcntl
+import os
+import socket
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from rightcall.errors import UsageError
+
+_ROOT = str(Path(__file__).parents[2])
+_START = "import sys; sys.path.append(sys.argv[1]); from rightcall.process.warden import main; main()"
+_MOST_IDLE = 8
+_LINE, _PARENT = 3, 4
+_CLEAR_OF_THEM = 10
+_LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""All that Python itself may need of the environment in order to start; commands do not get it."""
+
+
+class Keepers:
+    """The lines to the keepers. Each carries one command after the other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._warden: socket.socket | None = None
+        self._process: int | None = None
+        self._idle: list[socket.socket] = []
+        self._lent: set[socket.socket] = set()
+
+    def take(self) -> socket.socket:
+        """A line to a keeper that waits for a command."""
+        with self._lock:
+            while self._idle:
+                line = self._idle.pop()
+                if _is_open(line):
+                    break
+                line.close()
+            else:
+                line = self._make()
+            self._lent.add(line)
+            return line
+
+    def give(self, line: socket.socket) -> None:
+        """Give a line back after its keeper has reported."""
+        with self._lock:
+            self._lent.discard(line)
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(line)
+                return
+        line.close()
+
+    def drop(self, line: socket.socket) -> None:
+        """Close a line: whatever its keeper has under way is killed."""
+        with self._lock:
+            self._lent.discard(line)
+        line.close()
+
+    def close(self) -> None:
+        """Let the warden and the idle keepers go; the next command starts others."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().close()
+            self._let_go()
+
+    def abandon(self) -> None:
+        """In a forked child: close what is the parent's."""
+        for line in (*self._idle, *self._lent, *filter(None, [self._warden])):
+            line.close()
+
+    def _make(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)  # noqa: FBT003
+        with theirs:
+            try:
+                self._pass_on(theirs)
+            except OSError:
+                # The warden was killed. Another takes its place.
+                self._let_go()
+                self._pass_on(theirs)
+        return ours
+
+    def _pass_on(self, line: socket.socket) -> None:
+        if self._warden is None:
+            self._warden, self._process = start_warden()
+        socket.send_fds(self._warden, [b"k"], [line.fileno()])
+
+    def _let_go(self) -> None:
+        if self._warden is not None:
+            self._warden.close()
+            self._warden = None
+        if self._process is not None:
+            with suppress(ChildProcessError):
+                os.waitpid(self._process, os.WNOHANG)
+
+
+def start_warden() -> tuple[socket.socket, int]:
+    """Start the process that forks keepers: the line to it, and its number."""
+    if sys.platform == "win32" or not sys.executable or getattr(sys, "frozen", False):
+        raise UsageError("commands need a POSIX system and Python's own interpreter, not a bundle")
+    ours, theirs = socket.socketpair()
+    with theirs:
+        line = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _CLEAR_OF_THEM)
+        parent = _own_pidfd()
+        nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+        passed = [(os.POSIX_SPAWN_DUP2, line, _LINE)]
+        if parent is not None:
+            passed.append((os.POSIX_SPAWN_DUP2, parent, _PARENT))
+        numbers = [str(_LINE), str(-1 if parent is None else _PARENT)]
+        argv = [sys.executable, "-I", "-S", "-c", _START, _ROOT, *numbers]
+        environment = {name: os.environ[name] for name in _LOADER if name in os.environ}
+        try:
+            process = os.posix_spawn(argv[0], argv, environment, file_actions=[*nowhere, *passed])
+        except OSError as error:
+            ours.close()
+            raise UsageError(f"{argv[0]} cannot be started: {error.strerror}") from error
+        finally:
+            for each in filter(None, (line, parent)):
+                os.close(each)
+    return ours, process
+
+
+def _own_pidfd() -> int | None:
+    """A descriptor that tells when this process has ended, whoever else holds its sockets (Linux)."""
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        pidfd = os.pidfd_open(os.getpid())
+    except OSError:
+        return None
+    try:
+        return fcntl.fcntl(pidfd, fcntl.F_DUPFD_CLOEXEC, _CLEAR_OF_THEM)
+    finally:
+        os.close(pidfd)
+
+
+def _is_open(line: socket.socket) -> bool:
+    """Whether an idle line's keeper is still there; it says nothing unless it is gone."""
+    try:
+        line.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def keepers() -> Keepers:
+    """The keepers of this process."""
+    return _keepers
+
+
+_keepers = Keepers()
+
+
+def _begin_anew() -> None:
+    """In a forked child."""
+    global _keepers  # noqa: PLW0603 - it stands for the process itself
+    _keepers.abandon()
+    _keepers = Keepers()
+
+
+os.register_at_fork(after_in_child=_begin_anew)

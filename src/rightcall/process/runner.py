@@ -1,0 +1,205 @@
+"""A command into what became of it, without a shell and without blocking the event loop.
+
+A keeper (``keeper.py``) starts the command, keeps its time and kills it; what is done here is to ask,
+to read the output as fast as it comes, and to wait. So a command ends on time even while the loop is
+busy, and ends with this process however that ends.
+"""
+
+import asyncio
+import marshal
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+
+from msgspec.structs import replace
+
+from rightcall.process import protocol
+from rightcall.process.capture import Capture
+from rightcall.process.command import Command, Completed, Exit, Exited, Lost, NotStarted
+from rightcall.process.isolate import NoIsolation, isolate
+from rightcall.process.pool import Keepers, keepers
+from rightcall.process.report import explain
+
+_CHUNK = 64 * 1024
+_LARGEST_PIPE = 1024 * 1024
+_PATIENCE = protocol.SWEEP_SECONDS + 8.0
+"""Seconds beyond a command's own times in which its keeper must have reported."""
+
+
+async def run(command: Command) -> Completed:
+    """Run a command. When this returns or raises, nothing of the command is left running.
+
+    Cancelling it ends the command: SIGTERM, and SIGKILL after the grace. A second cancellation does
+    not wait for that.
+    """
+    started = monotonic()
+    try:
+        wall = isolate(command)
+        request = _encode(wall.command)
+    except (NoIsolation, ValueError) as refusal:
+        return Completed(exit=NotStarted(str(refusal)))
+    exchange = _Exchange(command)
+    try:
+        await exchange.ask(request)
+        await exchange.wait()
+    finally:
+        exchange.close()
+        if wall.cleanup is not None and not isinstance(exchange.exit, Exited):
+            await run(wall.cleanup)
+    return replace(exchange.result(), seconds=monotonic() - started)
+
+
+def _encode(command: Command) -> bytes:
+    """The command as its keeper reads it. Raises ValueError for what no program can be given."""
+    texts = [*command.argv, *command.environment, *command.environment.values(), command.directory]
+    if any("\0" in text for text in texts):
+        raise ValueError("an argument holds a NUL character, which no program can be given")
+    try:
+        text = marshal.dumps(
+            (
+                [os.fsencode(argument) for argument in command.argv],
+                {os.fsencode(name): os.fsencode(it) for name, it in command.environment.items()},
+                os.fsencode(command.directory),
+                command.stderr == "merge",
+                float(command.timeout),
+                float(command.grace),
+                command.max_processes,
+            )
+        )
+    except UnicodeEncodeError:
+        raise ValueError("an argument holds half of a surrogate pair, which is no text") from None
+    return protocol.HEADER.pack(len(text)) + text
+
+
+class _Exchange:
+    """One command's way through a keeper: what is open for it, and what it has said so far."""
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[None] | None = None
+        self._capture = Capture(command.max_output_bytes)
+        self._keepers: Keepers = keepers()
+        self._report = b""
+        self._heard_all = False
+        self._reusable = True
+        self._ended = False
+        self._watched: set[int] = set()
+        self._survivors = 0
+        self._output, self._write_end = os.pipe()
+        os.set_blocking(self._output, False)
+        try:
+            self._line = self._keepers.take()
+        except BaseException:
+            os.close(self._output)
+            os.close(self._write_end)
+            raise
+        self.exit: Exit = Lost()
+
+    async def ask(self, request: bytes) -> None:
+        """Hand the command over, with the end of the pipe that it writes to."""
+        try:
+            # The keeper may have been killed a moment ago; nothing was started then.
+            try:
+                sent = socket.send_fds(self._line, [request], [self._write_end])
+            except ConnectionError:
+                self._keepers.drop(self._line)
+                self._line = self._keepers.take()
+                sent = socket.send_fds(self._line, [request], [self._write_end])
+        finally:
+            os.close(self._write_end)
+        self._watch(self._output, self._drain)
+        if sent < len(request):
+            with suppress(ConnectionError):
+                await self._loop.sock_sendall(self._line, request[sent:])
+        self._watch(self._line.fileno(), self._hear)
+
+    async def wait(self) -> None:
+        """Wait until the command is over."""
+        command = self._command
+        try:
+            await self._until_over(command.timeout + command.grace + _PATIENCE)
+        except asyncio.CancelledError:
+            # The word may come too late, and then be the first that the keeper hears of the next.
+            self._reusable = False
+            with suppress(OSError):
+                self._line.send(protocol.END)
+            await self._until_over(command.grace + _PATIENCE)
+            raise
+
+    async def _until_over(self, seconds: float) -> None:
+        if self._heard_all:
+            return
+        # A new one each time: whoever cancels a task cancels what it waits for.
+        self._over = self._loop.create_future()
+        patience = self._loop.call_later(seconds, self._settle)
+        try:
+            await self._over
+        finally:
+            patience.cancel()
+
+    def _settle(self) -> None:
+        if self._over is not None and not self._over.done():
+            self._over.set_result(None)
+
+    def result(self) -> Completed:
+        """What became of the command."""
+        return Completed(exit=self.exit, output=self._capture.finish(), survivors=self._survivors)
+
+    def close(self) -> None:
+        """Take what is still in the pipe, and give back what is open. What still runs is killed."""
+        for each in tuple(self._watched):
+            self._ignore(each)
+        # More than a pipe holds can only come from somebody who was handed its end, and still writes.
+        for _ in range(_LARGEST_PIPE // _CHUNK):
+            if not self._read():
+                break
+        os.close(self._output)
+        if self._reusable and self._heard_all and not self._survivors:
+            self._keepers.give(self._line)
+        else:
+            self._keepers.drop(self._line)
+
+    def _watch(self, descriptor: int, react: Callable[[], None]) -> None:
+        self._loop.add_reader(descriptor, react)
+        self._watched.add(descriptor)
+
+    def _ignore(self, descriptor: int) -> None:
+        self._loop.remove_reader(descriptor)
+        self._watched.discard(descriptor)
+
+    def _read(self) -> bool:
+        """Take one chunk from the pipe; whether there may be more."""
+        try:
+            chunk = os.read(self._output, _CHUNK)
+        except BlockingIOError:
+            return False
+        self._capture.feed(chunk)
+        self._ended = not chunk
+        return not self._ended
+
+    def _drain(self) -> None:
+        # One chunk in turn with everything else that the loop has to do.
+        if not self._read() and self._ended:
+            self._ignore(self._output)
+
+    def _hear(self) -> None:
+        try:
+            heard = self._line.recv(protocol.REPORT.size - len(self._report))
+        except BlockingIOError:
+            return
+        except OSError:
+            heard = b""
+        self._report += heard
+        if heard and len(self._report) < protocol.REPORT.size:
+            return
+        if heard:
+            kind, status, self._survivors = protocol.REPORT.unpack(self._report)
+            self.exit = explain(kind, status, self._command)
+        else:
+            self._reusable = False
+        self._heard_all = True
+        self._ignore(self._line.fileno())
+        self._settle()

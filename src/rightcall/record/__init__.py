@@ -1,0 +1,25 @@
+"""The journals: where the entries of runs are kept, and what can be made of them."""
+
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import lazily
+
+if TYPE_CHECKING:
+    from rightcall.record.jsonl import JsonLinesJournal
+    from rightcall.record.memory import MemoryJournal
+    from rightcall.record.redact import redact_secrets
+    from rightcall.record.replay import fork
+    from rightcall.record.sqlite import SqliteJournal
+
+__all__ = ["JsonLinesJournal", "MemoryJournal", "SqliteJournal", "fork", "redact_secrets"]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "JsonLinesJournal": "record.jsonl",
+        "MemoryJournal": "record.memory",
+        "SqliteJournal": "record.sqlite",
+        "fork": "record.replay",
+        "redact_secrets": "record.redact",
+    },
+)

@@ -1,0 +1,76 @@
+"""Entries into JSON text and back, for the journals that keep them in files."""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from typing import TypeAlias, get_args
+
+import msgspec
+
+from rightcall.core.entry import VERSION, Entry, RunStarted
+from rightcall.errors import JournalError
+
+Redact: TypeAlias = Callable[[object], object]
+"""Takes the plain form of an entry, in which bytes stay bytes, and gives the one to be written."""
+
+_ENTRY: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
+_KINDS = {kind.__struct_config__.tag for kind in get_args(Entry)}
+
+
+class _Head(msgspec.Struct):
+    """What every entry of every version begins with."""
+
+    type: str
+    version: int = 0
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+
+
+def encode(entry: Entry, redact: Redact | None, where: str) -> bytes:
+    """One entry as JSON on a single line, redacted, and sure to be read back."""
+    plain: object = msgspec.to_builtins(entry, builtin_types=(bytes,))
+    text = _dump(plain if redact is None else redact(plain))
+    decode(text, f"{where}, an entry about to be written")
+    return text
+
+
+def decode(text: bytes, where: str) -> Entry:
+    """The entry that was encoded; ``where`` is for the JournalError if there is none."""
+    try:
+        entry = _ENTRY.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise JournalError(where, _explain(text, error)) from None
+    if isinstance(entry, RunStarted) and entry.version > VERSION:
+        raise JournalError(where, _too_new(entry.version))
+    return entry
+
+
+def _dump(plain: object) -> bytes:
+    try:
+        return msgspec.json.encode(plain)
+    except UnicodeEncodeError:
+        # Half a surrogate pair, from a file name or a careless tool. A record with a replacement
+        # character in it is better than none.
+        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), default=_base64)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def _explain(text: bytes, error: Exception) -> str:
+    try:
+        head = _HEAD.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return f"this is not an entry: {error}"
+    if head.version > VERSION:
+        return _too_new(head.version)
+    if head.type not in _KINDS:
+        return f"an entry of the kind {head.type!r}, which this rightcall does not know; is it older?"
+    return f"a damaged entry of the kind {head.type!r}: {error}"
+
+
+def _too_new(version: int) -> str:
+    return f"a record of version {version}; this rightcall reads up to version {VERSION}"

@@ -1,0 +1,181 @@
+"""Entries into the lines of a text file, one JSON object each: a journal to read, grep and copy.
+
+An entry counts once its newline is written. A line that a killed process left without one is never
+read; the next append cancels it, with the control character that ASCII has for this, and goes on
+beneath it. So whatever else cannot be read is damage, and said to be.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Self
+
+import msgspec
+
+from rightcall.core.entry import Entry
+from rightcall.errors import JournalError, UsageError
+from rightcall.record.encode import Redact, decode, encode
+from rightcall.record.redact import redact_secrets
+
+if sys.platform != "win32":
+    import fcntl
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+# JSON escapes every control character, so no line that is whole can end with this one.
+_CANCEL = b"\x18\n"
+
+
+class _Line(msgspec.Struct, gc=False):
+    run: str
+    at: float
+    """When it was written, in seconds since 1970."""
+    entry: msgspec.Raw
+
+
+class _Place(msgspec.Struct, gc=False):
+    """Where a line is."""
+
+    number: int
+    start: int
+    length: int
+
+
+_to_line = msgspec.json.Decoder(_Line).decode
+
+
+class JsonLinesJournal:
+    """A file of many runs. Threads may share it, and processes may write to the same file.
+
+    ``sync`` waits for the disk at every entry, so that not even a power cut loses one.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        redact: Redact | None = redact_secrets,
+        sync: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self._redact = redact
+        self._sync = sync
+        self._lock = Lock()
+        self._index: dict[str, list[_Place]] = {}
+        self._indexed = _Place(0, 0, 0)
+        """The last line that the index knows."""
+        with self._disk_errors():
+            self._descriptor = os.open(self.path, _FLAGS, 0o600)
+
+    def append(self, run: str, entry: Entry, /) -> None:
+        """Write one entry at the end of a run's record."""
+        text = msgspec.Raw(encode(entry, self._redact, str(self.path)))
+        line = msgspec.json.encode(_Line(run, time.time(), text)) + b"\n"
+        with self._lock, self._disk_errors():
+            self._check_open()
+            with _alone(self._descriptor):
+                self._write(_CANCEL + line if self._is_torn() else line)
+            if self._sync:
+                os.fsync(self._descriptor)
+
+    def entries(self, run: str, /) -> Sequence[Entry]:
+        """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
+        with self._lock:
+            self._catch_up()
+            places = tuple(self._index.get(run, ()))
+        return tuple(self._read(places))
+
+    def runs(self) -> Sequence[str]:
+        """The runs that are recorded, oldest first."""
+        with self._lock:
+            self._catch_up()
+            return tuple(self._index)
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+        with self._lock:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._descriptor < 0:
+            raise UsageError(f"the journal {self.path} is closed")
+
+    def _is_torn(self) -> bool:
+        """Whether the last line has no end."""
+        size = os.lseek(self._descriptor, 0, os.SEEK_END)
+        if size == 0:
+            return False
+        os.lseek(self._descriptor, size - 1, os.SEEK_SET)
+        return os.read(self._descriptor, 1) != b"\n"
+
+    def _write(self, data: bytes) -> None:
+        # In one call: what is appended in two could have another writer's line between.
+        if os.write(self._descriptor, data) != len(data):
+            raise JournalError(
+                str(self.path), "only a part of an entry could be written; is the disk full?"
+            )
+
+    def _catch_up(self) -> None:
+        """Index what was written since the last time, decoding no entry."""
+        self._check_open()
+        with self._disk_errors(), self.path.open("rb") as file:
+            file.seek(self._indexed.start + self._indexed.length)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                last = self._indexed
+                place = _Place(last.number + 1, last.start + last.length, len(line))
+                if line.strip() and not line.endswith(_CANCEL):
+                    self._index.setdefault(self._parse(line, place).run, []).append(place)
+                self._indexed = place
+
+    def _read(self, places: Sequence[_Place]) -> Iterator[Entry]:
+        with self._disk_errors(), self.path.open("rb") as file:
+            for place in places:
+                file.seek(place.start)
+                line = self._parse(file.read(place.length), place)
+                yield decode(bytes(line.entry), self._where(place))
+
+    def _parse(self, line: bytes, place: _Place) -> _Line:
+        try:
+            return _to_line(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise JournalError(self._where(place), f"the line is damaged: {error}") from None
+
+    def _where(self, place: _Place) -> str:
+        return f"{self.path}, line {place.number}"
+
+    @contextmanager
+    def _disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise JournalError(str(self.path), error.strerror or str(error)) from error
+
+
+@contextmanager
+def _alone(descriptor: int) -> Iterator[None]:
+    """Keep other processes from appending between the look at the last line and the write."""
+    if sys.platform == "win32":
+        yield
+        return
+    # Some file systems know no locks. What is lost there is only this: a process killed in the
+    # middle of a line, at that very moment, would have the next line glued to its own.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,0 +1,223 @@
+"""The plain form of an entry into the same with its secrets blotted out, before it is written.
+
+A secret is known by its own form, wherever it stands, or by the name of the member that holds it,
+also in strings that are JSON text themselves. Keys are never touched, and what is left of a JSON text
+is what it was. What is blotted out is gone: a run that is resumed from its record goes on without it.
+"""
+
+import json
+import re
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from rightcall.core.secret import REDACTED, has_any, may_hold_secret, redact_formats
+
+_Secrecy: TypeAlias = Literal["open", "text", "all"]
+"""Of a member: it is not secret; its text is; its text and its numbers are."""
+
+_ORDER: tuple[_Secrecy, ...] = ("open", "text", "all")
+# Names are compared without case and separators: api_key, Api-Key and APIKEY are one.
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_PASSWORDS = re.compile(r"(?:password|passwd|passphrase|passcode|secret)s?\d*$")
+# A number under one of these names is a count or an index.
+_TOKENS = re.compile(
+    r"(?:token|authorization|cookies?|credentials?"
+    r"|(?:api|access|private|secret|signing|encryption)keys?)\d*$"
+)
+# A place in a long list and the marks of a tokeniser open no door.
+_HARMLESS = re.compile(r"(?:page|next|continuation|cursor|sync|[be]os|unk|pad|stop|mask)token$")
+_HINTS = ("passw", "passp", "passc", "secret", "token", "key", "authorization", "cookie", "credential")
+# A name may be written with escapes.
+_ESCAPED = "\\u00"
+# Under these names, members that begin with this bracket are not values: the names are those of
+# parameters in a schema, or of calls that were decided.
+_INDEXES = {
+    "properties": "{",
+    "patternProperties": "{",
+    "dependentSchemas": "{",
+    "dependentRequired": "[",
+    "$defs": "{",
+    "definitions": "{",
+    "decisions": "{",
+}
+
+_SHORTEST = len("://:x@")
+_BRACKETS: dict[type, str] = {dict: "{", list: "[", tuple: "["}
+
+_JSON = re.compile(r'\s*[\[{"]')
+_JSON_TOKEN = re.compile(
+    r'(?P<literal>"[^"\\]*+(?:\\.[^"\\]*+)*+(?P<close>"?))(?P<colon>\s*:)?|[\[\]{},]', re.DOTALL
+)
+_NUMBER = re.compile(r"-?\d[\d.eE+-]*")
+_KEY = re.compile(r'(?<!\\)(?P<quote>\\*+")(?P<name>[^"\\\n]{1,64})(?P=quote)\s*:\s*(?P=quote)')
+_QUOTE = re.compile(r'(\\*+)"|\n|\Z')
+_LAST_STEP = re.compile(r"[\w-]+(?=\W*$)")
+
+
+def redact_secrets(value: object) -> object:
+    """A copy of ``value``, which is made of JSON's types and bytes, without its secrets."""
+    root = [value]
+    todo: list[tuple[Any, Any, _Secrecy]] = [(root, 0, "open")]
+    while todo:
+        holder, place, secrecy = todo.pop()
+        match holder[place]:
+            case str(text):
+                holder[place] = redact_text(text) if secrecy == "open" else text and REDACTED
+            case bytes(data):
+                holder[place] = _redact_bytes(data)
+            case bool():
+                pass
+            case int() | float() if secrecy == "all":
+                holder[place] = REDACTED
+            case dict(members):
+                holder[place] = copy = dict(members)
+                todo.extend((copy, name, _member(copy, name, place, secrecy)) for name in copy)
+            case list(items) | tuple(items):
+                holder[place] = copies = list(items)
+                todo.extend((copies, index, secrecy) for index in range(len(copies)))
+            case _:
+                pass
+    return root[0]
+
+
+def redact_text(text: str) -> str:
+    """``text`` without its secrets; a JSON text stays one."""
+    if len(text) < _SHORTEST or not (may_hold_secret(text) or _may_name_secret(text)):
+        return text
+    if '"' not in text or not _JSON.match(text):
+        return _redact_prose(text)
+    clean = _redact_json(text)
+    return clean if _is_sound(clean) else _redact_prose(clean)
+
+
+def secrecy_of(name: str) -> _Secrecy:
+    """What the name of a member says about its value."""
+    return _secrecy_of_ending(name[-64:])
+
+
+@lru_cache(4096)
+def _secrecy_of_ending(name: str) -> _Secrecy:
+    plain = _SEPARATORS.sub("", name.lower())
+    if _PASSWORDS.search(plain):
+        return "all"
+    return "text" if _TOKENS.search(plain) and not _HARMLESS.search(plain) else "open"
+
+
+def _most(*secrecies: _Secrecy) -> _Secrecy:
+    return max(secrecies, key=_ORDER.index)
+
+
+def _member(siblings: dict[str, object], name: str, container: object, outer: _Secrecy) -> _Secrecy:
+    """How secret a member is, given the name of the object it is in, which may be secret itself."""
+    value, path = siblings[name], siblings.get("path")
+    if _INDEXES.get(str(container)) == _BRACKETS.get(type(value), ""):
+        return outer
+    if name in ("before", "after") and isinstance(path, str):
+        # What a repair changed goes by the path to it.
+        step = _LAST_STEP.search(path)
+        name = step[0] if step else name
+    return _most(outer, secrecy_of(name))
+
+
+def _may_name_secret(text: str) -> bool:
+    if '"' not in text:
+        return False
+    return has_any(text.lower(), _HINTS) or _ESCAPED in text
+
+
+def _is_sound(text: str) -> bool:
+    try:
+        # Not with our own reader, which is strict: half a surrogate pair does no harm here.
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _redact_bytes(data: bytes) -> bytes:
+    """Bytes that are text, as a vendor's reply is, without the secrets in it; others as they are."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data
+    return redact_text(text).encode()
+
+
+def _redact_json(text: str) -> str:
+    """A JSON text, token by token, so that it may also be one that is cut off or broken."""
+    pieces, position = [], 0
+    levels: list[tuple[str, _Secrecy]] = [("", "open")]
+    """Of every container around: the name it goes by, and how secret it is."""
+    name, secrecy = levels[0]
+    for token in _JSON_TOKEN.finditer(text):
+        pieces.append(_redact_between(text[position : token.start()], secrecy))
+        position = token.end()
+        around, outer = levels[-1]
+        piece, literal = token[0], token["literal"]
+        if literal is None:
+            if piece in "[{":
+                levels.append((name, outer if _INDEXES.get(around) == piece else secrecy))
+            elif piece in "]}" and len(levels) > 1:
+                levels.pop()
+            name, secrecy = "", levels[-1][1]
+        elif token["colon"] is not None:
+            name = _unquote(literal)
+            secrecy = _most(outer, secrecy_of(name))
+        else:
+            piece = _redact_literal(literal) if secrecy == "open" else _blot(token)
+        pieces.append(piece)
+    return "".join(pieces) + _redact_between(text[position:], secrecy)
+
+
+def _redact_between(text: str, secrecy: _Secrecy) -> str:
+    """What stands between the strings and brackets of a JSON text: space, numbers, words."""
+    if not text or text.isspace():
+        return text
+    if secrecy == "all":
+        return _NUMBER.sub(f'"{REDACTED}"', text)
+    return redact_formats(text)
+
+
+def _redact_literal(literal: str) -> str:
+    if len(literal) < _SHORTEST:
+        return literal
+    try:
+        text = json.loads(literal)
+    except ValueError:
+        return _redact_prose(literal)
+    clean = redact_text(text)
+    return literal if clean == text else json.dumps(clean, ensure_ascii="\\u" in literal)
+
+
+def _blot(token: re.Match[str]) -> str:
+    """A secret string of a JSON text. An empty one hides nothing, and one that was cut off stays so."""
+    return token[0] if token[0] == '""' else f'"{REDACTED}{token["close"]}'
+
+
+def _unquote(literal: str) -> str:
+    try:
+        name = json.loads(literal)
+    except ValueError:
+        return literal
+    return str(name)
+
+
+def _redact_prose(text: str) -> str:
+    """A text that may hold pieces of JSON, or strings that do."""
+    pieces, position = [], 0
+    for key in _KEY.finditer(text):
+        if key.start() >= position and secrecy_of(key["name"]) != "open":
+            pieces += [text[position : key.end()], REDACTED]
+            position = _end_of_string(text, key.end(), escapes=len(key["quote"]) - 1)
+    return redact_formats("".join(pieces) + text[position:])
+
+
+def _end_of_string(text: str, start: int, escapes: int) -> int:
+    """Where a string ends whose quotes have so many backslashes before them."""
+    for quote in _QUOTE.finditer(text, start):
+        found = len(quote[1] or "")
+        if found < escapes or not quote[0].endswith('"'):
+            return quote.start()
+        if found == escapes or (escapes == 0 and found % 2 == 0):
+            return quote.end() - escapes - 1
+    return len(text)

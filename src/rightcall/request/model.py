@@ -1,0 +1,195 @@
+"""A dialect, a transport and an address into a model that can be asked."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.events import ModelEvent, ReplyEnd, unfolded
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.message import Reply
+from rightcall.core.ports import Decoder, Dialect
+from rightcall.core.request import Profile, Request
+from rightcall.core.transport import Incoming, Timeouts, Transport
+from rightcall.errors import ProtocolError, RightcallError
+from rightcall.request.batches import Batches
+from rightcall.request.retry import Retry
+
+MAX_BODY = 64 * 1024 * 1024
+"""A reply that is not streamed, or an error, longer than this is refused instead of held."""
+
+_HEADERS = {"content-type": "application/json", "user-agent": "rightcall"}
+
+Price = Callable[[Reply], float | None]
+
+
+class Address(Struct, frozen=True, kw_only=True):
+    """Where a model is, and what opens the door. The key is never shown."""
+
+    url: str
+    model: str
+    key: str | None = None
+    key_header: str = ""
+    """The header that carries the key, where it is not the dialect's own."""
+    headers: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Address(url={self.url!r}, model={self.model!r})"
+
+
+class WireModel:
+    """A model behind HTTP.
+
+    ``defaults`` are options it needs unless a request says otherwise. ``keep_raw`` has the vendor's own
+    bytes of each reply kept, for the journal.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one fact about the model
+        self,
+        dialect: Dialect,
+        transport: Transport,
+        address: Address,
+        *,
+        profile: Profile | None = None,
+        streaming: bool = True,
+        retry: Retry | None = None,
+        timeouts: Timeouts | None = None,
+        price: Price | None = None,
+        defaults: Mapping[str, JsonValue] | None = None,
+        keep_raw: bool = False,
+    ) -> None:
+        self._dialect = dialect
+        self._transport = transport
+        self._address = address
+        self._url = address.url.rstrip("/")
+        self._own_headers = {**_authorized(dialect, address), **address.headers}
+        self._profile = profile or Profile()
+        self._streaming = streaming
+        self._retry = retry or Retry()
+        self._timeouts = timeouts or Timeouts()
+        self._price = price
+        self._defaults = defaults or {}
+        self._keep_raw = keep_raw
+
+    def __repr__(self) -> str:
+        return f"WireModel({self._dialect.name}, {self._address!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """What is known about the model."""
+        return self._profile
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._transport.close()
+
+    def stream(self, request: Request) -> Batches:
+        """The events of one reply. Tried again only while nothing of it has been given out."""
+        return Batches(self._together(request))
+
+    async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        tried = 0
+        while True:
+            tried += 1
+            delivered = False
+            try:
+                async with self._sent(request) as incoming:
+                    if incoming.status >= 400:  # noqa: PLR2004
+                        body = await _body(incoming)
+                        raise self._dialect.error(incoming.status, incoming.headers, body)
+                    reader = self._reader(incoming)
+                    raw: list[bytes] = []
+                    async for chunk in incoming.chunks:
+                        if self._keep_raw:
+                            raw.append(chunk)
+                        if events := reader.feed(chunk):
+                            delivered = True
+                            yield self._finished(events, raw)
+                    if events := reader.finish():
+                        delivered = True
+                        yield self._finished(events, raw)
+            except RightcallError as error:
+                self._hide_key(error)
+                wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
+                if wait is None:
+                    raise
+            else:
+                return
+            await asyncio.sleep(wait)
+
+    def _sent(self, request: Request) -> AbstractAsyncContextManager[Incoming]:
+        if self._defaults:
+            request = replace(request, options={**self._defaults, **request.options})
+        outgoing = self._dialect.encode(request, model=self._address.model, stream=self._streaming)
+        headers = {**_HEADERS, **outgoing.headers, **self._own_headers}
+        url = self._url + outgoing.path
+        return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
+
+    def _reader(self, incoming: Incoming) -> Decoder:
+        if not self._streaming or "json" in incoming.headers.get("content-type", ""):
+            # Some hosts answer a request for a stream with a whole reply, or with an error in one.
+            return _Whole(self._dialect)
+        return self._dialect.decoder()
+
+    def _finished(self, events: Sequence[ModelEvent], raw: list[bytes]) -> Sequence[ModelEvent]:
+        """The events, the reply at their end with what it cost and the bytes it came in."""
+        if not events or not isinstance(events[-1], ReplyEnd):
+            return events
+        reply = events[-1].reply
+        if self._price is not None:
+            reply = replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
+        return (*events[:-1], ReplyEnd(reply, b"".join(raw) if self._keep_raw else None))
+
+    def _hide_key(self, error: RightcallError) -> None:
+        """Vendors quote the key that they refuse; nobody else may."""
+        if key := self._address.key:
+            error.args = tuple(str(part).replace(key, "[key]") for part in error.args)
+
+
+def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str]:
+    """The headers that carry the key."""
+    if address.key is None:
+        return {}
+    return {address.key_header: address.key} if address.key_header else dialect.authorize(address.key)
+
+
+class _Whole:
+    """A reply that is not streamed: there is nothing to tell of it before its end."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._pieces = _Pieces()
+
+    def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
+        self._pieces.add(data)
+        return ()
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        return tuple(unfolded(self._dialect.decode(self._pieces.joined())))
+
+
+class _Pieces:
+    """The bytes of one body, as long as they are not too many."""
+
+    def __init__(self) -> None:
+        self._all: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > MAX_BODY:
+            raise ProtocolError(f"the reply is longer than {MAX_BODY:,} bytes")
+        self._all.append(piece)
+
+    def joined(self) -> bytes:
+        return b"".join(self._all)
+
+
+async def _body(incoming: Incoming) -> bytes:
+    pieces = _Pieces()
+    async for chunk in incoming.chunks:
+        pieces.add(chunk)
+    return pieces.joined()

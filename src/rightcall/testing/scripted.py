@@ -1,0 +1,117 @@
+"""A model that says what you wrote down: for tests of agents, without a model.
+
+    model = ScriptedModel([
+        reply(call("get_weather", city="Paris")),
+        reply("It is sunny in Paris."),
+    ])
+
+It streams in fragments of any size, waits where told to, and breaks where told to. It fails the test
+when it is asked more often than the script says, and ``model.requests`` holds what it was asked.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.call import Call
+from rightcall.core.events import ModelEvent, unfolded
+from rightcall.core.jsontext import dump
+from rightcall.core.message import Reasoning, Reply, StopReason
+from rightcall.core.parts import Text
+from rightcall.core.request import Profile, Request
+from rightcall.core.usage import Usage
+from rightcall.errors import UsageError
+
+
+class Break(Struct, frozen=True):
+    """Where and how a stream goes wrong: by ending or by raising ``error`` after so many events.
+
+    With an error and more events than the reply has, it goes wrong when all has been said.
+    """
+
+    after: int
+    error: Exception | None = None
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """One reply of the script, and how it comes."""
+
+    reply: Reply = Reply(())
+    delay: float = 0.0
+    """Seconds before the first event."""
+    pause: float = 0.0
+    """Seconds between events."""
+    breaks: Break | None = None
+
+
+Script: TypeAlias = Sequence[Reply | Turn | str] | Callable[[Request], Reply | Turn | str]
+
+
+class ScriptedModel:
+    """Answers from a script: a list of replies in order, or a function of the request.
+
+    ``fragment`` is how many characters come in one event; None for all at once.
+    """
+
+    def __init__(
+        self, script: Script, *, fragment: int | None = 4, profile: Profile | None = None
+    ) -> None:
+        self._script = script
+        self._fragment = fragment
+        self._profile = profile or Profile()
+        self.requests: list[Request] = []
+
+    @property
+    def profile(self) -> Profile:
+        """What the model pretends to be able to do."""
+        return self._profile
+
+    def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        """The next reply of the script, as events."""
+        self.requests.append(request)
+        return self._play(self._turn(request))
+
+    def assert_finished(self) -> None:
+        """Fail when the script has replies that nobody asked for."""
+        if not callable(self._script) and len(self.requests) < len(self._script):
+            left = len(self._script) - len(self.requests)
+            raise AssertionError(f"the script has {left} replies that were not asked for")
+
+    def _turn(self, request: Request) -> Turn:
+        if callable(self._script):
+            said = self._script(request)
+        elif len(self.requests) > len(self._script):
+            raise UsageError(f"the script has only {len(self._script)} replies and was asked for more")
+        else:
+            said = self._script[len(self.requests) - 1]
+        if isinstance(said, str):
+            said = reply(said)
+        return Turn(reply=said) if isinstance(said, Reply) else said
+
+    async def _play(self, turn: Turn) -> AsyncIterator[ModelEvent]:
+        await asyncio.sleep(turn.delay)
+        for position, event in enumerate(unfolded(turn.reply, self._fragment)):
+            if turn.breaks is not None and position >= turn.breaks.after:
+                break
+            if turn.pause:
+                await asyncio.sleep(turn.pause)
+            yield event
+        if turn.breaks is not None and turn.breaks.error is not None:
+            raise turn.breaks.error
+
+
+def reply(
+    *parts: str | Call | Reasoning, stop: StopReason | None = None, usage: Usage | None = None
+) -> Reply:
+    """A reply from its parts; strings are text. It stops for its calls, if it has any."""
+    content = tuple(Text(part) if isinstance(part, str) else part for part in parts)
+    if stop is None:
+        stop = "calls" if any(isinstance(part, Call) for part in content) else "end"
+    return Reply(content, stop, usage=usage or Usage(input_tokens=10, output_tokens=5))
+
+
+def call(name: str, /, *, id: str = "", text: str | None = None, **arguments: object) -> Call:  # noqa: A002
+    """A call with these arguments; ``text`` gives them raw instead."""
+    return Call(id=id, name=name, arguments=dump(arguments) if text is None else text)

@@ -1,0 +1,54 @@
+"""Trust: what a run may do once text that outsiders wrote is in it, decided without asking the model."""
+
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import lazily
+
+if TYPE_CHECKING:
+    from rightcall.core.decision import Approval, Evidence, Grant
+    from rightcall.trust.file import read_rules
+    from rightcall.trust.guard import Finding, Guard, labels
+    from rightcall.trust.label import Label, Piece
+    from rightcall.trust.policy import Rule
+    from rightcall.trust.rules import Rules
+    from rightcall.trust.screen import screen_with
+    from rightcall.trust.trifecta import Path, Report, audit
+
+__all__ = [
+    "Approval",
+    "Evidence",
+    "Finding",
+    "Grant",
+    "Guard",
+    "Label",
+    "Path",
+    "Piece",
+    "Report",
+    "Rule",
+    "Rules",
+    "audit",
+    "labels",
+    "read_rules",
+    "screen_with",
+]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "Approval": "core.decision",
+        "Evidence": "core.decision",
+        "Finding": "trust.guard",
+        "Grant": "core.decision",
+        "Guard": "trust.guard",
+        "Label": "trust.label",
+        "Path": "trust.trifecta",
+        "Piece": "trust.label",
+        "Report": "trust.trifecta",
+        "Rule": "trust.policy",
+        "Rules": "trust.rules",
+        "audit": "trust.trifecta",
+        "labels": "trust.guard",
+        "read_rules": "trust.file",
+        "screen_with": "trust.screen",
+    },
+)

@@ -1,0 +1,338 @@
+"""A run's messages, as they come, and a call into whether it may run: without asking the model.
+
+Everything here follows from the transcript, the tools' facts and the rules, so that a run that is
+resumed, recovered or looked at again is judged as it was.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from itertools import islice
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.decision import Allow, Ask, Decision, Deny, Evidence, Grant, Rewrite
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.leaves import leaves
+from rightcall.core.message import Message, Reply, Results, Transcript, User
+from rightcall.core.ports import Tools
+from rightcall.core.problem import json_path
+from rightcall.core.result import Result
+from rightcall.core.secret import may_hold_secret, redact_formats
+from rightcall.core.tool import Tool
+from rightcall.trust.facts import WORST, Settled, offered, settled
+from rightcall.trust.label import Label, Piece, pieces_of
+from rightcall.trust.policy import Case, first
+from rightcall.trust.provenance import Provenance, keys, shown
+from rightcall.trust.rules import Rules
+from rightcall.trust.words import active
+
+_RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
+_MOST_SHOWN = 3
+_MOST_EVIDENCE = 200
+_NO_ECHO: frozenset[int | str] = frozenset()
+# What cannot be undone wants somebody's word: that a system knows of a thing is no order to destroy it.
+_STRICT = frozenset({"deletes", "credentials"})
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What the rules say to a call, why, and what that is based on."""
+
+    decision: Decision | None = None
+    """None when there is nothing to say: it may run."""
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    each_time: bool = False
+    """A yes to an earlier call does not cover it."""
+
+
+class Guard:
+    """Watches one run. Show it every message in order, and ask it about every call before that runs."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        tools: Tools,
+        *,
+        system: str = "",
+        grant: Grant | None = None,
+        above: "Guard | None" = None,
+    ) -> None:
+        self.rules = rules
+        self.tools = tools
+        """The tools that there are now."""
+        self.grant = grant if grant is not None or not isinstance(rules.grant, Grant) else rules.grant
+        """What the request may do once outsiders have spoken; None when nobody said."""
+        self.tainted: bool = above is not None and above.tainted
+        """Whether text that outsiders could have written has been read."""
+        self.private: bool = above is not None and above.private
+        """Whether private data has been read."""
+        self.suspected: bool = above is not None and above.suspected
+        """Whether a screen took something that was read for an attack."""
+        self._above = above
+        allowed = (*rules.vouched, *(self.grant.targets if self.grant is not None else ()))
+        self.provenance: Provenance = Provenance(allowed, None if above is None else above.provenance)
+        """Who has named what so far."""
+        self.provenance.vouch(system, "developer")
+        self._facts: dict[int, tuple[Tool, Settled, frozenset[str]]] = {}
+        self._calls: dict[str, Call] = {}
+        """The calls of the last reply, by id, in order."""
+        self._ran: Counter[str] = Counter()
+
+    def see(self, message: Message) -> tuple[Piece, ...]:
+        """Take in the next message; its pieces, each with its label."""
+        match message:
+            case User():
+                return (self._see_user(message),)
+            case Reply():
+                self._calls = {call.id: call for call in message.calls}
+                writer = Label(writer="outsider" if self.tainted else "model", private=self.private)
+                return (Piece(message.text, writer),)
+            case Results(results):
+                # What came back at once was asked for at once: the model knew nothing of it yet.
+                echoes = [self._echoes(each) if self.tainted else _NO_ECHO for each in results]
+                found = zip(results, echoes, strict=True)
+                return tuple([piece for each in found for piece in self._see_result(*each)])
+
+    def _see_user(self, message: User) -> Piece:
+        # Inside another's run there is no user: whoever speaks there was told what to say.
+        match "agent" if message.author == "user" and self._above is not None else message.author:
+            case "user" | "developer" as author:
+                self.provenance.vouch(message.text, author)
+                return Piece(message.text, Label(writer=author))
+            case "runtime":
+                return Piece(message.text, Label(writer="runtime", private=self.private))
+            case "agent":
+                # What a model says to another counts for as much as what it had read itself.
+                if self._above is None:
+                    self.provenance.taint(message.text, "agent")
+                    self.tainted = True
+                writer = Label(writer="outsider" if self.tainted else "model", private=self.private)
+                return Piece(message.text, writer)
+
+    def _see_result(self, result: Result, echoes: frozenset[int | str]) -> Iterator[Piece]:
+        _, facts, _ = self._known(result.name)
+        ran = result.outcome in _RAN
+        self._ran[result.name] += ran
+        if ran and facts.is_consequential:
+            # It may have put them somewhere from where they come back as the system's word.
+            self.provenance.distrust(echoes)
+        for piece in pieces_of(result, facts):
+            label = piece.label
+            if label.writer == "outsider":
+                self.tainted = True
+                self.provenance.taint(piece.text, label.source)
+            elif label.writer == "tool" and not (facts.derived and echoes):
+                self.provenance.vouch(piece.text, "trusted", label.source, but=echoes)
+            self.private = self.private or label.private
+            self.suspected = self.suspected or label.suspected
+            yield piece
+        for name in result.names if facts.names else ():
+            self.provenance.name(name, result.name, but=echoes)
+
+    def _echoes(self, result: Result) -> frozenset[int | str]:
+        """What a result may merely repeat: whatever a hijacked model put into the call."""
+        call = self._calls.get(result.call_id)
+        try:
+            arguments = msgspec.json.decode(call.arguments or "{}") if call is not None else {}
+        except msgspec.DecodeError:
+            arguments = {}
+        of = self.provenance.of
+        found = [leaf for _, leaf in leaves(arguments) if of(leaf)[0] in ("untrusted", "nowhere")]
+        return frozenset(key for leaf in found for key in keys(leaf))
+
+    def judge(self, checked: CheckedCall, *, early: bool = False) -> Finding:
+        """What is to become of a call. ``early``: its reply is not complete yet, and was not shown."""
+        case = self._case(checked)
+        flow = self._flow(case)
+        if self.rules.policy is None or isinstance(flow.decision, Deny):
+            return flow
+        ordinary = self._ordinary(case)
+        if early and any(rule.after is not None for rule in self.rules.policy):
+            return Finding(decision=Ask(), reason="calls are counted")
+        return max(flow, ordinary, key=_strictness)
+
+    def review(self, checked: CheckedCall) -> Finding:
+        """What is to become of a call whose arguments a policy has put in place."""
+        return self._flow(self._case(checked))
+
+    def trace(self, value: JsonValue) -> tuple[Evidence, ...]:
+        """Where every part of a value was seen."""
+        return tuple(self.provenance.trace(value, "value"))
+
+    def _case(self, checked: CheckedCall) -> Case:
+        tool, facts, _ = self._known(checked.tool.name, checked.tool)
+        before = 0
+        for call_id, call in self._calls.items():
+            if call_id == checked.call.id:
+                break
+            before += call.name == tool.name
+        exposed = facts.is_consequential and (self.tainted or self.private)
+        watched = exposed or self.rules.policy is not None
+        return Case(
+            checked=checked,
+            facts=facts,
+            tainted=self.tainted,
+            private=self.private,
+            suspected=self.suspected,
+            targets=_bounded(self._targets(checked)) if watched else (),
+            links=_bounded(self._links(checked)) if watched else (),
+            calls=self._ran[tool.name] + before,
+        )
+
+    def _targets(self, checked: CheckedCall) -> Iterator[Evidence]:
+        """Everything in the arguments that says who or where."""
+        tool, facts, names = self._known(checked.tool.name, checked.tool)
+        for name, value in checked.arguments.items():
+            if name in facts.targets or name not in names:
+                yield from self.provenance.trace(value, name, names, offered(tool.parameters, name))
+
+    def _links(self, checked: CheckedCall) -> Iterator[Evidence]:
+        """Everything in the content that leads somewhere."""
+        _, facts, _ = self._known(checked.tool.name, checked.tool)
+        content = [each for each in checked.arguments.items() if each[0] in facts.content]
+        for place, text in (found for name, value in content for found in leaves(value, (name,))):
+            for link in active(text):
+                origin, source = self.provenance.of(link, by_name=False)
+                yield Evidence(shown(json_path(list(place))), shown(link), origin, source)
+
+    def _flow(self, case: Case) -> Finding:
+        """The rules that hold whatever the policy is."""
+        facts, name, grant = case.facts, case.checked.tool.name, self.grant
+        if self.rules.secrets and facts.reach == "outside" and (leak := _secret(case.checked)):
+            why = "what looks like a key or a password would go outside"
+            return replace(self._refused(why, (leak,)), each_time=True)
+        is_granted = grant is None or any(fnmatchcase(name, each) for each in grant.tools)
+        if case.tainted and not is_granted and (facts.is_consequential or facts.reads_private):
+            return self._refused(f"the request does not call for {name}", case.evidence)
+        if not facts.is_consequential or not (
+            case.tainted or (case.private and facts.reach == "outside")
+        ):
+            return Finding()
+        strict = not _STRICT.isdisjoint(facts.dangers)
+        named = case.evidence if case.tainted else case.targets
+        unvouched = tuple(e for e in named if not e.is_vouched or (strict and e.origin == "trusted"))
+        if unvouched:
+            return self._refused(_told(unvouched), unvouched)
+        if grant is None and _is_open_ended(facts):
+            return self._refused(f"nobody has asked for {name}, and it names no target", ())
+        told = "everything that says who or where is vouched for"
+        return Finding(decision=Allow(), reason=told, evidence=case.evidence)
+
+    def _ordinary(self, case: Case) -> Finding:
+        """The operator's rules."""
+        rule = first(self.rules.policy or (), case)
+        if rule is None:
+            if not case.facts.is_consequential:
+                return Finding()
+            return Finding(decision=Deny("no rule allows it"), reason="no rule allows it")
+        words = rule.reason or f"a rule says {rule.action}"
+        evidence = case.evidence
+        match rule.action:
+            case "allow":
+                return Finding(decision=Allow(), reason=words, evidence=evidence)
+            case "deny":
+                return Finding(decision=Deny(words), reason=words, evidence=evidence)
+            case "ask":
+                return Finding(decision=Ask(words), reason=words, evidence=evidence)
+            case "rewrite":
+                arguments = {**case.checked.arguments, **rule.set}
+                return Finding(decision=Rewrite(arguments), reason=words, evidence=evidence)
+
+    def _refused(self, why: str, evidence: tuple[Evidence, ...]) -> Finding:
+        if self.rules.otherwise == "ask":
+            return Finding(decision=Ask(why), reason=why, evidence=evidence)
+        words = f"{why}. Go on with the rest of the task without it."
+        return Finding(decision=Deny(words), reason=why, evidence=evidence)
+
+    def _known(self, name: str, tool: Tool | None = None) -> tuple[Tool, Settled, frozenset[str]]:
+        """A tool with its facts, and every name of a member in its schema."""
+        tool = tool or self.tools.get(name)
+        if tool is None:
+            return _GONE
+        known = self._facts.get(id(tool))
+        if known is None:
+            known = self._facts[id(tool)] = (tool, settled(tool), frozenset(_names(tool.parameters)))
+        return known
+
+
+_GONE = (Tool("gone", "A tool that is not there any more."), WORST, frozenset[str]())
+
+
+def labels(
+    transcript: Transcript, tools: Tools, rules: Rules | None = None
+) -> tuple[tuple[Piece, ...], ...]:
+    """The pieces of every message of a transcript, each with its label."""
+    guard = Guard(rules or Rules(), tools)
+    return tuple([guard.see(message) for message in transcript])
+
+
+def _strictness(finding: Finding) -> int:
+    match finding.decision:
+        case Deny():
+            return 4
+        case Ask():
+            return 3
+        case Rewrite():
+            return 2
+        case Allow():
+            return 1
+        case _:
+            return 0
+
+
+def _bounded(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
+    """As much as anybody can look at; more than that nobody vouches for."""
+    found = tuple(islice(evidence, _MOST_EVIDENCE))
+    more = next(evidence, None)
+    return found if more is None else (*found, Evidence(more.path, "and more", "nowhere"))
+
+
+def _is_open_ended(facts: Settled) -> bool:
+    """Whether a call does harm with nothing in it that would say to whom."""
+    acts = facts.effect in ("idempotent", "write")
+    return not facts.targets and acts and (facts.reach == "outside" or bool(facts.dangers))
+
+
+def _secret(checked: CheckedCall) -> Evidence | None:
+    for place, text in leaves(checked.arguments):
+        if may_hold_secret(text) and redact_formats(text) != text:
+            return Evidence(json_path(list(place)), "[redacted]", "nowhere")
+    return None
+
+
+def _told(unvouched: tuple[Evidence, ...]) -> str:
+    """What nobody has vouched for, in words."""
+    told = [_sighting(each) for each in unvouched[:_MOST_SHOWN]]
+    more = len(unvouched) - len(told)
+    return "; ".join(told) + (f"; and {more} more" if more else "")
+
+
+def _sighting(each: Evidence) -> str:
+    # Without the value itself: the model reads this, and the value may be an outsider's words.
+    match each.origin:
+        case "untrusted":
+            return f"what is at {each.path} comes from what {each.source} returned, not from the user"
+        case "trusted":
+            return f"what is at {each.path} is known from {each.source}, but the user has not named it"
+        case _:
+            return f"what is at {each.path} was named by nobody but the model"
+
+
+def _names(schema: object) -> Iterator[str]:
+    """The names of members in a schema, at every depth."""
+    todo = [schema]
+    while todo:
+        match todo.pop():
+            case Mapping() as found:
+                properties = found.get("properties")
+                if isinstance(properties, Mapping):
+                    yield from properties
+                todo.extend(found.values())
+            case list() as items:
+                todo.extend(items)
+            case _:
+                pass

@@ -1,0 +1,171 @@
+"""A set of tools into the ways an outsider could use them, and what stops each.
+
+Whoever reads what outsiders wrote, sees what is private, and can reach outside has all it takes to be
+robbed. Any two of the three are safe. https://ai.meta.com/blog/practical-ai-agent-security/ calls it the
+rule of two.
+"""
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+from msgspec import Struct
+
+from rightcall.core.decision import Grant
+from rightcall.core.tool import Tool
+from rightcall.trust.facts import Settled, settled
+from rightcall.trust.policy import Rule
+from rightcall.trust.rules import Rules
+
+
+class Path(Struct, frozen=True, kw_only=True):
+    """A way out: what a hijacked model could do with one tool."""
+
+    tool: str
+    """The tool that reaches outside, or does harm."""
+    does: tuple[str, ...]
+    """What it could be made to do."""
+    untrusted: tuple[str, ...]
+    """The tools through which outsiders can give the orders."""
+    private: tuple[str, ...]
+    """The tools that read what could be taken along."""
+    broken_by: str = ""
+    """What keeps it from happening; empty when nothing does."""
+    change: str = ""
+    """What would."""
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What an audit found."""
+
+    untrusted: tuple[str, ...]
+    private: tuple[str, ...]
+    outside: tuple[str, ...]
+    paths: tuple[Path, ...]
+    missing: dict[str, tuple[str, ...]]
+    """By tool: the facts that nobody stated, which are taken for the worst."""
+
+    @property
+    def open(self) -> tuple[Path, ...]:
+        """The paths that nothing breaks."""
+        return tuple(path for path in self.paths if not path.broken_by)
+
+    @property
+    def is_trifecta(self) -> bool:
+        """Whether untrusted input, private data and a way out come together."""
+        return bool(self.untrusted and self.private and self.outside)
+
+    def __str__(self) -> str:
+        lines = [
+            f"reads what outsiders wrote: {_names(self.untrusted)}",
+            f"reads private data:         {_names(self.private)}",
+            f"reaches outside:            {_names(self.outside)}",
+            "",
+        ]
+        lines.append(
+            "All three come together." if self.is_trifecta else "The three do not come together."
+        )
+        for path in self.paths:
+            state = f"stopped: {path.broken_by}" if path.broken_by else "OPEN"
+            lines.append(f"- {path.tool} could be made to {' and to '.join(path.does)}. {state}")
+            if path.change:
+                lines.append(f"  {path.change}")
+        for tool, facts in self.missing.items():
+            lines.append(f"- {tool}: nobody stated {', '.join(facts)}; taken for the worst")
+        return "\n".join(lines)
+
+
+def audit(source: Any, rules: Rules | None = None) -> Report:
+    """What an agent, a toolbox or some tools could be made to do, and what stops it.
+
+    ``rules`` are the agent's own unless given.
+    """
+    rules = rules or getattr(source, "trust", None)
+    known = [(tool, settled(tool)) for tool in getattr(source, "tools", source)]
+    untrusted = tuple(tool.name for tool, facts in known if facts.untrusted)
+    private = tuple(tool.name for tool, facts in known if facts.private)
+    paths = []
+    if untrusted:
+        for tool, facts in known:
+            if does := _does(facts, bool(private)):
+                broken = _broken_by(tool, facts, rules)
+                change = "" if broken else _change(tool, facts, rules)
+                takes = private if facts.reach == "outside" else ()
+                paths.append(
+                    Path(
+                        tool=tool.name,
+                        does=does,
+                        untrusted=untrusted,
+                        private=takes,
+                        broken_by=broken,
+                        change=change,
+                    )
+                )
+    return Report(
+        untrusted=untrusted,
+        private=private,
+        outside=tuple(tool.name for tool, facts in known if facts.reach == "outside"),
+        paths=tuple(paths),
+        missing={tool.name: facts.missing for tool, facts in known if facts.missing},
+    )
+
+
+def _does(facts: Settled, has_private: bool) -> tuple[str, ...]:  # noqa: FBT001 - the toolbox has some
+    """The harm that a tool can do for an outsider."""
+    words = {"money": "move money", "deletes": "delete", "credentials": "touch credentials"}
+    does = [words[danger] for danger in facts.dangers]
+    if facts.reach == "outside" and has_private:
+        does.insert(0, "send private data outside")
+    elif facts.reach == "outside" and facts.effect in ("idempotent", "write"):
+        does.insert(0, "act outside in the user's name")
+    return tuple(does)
+
+
+def _broken_by(tool: Tool, facts: Settled, rules: Rules | None) -> str:
+    if tool.approval:
+        return "a person approves each call"
+    if rules is None:
+        return ""
+    for at, rule in enumerate(rules.policy or (), 1):
+        if _stops(rule, tool.name):
+            return f"rule {at} says {rule.action}"
+    if isinstance(rules.grant, Grant) and not _is_granted(rules.grant, tool.name):
+        return "the grant leaves it out"
+    if facts.targets:
+        return f"{_names(facts.targets)} must be vouched for"
+    if rules.grant is not None:
+        return "it runs only where the request calls for it"
+    if facts.effect in ("idempotent", "write"):
+        return "it names no target, and runs only with a grant"
+    return ""
+
+
+def _stops(rule: Rule, name: str) -> bool:
+    """Whether a rule stops every call of a tool that a hijacked model makes."""
+    narrow = (rule.arguments, rule.origins, rule.effects, rule.reaches, rule.dangers)
+    return (
+        rule.action in ("deny", "ask")
+        and any(fnmatchcase(name, pattern) for pattern in rule.tools)
+        and not any(narrow)
+        and rule.tainted is not False
+        and rule.private is None
+        and rule.suspected is None
+        and rule.vouched is None
+        and not rule.after
+    )
+
+
+def _change(tool: Tool, facts: Settled, rules: Rules | None) -> str:
+    """What would break a path."""
+    if rules is None:
+        return "Give the agent rules: Agent(..., trust=rc.trust.Rules())."
+    if "targets" in facts.missing or tool.parameters.get("properties"):
+        return "Say in its facts which parameters are targets, give a grant, or require approval."
+    return "Give a grant, or require approval."
+
+
+def _is_granted(grant: Grant, name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in grant.tools)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,21 @@
+"""The dialects: requests into vendors' bytes, and vendors' bytes into events. Sans-I/O.
+
+Each dialect is a folder of the same recipe, and as a module satisfies the ``Dialect`` port: ``encode``
+for a request, ``Decoder`` for a stream, ``decode`` for a whole reply, ``error`` for a refusal,
+``authorize`` for its headers.
+"""
+
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import lazily
+
+if TYPE_CHECKING:
+    import rightcall.wire.anthropic
+    import rightcall.wire.gemini
+    import rightcall.wire.openai_chat
+    import rightcall.wire.openai_responses
+    import rightcall.wire.sse  # noqa: F401
+
+__all__ = ["anthropic", "gemini", "openai_chat", "openai_responses", "sse"]
+
+__getattr__ = lazily(__name__, {name: f"wire.{name}" for name in __all__})

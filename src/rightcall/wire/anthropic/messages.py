@@ -1,0 +1,320 @@
+"""A transcript into Anthropic's messages: roles that alternate, results first, ids that are legal.
+
+What nothing later can change is written into bytes once, and kept for the next request of the run.
+"""
+
+import re
+from base64 import b64encode
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
+
+from msgspec import Raw, Struct
+from msgspec.json import Encoder
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonError, JsonObject, parse
+from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
+from rightcall.core.parts import Media, Text
+from rightcall.core.request import Request
+from rightcall.core.result import Result
+from rightcall.errors import EncodeError
+from rightcall.wire.anthropic.blocks import UNPARSED
+from rightcall.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS
+from rightcall.wire.kept import written
+
+_Block: TypeAlias = dict[str, Any]
+
+MARK = "cache_control"
+"""The member that marks a block for the vendor's prompt cache."""
+
+_CLOSED = 3
+"""So many turns, with the one that messages are added to, hold the last two of the user's, as no two of
+the model's are neighbours. What is before those gets no mark, and is not looked at again."""
+_encoder = Encoder()
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_LENGTH = 64
+
+
+class _Ids:
+    """Call ids that the vendor takes: of its alphabet, not long, and each used once.
+
+    https://github.com/maximhq/bifrost/issues/5097, https://github.com/NVIDIA-NeMo/Switchyard/issues/502
+    Only what came before decides, so that a longer history gives the same ids to its beginning.
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._open: dict[str, deque[str]] = {}
+        self._families: dict[str, str] = {}
+        """The toolset of a call, which its result must name too."""
+
+    def begin_reply(self) -> None:
+        self._open = {}
+
+    def of_call(self, call: Call) -> str:
+        legal = _legal(call.id)
+        candidate, number = legal, 1
+        while candidate in self._used:
+            number += 1
+            candidate = f"{legal[: _MAX_LENGTH - 8]}_{number}"
+        self._used.add(candidate)
+        self._open.setdefault(call.id, deque()).append(candidate)
+        family = _bag(call.vendor.get(NAME)).get("toolset_name")
+        if isinstance(family, str):
+            self._families[candidate] = family
+        return candidate
+
+    def of_result(self, result: Result) -> str:
+        given = self._open.get(result.call_id)
+        if not given:
+            return _legal(result.call_id)
+        return given.popleft() if len(given) > 1 else given[0]
+
+    def family(self, legal: str) -> str | None:
+        return self._families.get(legal)
+
+
+class Turns(Struct, frozen=True):
+    """The messages as the vendor wants them; user messages, then assistant, then user."""
+
+    done: list[Raw]
+    marks: int
+    """How many cache marks there are in those."""
+    last: list[_Block]
+    """The last few, whose members may be replaced; what these hold must stay as it is."""
+
+
+def encode_messages(request: Request) -> Turns:
+    """The messages of a request."""
+    messages = request.messages
+    ends = range(len(messages), 0, -1)
+    answered = next((end for end in ends if isinstance(messages[end - 1], Reply)), 0)
+
+    def write(writer: _Writer, message: Message, at: int) -> None:
+        writer.write(message, where="" if at < answered else f"messages[{at}]")
+
+    turns = written(request.memo, NAME, messages, _Writer, write).turns()
+    if not turns.last:
+        raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
+    if turns.last[-1]["role"] == "assistant":
+        turns.last[-1]["content"] = _stripped(turns.last[-1]["content"])
+    return turns
+
+
+def as_bytes(value: object) -> bytes:
+    """The value as JSON; what cannot be written so is refused."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError as error:
+        raise EncodeError(NAME, "half of a surrogate pair cannot be sent.", where="text") from error
+
+
+def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
+    """How many blocks have a cache mark. That of a text within a result counts too."""
+    count = 0
+    for block in blocks:
+        within = block.get("content")
+        parts = within if isinstance(within, Sequence) and not isinstance(within, str) else ()
+        count += (MARK in block) + sum([MARK in _bag(part) for part in parts])
+    return count
+
+
+class _Writer:
+    """Writes messages one after another. Blocks are not changed once they are made."""
+
+    def __init__(self) -> None:
+        self._ids = _Ids()
+        self._done: list[Raw] = []
+        self._marks = 0
+        self._closed: list[_Block] = []
+        """Turns that no message is added to any more, but which are not done with."""
+        self._role = ""
+        self._blocks: list[_Block] = []
+        """The turn that messages are added to."""
+
+    def write(self, message: Message, *, where: str) -> None:
+        role = "assistant" if isinstance(message, Reply) else "user"
+        blocks = _blocks(message, self._ids, where=where)
+        if blocks and role != self._role:
+            self._closed += _turn(self._role, self._blocks)
+            self._role, self._blocks = role, []
+            while len(self._closed) > _CLOSED:
+                self._finish(self._closed.pop(0))
+        self._blocks += blocks
+
+    def turns(self) -> Turns:
+        last = [*map(dict, self._closed), *_turn(self._role, self._blocks)]
+        return Turns(self._done, self._marks, last)
+
+    def _finish(self, turn: _Block) -> None:
+        self._done.append(Raw(as_bytes(turn)))
+        self._marks += marks_in(turn["content"])
+
+
+def _turn(role: str, blocks: list[_Block]) -> list[_Block]:
+    """The turn, unless nothing is left of it."""
+    content = _ordered(role, blocks)
+    return [{"role": role, "content": content}] if content else []
+
+
+def _blocks(message: Message, ids: _Ids, *, where: str) -> list[_Block]:
+    match message:
+        case User():
+            attached = message.vendor.get(NAME)
+            given = map(_bag, attached) if isinstance(attached, list | tuple) else ()
+            return [*map(dict, given), *_content(message.content, where)]
+        case Reply():
+            ids.begin_reply()
+            return list(_reply_blocks(message, ids))
+        case Results():
+            return [_result_block(result, ids) for result in message.results]
+        case _:
+            assert_never(message)
+
+
+def _ordered(role: str, blocks: list[_Block]) -> list[_Block]:
+    if role == "user":
+        # Results must come before everything else in their message.
+        results = [block for block in blocks if block.get("type") == "tool_result"]
+        return [*results, *(block for block in blocks if block.get("type") != "tool_result")]
+    # "The final block in an assistant message cannot be `thinking`":
+    # https://github.com/tailcallhq/forgecode/issues/2107
+    end = len(blocks)
+    while end and blocks[end - 1].get("type") in THOUGHTS:
+        end -= 1
+    return blocks[:end]
+
+
+def _stripped(blocks: list[_Block]) -> list[_Block]:
+    """Assistant content that is to be continued must not end in white space."""
+    if blocks[-1].get("type") != "text":
+        return blocks
+    return [*blocks[:-1], {**blocks[-1], "text": blocks[-1]["text"].rstrip()}]
+
+
+def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:
+    last = len(reply.content) - 1
+    for at, part in enumerate(reply.content):
+        match part:
+            case Text():
+                if _says(part):
+                    yield _text(part)
+            case Reasoning():
+                bag = _bag(part.vendor.get(NAME))
+                if bag.get("type") == "redacted_thinking":
+                    yield dict(bag)
+                elif bag:
+                    # Its signature speaks for it. Another vendor's thoughts have none, and stay behind.
+                    yield {"type": "thinking", "thinking": part.text, **bag}
+            case Call():
+                yield _call_block(part, ids)
+            case Media():
+                yield _note(part)
+            case Unknown():
+                bag = _bag(part.vendor.get(NAME))
+                cut = at == last and reply.stop in CUTTING and bag.get("type") == "server_tool_use"
+                if bag and not cut:
+                    yield dict(bag)
+            case _:
+                assert_never(part)
+
+
+def _call_block(call: Call, ids: _Ids) -> _Block:
+    return {
+        "type": "tool_use",
+        "id": ids.of_call(call),
+        # A name that the model made up may be none that the vendor takes.
+        "name": _legal(call.name, "unknown"),
+        "input": _input(call.arguments),
+        **_bag(call.vendor.get(NAME)),
+    }
+
+
+def _input(arguments: str) -> JsonObject:
+    """The arguments as the object that the vendor demands, even where they are broken or cut off."""
+    if not arguments.strip():
+        return {}
+    try:
+        value = parse(arguments)
+    except JsonError:
+        value = None
+    return value if isinstance(value, dict) else {UNPARSED: arguments}
+
+
+def _result_block(result: Result, ids: _Ids) -> _Block:
+    legal = ids.of_result(result)
+    family = ids.family(legal)
+    # "all content must be type 'text' if 'is_error' is true":
+    # https://github.com/vellum-ai/vellum-assistant/pull/18387
+    content = (
+        [
+            _note(part) if isinstance(part, Media) else _text(part)
+            for part in result.content
+            if _says(part)
+        ]
+        if result.is_error
+        else _content(result.content, "")
+    )
+    return {
+        "type": "tool_result",
+        "tool_use_id": legal,
+        **({"content": content} if content else {}),
+        **({"is_error": True} if result.is_error else {}),
+        **({"toolset_name": family} if family else {}),
+        **_bag(result.vendor.get(NAME)),
+    }
+
+
+def _content(parts: Iterable[Text | Media], where: str) -> list[_Block]:
+    return [
+        _text(part) if isinstance(part, Text) else _media(part, where) for part in parts if _says(part)
+    ]
+
+
+def _says(part: Text | Media) -> bool:
+    """Blocks of nothing but white space are refused."""
+    return isinstance(part, Media) or bool(part.text.strip())
+
+
+def _text(part: Text) -> _Block:
+    return {"type": "text", "text": part.text, **_bag(part.vendor.get(NAME))}
+
+
+def _media(part: Media, where: str) -> _Block:
+    """Media as a block. What the vendor does not take is an error in a new message, else a note."""
+    kind = part.media_type.partition(";")[0].strip().lower()
+    title = {"title": part.name} if part.name else {}
+    if kind in IMAGES:
+        return {"type": "image", "source": _base64(part, kind)}
+    if kind == "application/pdf":
+        return {"type": "document", "source": _base64(part, kind), **title}
+    if kind.startswith("text/") or kind == "application/json":
+        data = part.data.decode(errors="replace")
+        if data.strip():
+            source = {"type": "text", "media_type": "text/plain", "data": data}
+            return {"type": "document", "source": source, **title}
+    if where:
+        raise EncodeError(
+            NAME,
+            f"{part.media_type} cannot be sent; images (JPEG, PNG, GIF, WebP), PDF and text can.",
+            where=where,
+        )
+    return _note(part)
+
+
+def _base64(part: Media, kind: str) -> _Block:
+    return {"type": "base64", "media_type": kind, "data": b64encode(part.data).decode()}
+
+
+def _note(part: Media) -> _Block:
+    name = f" {part.name!r}" if part.name else ""
+    return {"type": "text", "text": f"[{part.media_type}{name}, {len(part.data):,} bytes: not shown]"}
+
+
+def _legal(word: str, otherwise: str = "call") -> str:
+    return _ILLEGAL.sub("_", word)[:_MAX_LENGTH] or otherwise
+
+
+def _bag(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

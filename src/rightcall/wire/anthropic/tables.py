@@ -1,0 +1,152 @@
+"""Anthropic's words, as data: why it stopped, what it counted, which refusals pass, which schemas."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rightcall.core.message import StopReason
+from rightcall.core.usage import Usage
+from rightcall.wire.rules import Rules
+
+NAME = "anthropic"
+
+STOPS: Mapping[str, StopReason] = {
+    "end_turn": "end",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "stop_sequence": "stop_sequence",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+    "compaction": "pause",
+    # Hosts that imitate the format sometimes let OpenAI's words through.
+    "stop": "end",
+    "tool_calls": "calls",
+    "length": "length",
+    "content_filter": "filtered",
+    "sensitive": "filtered",
+}
+"""https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons"""
+
+CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence", "filtered", "error"])
+"""Stops that may fall into the middle of a call. Such a call still gets its ``content_block_stop``, so
+that nothing but the stop reason tells it from a complete one."""
+
+STATUSES: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that belongs to each kind of error; in a stream the status line said 200.
+https://platform.claude.com/docs/en/api/errors"""
+
+RETRYABLE_STATUSES = frozenset([408, 409, 429])
+"""Besides all of 500 and above. The same as in Anthropic's own client."""
+
+LASTING_CODES = frozenset(["enforced_spend_limit_reached"])
+"""Causes that come with a retryable status and do not pass by waiting."""
+
+EFFORTS: Mapping[str, str] = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+"""https://platform.claude.com/docs/en/build-with-claude/effort"""
+
+DEFAULT_MAX_TOKENS = 16_384
+"""The vendor demands a limit. Every model it serves can write this much."""
+
+EFFORT_MAX_TOKENS: Mapping[str, int] = {"high": 32_000, "xhigh": 64_000, "max": 64_000}
+"""Thinking counts towards the limit, so that a greater effort needs a greater one."""
+
+MIN_BUDGET = 1024
+"""The smallest thinking budget that is accepted."""
+
+MAX_MARKS = 4
+"""Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
+
+BETAS: Mapping[str, str] = {"memory_20250818": "context-management-2025-06-27"}
+"""The betas that native tools need, by type. Anthropic takes the memory tool without by now, but it was
+refused (https://github.com/LionSR/TeXRA/pull/2076), and hosts are slower to follow."""
+
+THOUGHTS = frozenset(["thinking", "redacted_thinking"])
+"""The blocks that hold reasoning."""
+
+IMAGES = frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])
+
+# https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations, and
+# what lib/_parse/_transform.py of anthropic 2.8.0 keeps. Like that, pattern and default move into the
+# description: only some regular expressions are taken, and the others refuse the whole request.
+RULES = Rules(
+    dialect=NAME,
+    keywords=frozenset(
+        [
+            "title",
+            "description",
+            "enum",
+            "const",
+            "format",
+            "minItems",
+            "additionalProperties",
+        ]
+    ),
+    formats=frozenset(
+        [
+            "date-time",
+            "time",
+            "date",
+            "duration",
+            "email",
+            "hostname",
+            "uri",
+            "ipv4",
+            "ipv6",
+            "uuid",
+        ]
+    ),
+    min_items=1,
+    max_strict_tools=20,
+    max_optional=24,
+    max_unions=16,
+)
+
+
+def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The counts so far with later ones over them. They are totals, not increments.
+
+    What is null or left out stays, and so does input that a host counts as zero at the end.
+    """
+    fresh = {
+        key: value
+        for key, value in after.items()
+        if value is not None and (value or "input" not in key or key not in before)
+    }
+    return {**before, **fresh}
+
+
+def usage(counts: Mapping[str, Any]) -> Usage:
+    """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
+    cached = _count(counts, "cache_read_input_tokens")
+    written = _count(counts, "cache_creation_input_tokens")
+    details = counts.get("output_tokens_details")
+    return Usage(
+        input_tokens=_count(counts, "input_tokens") + cached + written,
+        output_tokens=_count(counts, "output_tokens"),
+        cached_tokens=cached,
+        cache_written_tokens=written,
+        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
+    )
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int:
+    value = counts.get(name)
+    return value if isinstance(value, int) else 0

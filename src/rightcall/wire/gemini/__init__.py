@@ -1,0 +1,20 @@
+"""Gemini's generateContent, on the Developer API and on Vertex: requests into bytes, bytes into events.
+
+A function call comes whole, as an object, and often without an id, which is then left empty. What only
+Gemini understands (thought signatures, server-side tool calls, code it ran) is kept with its part and
+returned on that part, and to Gemini alone.
+"""
+
+from rightcall.wire.gemini.decode import Decoder, decode
+from rightcall.wire.gemini.encode import authorize, encode
+from rightcall.wire.gemini.errors import error
+from rightcall.wire.gemini.tables import NAME
+
+__all__ = ["Decoder", "authorize", "decode", "decoder", "encode", "error", "name"]
+
+name = NAME
+
+
+def decoder() -> Decoder:
+    """A decoder for one streamed reply."""
+    return Decoder()

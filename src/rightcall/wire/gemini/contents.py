@@ -1,0 +1,173 @@
+"""A transcript into Gemini's contents: the roles user and model, taking turns, each with its parts."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
+
+from msgspec import Raw
+from msgspec.json import Encoder
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonError, JsonValue, parse
+from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
+from rightcall.core.parts import Media, Text
+from rightcall.core.result import Result
+from rightcall.errors import EncodeError
+from rightcall.wire.gemini.tables import NAME, NESTED_MEDIA
+from rightcall.wire.kept import written
+
+Json: TypeAlias = dict[str, Any]
+
+UNPARSED = "unparsed_arguments"
+"""Where the text of arguments that are no JSON object goes: the vendor takes nothing but objects."""
+
+# A call that Gemini did not make has no signature, and Gemini 3 refuses the first call of a step without
+# one, but for this: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs (in base64, as it is
+# a field of bytes).
+FOREIGN_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+
+_encoder = Encoder()
+
+
+def contents(messages: Transcript, memo: dict[str, Any], *, nested_media: bool) -> list[Raw | Json]:
+    """The messages as contents. Neighbours with the same role become one."""
+    key = f"{NAME}.{nested_media}"
+    return written(memo, key, messages, lambda: _Writer(nested_media=nested_media), _Writer.write).turns
+
+
+def as_bytes(value: object) -> bytes:
+    """The value as JSON; what cannot be written so is refused."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError) as error:
+        raise EncodeError(NAME, f"the request cannot be written as JSON: {error}.") from error
+
+
+class _Writer:
+    """Writes messages one after another, each part into bytes; only the last turn is still open."""
+
+    def __init__(self, *, nested_media: bool) -> None:
+        self._done: list[Raw] = []
+        self._role = ""
+        self._parts: list[Raw] = []
+        self._nested_media = nested_media
+
+    @property
+    def turns(self) -> list[Raw | Json]:
+        return [*self._done, self._open] if self._parts else []
+
+    @property
+    def _open(self) -> Json:
+        return {"role": self._role, "parts": self._parts}
+
+    def write(self, message: Message, _: int) -> None:
+        role, parts = _turn(message, nested_media=self._nested_media)
+        if parts and role != self._role:
+            if self._parts:
+                self._done.append(Raw(_encoder.encode(self._open)))
+            self._role, self._parts = role, []
+        self._parts += [Raw(as_bytes(part)) for part in parts]
+
+
+def _turn(message: Message, *, nested_media: bool) -> tuple[str, list[Json]]:
+    match message:
+        case User():
+            return "user", _user_parts(message)
+        case Reply():
+            return "model", list(_reply_parts(message))
+        case Results():
+            return "user", _result_parts(message.results, nested_media=nested_media)
+        case _:
+            assert_never(message)
+
+
+def _user_parts(message: User) -> list[Json]:
+    parts = [said for part in message.content if (said := _plain(part))]
+    # Parts that only Gemini has, such as fileData of an uploaded file.
+    given = _bag(message.vendor).get("parts")
+    parts += list(given) if isinstance(given, list | tuple) else []
+    # A turn may not be without parts, and a call must not come first: empty text is taken here.
+    return parts or [{"text": ""}]
+
+
+def _reply_parts(reply: Reply) -> Iterator[Json]:
+    needs_signature = True
+    for part in reply.content:
+        match part:
+            case Text() | Media():
+                if said := _plain(part):
+                    yield said
+            case Reasoning():
+                if NAME in part.vendor:
+                    yield {"text": part.text, "thought": True, **_bag(part.vendor)}
+            case Call():
+                yield _call(part, is_first=needs_signature)
+                needs_signature = False
+            case Unknown():
+                if bag := _bag(part.vendor):
+                    yield dict(bag)
+            case _:
+                assert_never(part)
+
+
+def _plain(part: Text | Media) -> Json:
+    """Text or media with what Gemini attached to it; empty for text that says and carries nothing."""
+    bag = _bag(part.vendor)
+    if isinstance(part, Media):
+        return {**_inline(part), **bag}
+    return {"text": part.text, **bag} if part.text or bag else {}
+
+
+def _call(call: Call, *, is_first: bool) -> Json:
+    bag = dict(_bag(call.vendor))
+    more = bag.pop("functionCall", {})
+    said: Json = {"id": call.id} if call.id else {}
+    said |= {"name": call.name, "args": _arguments(call.arguments)}
+    said |= dict(more) if isinstance(more, Mapping) else {}
+    if NAME not in call.vendor and is_first:
+        bag["thoughtSignature"] = FOREIGN_SIGNATURE
+    return {"functionCall": said, **bag}
+
+
+def _arguments(text: str) -> Raw | Json:
+    if not text.strip():
+        return {}
+    try:
+        value = parse(text)
+    except JsonError:
+        return {UNPARSED: text}
+    return Raw(text.encode()) if isinstance(value, dict) else {UNPARSED: text}
+
+
+def _result_parts(results: Sequence[Result], *, nested_media: bool) -> list[Json]:
+    """The responses, one after another as the calls were, and then the media they could not hold."""
+    responses: list[Json] = []
+    following: list[Json] = []
+    for result in results:
+        inner: list[Json] = []
+        outer: list[Media] = []
+        for part in result.content:
+            if isinstance(part, Media):
+                if nested_media and part.media_type in NESTED_MEDIA:
+                    inner.append(_inline(part))
+                else:
+                    outer.append(part)
+        response: Json = {"error" if result.is_error else "result": result.text}
+        if outer:
+            response["media"] = [part.media_type for part in outer]
+        said: Json = {"id": result.call_id} if result.call_id else {}
+        said |= {"name": result.name, "response": response}
+        if inner:
+            said["parts"] = inner
+        responses.append({"functionResponse": said | dict(_bag(result.vendor))})
+        following += map(_plain, outer)
+    return responses + following
+
+
+def _inline(media: Media) -> Json:
+    return {"inlineData": {"mimeType": media.media_type, "data": b64encode(media.data).decode()}}
+
+
+def _bag(vendor: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    bag = vendor.get(NAME)
+    return bag if isinstance(bag, Mapping) else {}

@@ -1,0 +1,320 @@
+"""Gemini's chunks into events, and at the end into the reply they add up to.
+
+Text in pieces is one part, but a piece that carries a signature stays a part of its own, as the vendor
+demands: https://ai.google.dev/gemini-api/docs/thought-signatures
+"""
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReasoningDelta, TextDelta
+from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
+from rightcall.core.parts import Media, Text
+from rightcall.core.usage import Usage
+from rightcall.wire.gemini.partial import ArgumentsText
+from rightcall.wire.gemini.tables import NAME, STOPS, UNSAID
+
+_READ_ELSEWHERE = frozenset(
+    ["candidates", "usageMetadata", "modelVersion", "content", "finishReason", "index", "error"]
+)
+_CALL_MEMBERS = frozenset(["id", "name", "args", "partialArgs", "willContinue"])
+
+_Content: TypeAlias = Text | Reasoning | Call | Media | Unknown
+_Voice: TypeAlias = Literal["text", "reasoning"]
+
+
+class _Arriving(Struct):
+    """The last call, not yet known to be over."""
+
+    index: int
+    name: str
+    id: str
+    pieces: list[str]
+    vendor: dict[str, Any]
+    leaves: ArgumentsText | None = None
+    """Set while the arguments arrive as leaves."""
+    truncated: bool = False
+
+
+class Draft:
+    """A reply that is still arriving."""
+
+    def __init__(self) -> None:
+        self._content: list[_Content] = []
+        self._voice: _Voice = "text"
+        self._spoken: list[str] = []
+        self._is_answered = False
+        self._calls = 0
+        self._call: _Arriving | None = None
+        self._word = ""
+        self._blocked = ""
+        self._model = ""
+        self._usage: dict[str, Any] = {}
+        self._vendor: dict[str, Any] = {}
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the vendor has said why it stopped."""
+        return bool(self._word or self._blocked)
+
+    def take(self, chunk: dict[str, Any], arguments: "Arguments", events: list[ModelEvent]) -> None:
+        """Add a chunk to the reply, and what it means to the events."""
+        self._note(chunk)
+        self._model = _string(chunk.get("modelVersion")) or self._model
+        self._count(_object(chunk.get("usageMetadata")))
+        blocked = _string(_object(chunk.get("promptFeedback")).get("blockReason"))
+        self._blocked = self._blocked or ("" if blocked in UNSAID else blocked)
+        for position, candidate in enumerate(_objects(chunk.get("candidates"))):
+            if (candidate.get("index") or 0) != 0:
+                continue
+            self._is_answered = True
+            self._note(candidate)
+            for place, part in enumerate(_objects(_object(candidate.get("content")).get("parts"))):
+                self._part(part, arguments.of(position, place) if "functionCall" in part else "", events)
+            word = _string(candidate.get("finishReason"))
+            self._word = self._word if word in UNSAID else word
+
+    def finish(self, events: list[ModelEvent]) -> Reply:
+        """The whole reply; what is still open ends with it."""
+        stop, word = self._stop()
+        call = self._call
+        if call is not None:
+            if call.leaves is not None:
+                self._close_leaves(call, events, is_cut=stop not in ("end", "calls"))
+            call.truncated = call.truncated or stop == "length"
+        self._end_call(events)
+        self._end_spoken()
+        if stop == "end" and self._calls:
+            stop = "calls"
+        return Reply(
+            content=tuple(self._content),
+            stop=stop,
+            stop_word=word,
+            usage=_usage(self._usage),
+            model=self._model,
+            vendor={NAME: self._vendor} if self._vendor else {},
+        )
+
+    def _stop(self) -> tuple[StopReason, str]:
+        if self._blocked and not self._word:
+            return "filtered", self._blocked
+        if not self._word:
+            # A whole body may leave the word out; one without any candidate answers nothing.
+            return "end" if self._is_answered else "error", ""
+        return STOPS.get(self._word, "error"), self._word
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        """Counts are of the whole reply so far, so a full set stands alone; a few add to the last."""
+        self._usage = usage if "promptTokenCount" in usage else {**self._usage, **usage}
+
+    def _note(self, said: dict[str, Any]) -> None:
+        """Keep what has no place of its own, such as grounding; the last that is not empty stands."""
+        for key, value in said.items():
+            if value and key not in _READ_ELSEWHERE:
+                self._vendor[key] = value
+
+    def _part(self, part: dict[str, Any], arguments: str, events: list[ModelEvent]) -> None:
+        part = {key: value for key, value in part.items() if value is not None}
+        if isinstance(part.get("functionCall"), dict):
+            self._function_call(part, arguments, events)
+        elif isinstance(part.get("text"), str) or set(part) == {"thought"}:
+            self._say(part, events)
+        elif part:
+            self._end_call(events)
+            self._end_spoken()
+            self._content.append(_media(part) or Unknown({NAME: part}))
+
+    def _say(self, part: dict[str, Any], events: list[ModelEvent]) -> None:
+        voice: _Voice = "reasoning" if part.get("thought") is True else "text"
+        text = part.get("text", "")
+        more = {key: value for key, value in part.items() if key not in ("text", "thought")}
+        if not text and not more:
+            return
+        self._end_call(events)
+        if text:
+            events.append(TextDelta(text) if voice == "text" else ReasoningDelta(text))
+        if more or voice != self._voice:
+            self._end_spoken()
+        self._voice = voice
+        if not more:
+            self._spoken.append(text)
+        else:
+            said = Text if voice == "text" else Reasoning
+            self._content.append(said(text, {NAME: more}))
+
+    def _end_spoken(self) -> None:
+        if self._spoken:
+            text = "".join(self._spoken)
+            self._content.append(Text(text) if self._voice == "text" else Reasoning(text, {NAME: {}}))
+            self._spoken = []
+
+    def _function_call(self, part: dict[str, Any], arguments: str, events: list[ModelEvent]) -> None:
+        said: dict[str, Any] = part["functionCall"]
+        leaves = _objects(said.get("partialArgs"))
+        goes_on = said.get("willContinue") is True
+        call = self._call
+        if _string(said.get("name")) or call is None or call.leaves is None:
+            if not said.get("name") and "args" not in said and not leaves:
+                return
+            call = self._begin_call(part, said, events)
+            if not goes_on and not leaves:
+                self._add(call, arguments or "{}", events)
+                return
+            call.leaves = ArgumentsText()
+        else:
+            call.vendor.update({key: value for key, value in part.items() if key != "functionCall"})
+        assert call.leaves is not None
+        for leaf in leaves:
+            self._add(call, call.leaves.write(leaf), events)
+        if not goes_on:
+            self._close_leaves(call, events, is_cut=False)
+
+    def _begin_call(
+        self, part: dict[str, Any], said: dict[str, Any], events: list[ModelEvent]
+    ) -> _Arriving:
+        if self._call is not None and self._call.leaves is not None:
+            # Another call begins where this one still had to go on.
+            self._close_leaves(self._call, events, is_cut=True)
+        self._end_call(events)
+        self._end_spoken()
+        vendor = {key: value for key, value in part.items() if value and key != "functionCall"}
+        if more := {key: value for key, value in said.items() if key not in _CALL_MEMBERS}:
+            vendor["functionCall"] = more
+        name, id_ = _string(said.get("name")), _string(said.get("id"))
+        self._call = _Arriving(self._calls, name, id_, [], vendor)
+        events.append(CallStart(self._calls, name, id_))
+        self._calls += 1
+        return self._call
+
+    def _add(self, call: _Arriving, text: str, events: list[ModelEvent]) -> None:
+        if text:
+            call.pieces.append(text)
+            events.append(CallDelta(call.index, text))
+
+    def _close_leaves(self, call: _Arriving, events: list[ModelEvent], *, is_cut: bool) -> None:
+        assert call.leaves is not None
+        if not is_cut:
+            self._add(call, call.leaves.close(), events)
+        call.truncated = is_cut or call.leaves.is_broken
+        call.leaves = None
+
+    def _end_call(self, events: list[ModelEvent]) -> None:
+        """A call is over when something follows it: the last one may yet turn out to be cut off."""
+        arrived, self._call = self._call, None
+        if arrived is None:
+            return
+        if arrived.leaves is not None:
+            self._close_leaves(arrived, events, is_cut=True)
+        call = Call(
+            id=arrived.id,
+            name=arrived.name,
+            arguments="".join(arrived.pieces),
+            truncated=arrived.truncated,
+            vendor={NAME: arrived.vendor},
+        )
+        self._content.append(call)
+        if not call.truncated:
+            events.append(CallEnd(arrived.index, call))
+
+
+class _RawCall(Struct):
+    args: Raw = Raw(b"")
+
+
+class _RawPart(Struct):
+    function_call: _RawCall | None = msgspec.field(default=None, name="functionCall")
+
+
+class _RawContent(Struct):
+    parts: list[_RawPart | None] | None = None
+
+
+class _RawCandidate(Struct):
+    content: _RawContent | None = None
+
+
+class _RawChunk(Struct):
+    candidates: list[_RawCandidate | None] | None = None
+
+
+_raw = msgspec.json.Decoder(_RawChunk)
+
+
+class Arguments:
+    """The arguments of a chunk's calls as the text they came in, without its blanks."""
+
+    def __init__(self, frame: bytes) -> None:
+        self._frame = frame
+        self._chunk: _RawChunk | None = None
+
+    def of(self, candidate: int, place: int) -> str:
+        """The arguments of the call in that part; empty when it has none."""
+        if self._chunk is None:
+            self._chunk = _raw.decode(self._frame)
+        found = (self._chunk.candidates or ())[candidate]
+        parts = (found and found.content and found.content.parts) or ()
+        part = parts[place]
+        raw = bytes(part.function_call.args) if part and part.function_call else b""
+        if raw in (b"", b"null"):
+            return ""
+        if raw.startswith(b'"'):
+            # Some hosts send the object as a string, as OpenAI does.
+            return str(msgspec.json.decode(raw))
+        return _compact(msgspec.json.format(raw, indent=-1).decode())
+
+
+def _compact(text: str) -> str:
+    """The text without the escapes that Google adds for HTML's sake; left alone if not to be trusted."""
+    if "\\" not in text:
+        return text
+    try:
+        return dump(parse(text))
+    except JsonError:
+        return text
+
+
+def _media(part: dict[str, Any]) -> Media | None:
+    """A picture or sound that the model made; None if it would not come back the same."""
+    blob = _object(part.get("inlineData"))
+    more = {key: value for key, value in part.items() if key != "inlineData"}
+    given = _string(blob.get("data"))
+    if set(blob) != {"mimeType", "data"} or "thought" in more:
+        return None
+    try:
+        data = b64decode(given, validate=True)
+    except (Base64Error, ValueError):
+        return None
+    if b64encode(data).decode() != given:
+        return None
+    return Media(data, _string(blob["mimeType"]), vendor={NAME: more} if more else {})
+
+
+def _usage(said: dict[str, Any]) -> Usage:
+    def count(name: str) -> int:
+        value = said.get(name)
+        return value if isinstance(value, int) else 0
+
+    return Usage(
+        input_tokens=count("promptTokenCount") + count("toolUsePromptTokenCount"),
+        output_tokens=count("candidatesTokenCount") + count("thoughtsTokenCount"),
+        cached_tokens=count("cachedContentTokenCount"),
+        reasoning_tokens=count("thoughtsTokenCount"),
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [_object(item) for item in value] if isinstance(value, list) else []
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,192 @@
+"""A request into the bytes of a generateContent call.
+
+What stays the same from turn to turn stands first and the contents last, so that a longer history only
+extends the bytes. Gemini caches such beginnings by itself, has no field for an end user's name and no
+switch that allows only one call in a reply, so ``cache``, ``user`` and ``parallel`` change nothing.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from rightcall.core.jsontext import JsonValue, dump
+from rightcall.core.message import Message, Reply, Transcript
+from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire.gemini.contents import Json, as_bytes, contents
+from rightcall.wire.gemini.tables import BUDGETS, LEVELS, NAME, NEWER
+from rightcall.wire.kept import made
+
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
+_VERTEX = ("projects/", "publishers/")
+
+
+def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
+    """The request as Gemini wants it. The same request gives the same bytes."""
+    messages, token = _paused(request.messages)
+    turns = contents(messages, request.memo, nested_media=NEWER.search(model) is not None)
+    if not turns:
+        raise EncodeError(
+            NAME, "there is nothing to answer: a request needs a message.", where="messages"
+        )
+    body: Json = {}
+    if request.system:
+        body["systemInstruction"] = {"parts": [{"text": request.system}]}
+    vendor_tools = _list(request.options, "vendor_tools")
+    ours = made(request.memo, f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
+    if tools := [*ours, *vendor_tools]:
+        body["tools"] = tools
+    if config := _tool_config(request, mixed=bool(vendor_tools) and not model.startswith(_VERTEX)):
+        body["toolConfig"] = config
+    if settings := _generation(request, model):
+        body["generationConfig"] = settings
+    if token:
+        body["continuationToken"] = token
+    extra = request.options.get("extra")
+    body = _merge(body, extra) if isinstance(extra, Mapping) else body
+    body.setdefault("contents", turns)
+    return Outgoing(
+        body=as_bytes(body),
+        path=_path(model, stream=stream),
+        headers={"content-type": "application/json"},
+    )
+
+
+def authorize(key: str) -> Mapping[str, str]:
+    """The headers that carry the key: an API key, or an access token of Google Cloud for Vertex."""
+    if key.startswith("ya29."):
+        return {"authorization": f"Bearer {key}"}
+    return {"x-goog-api-key": key}
+
+
+def _path(model: str, *, stream: bool) -> str:
+    if not _MODEL.fullmatch(model):
+        raise EncodeError(NAME, f"{model!r} is not a model's name.", where="model")
+    method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    if model.startswith(_VERTEX):
+        return f"/v1beta1/{model}:{method}"
+    return f"/v1beta/{model if '/' in model else f'models/{model}'}:{method}"
+
+
+def _paused(messages: Transcript) -> tuple[Transcript, str]:
+    """The messages without the replies that broke off to be continued, and the token to go on with.
+
+    The same contents are sent again, as google-genai does (``models.py``, ``continuation_token``).
+    """
+    end, token = len(messages), ""
+    while end and (found := _token(messages[end - 1])):
+        end, token = end - 1, token or found
+    return messages[:end], token
+
+
+def _token(message: Message) -> str:
+    if not isinstance(message, Reply) or message.stop != "pause":
+        return ""
+    bag = message.vendor.get(NAME)
+    token = bag.get("continuationToken") if isinstance(bag, Mapping) else None
+    return token if isinstance(token, str) else ""
+
+
+def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
+    declared = [
+        {
+            "name": spec.name,
+            "description": _description(spec),
+            # Full JSON Schema, where `parameters` takes only a subset and refuses the whole request
+            # for one unknown keyword: https://ai.google.dev/api/caching#FunctionDeclaration
+            "parametersJsonSchema": spec.parameters,
+        }
+        for spec in specs
+    ]
+    return [msgspec.Raw(as_bytes({"functionDeclarations": declared}))] if declared else []
+
+
+def _description(spec: Spec) -> str:
+    """There is no field for examples, so they end the description."""
+    if not spec.examples:
+        return spec.description
+    return f"{spec.description}\nExamples: {', '.join(map(dump, spec.examples))}"
+
+
+def _tool_config(request: Request, *, mixed: bool) -> Json:
+    config: Json = {}
+    mode: Json | None
+    names = [spec.name for spec in request.specs]
+    match request.choice:
+        case "auto":
+            mode = {"mode": "VALIDATED"} if request.options.get("strict") and names else None
+        case "none":
+            mode = {"mode": "NONE"} if names else None
+        case "required" | Named() if not names:
+            raise EncodeError(NAME, "a call is required but there are no tools.", where="choice")
+        case "required":
+            mode = {"mode": "ANY"}
+        case Named(name):
+            if name not in names:
+                raise EncodeError(NAME, f"there is no tool {name!r} to require.", where="choice")
+            mode = {"mode": "ANY", "allowedFunctionNames": [name]}
+    if mode:
+        config["functionCallingConfig"] = mode
+    if names and mixed:
+        # Refused without it (https://ai.google.dev/gemini-api/docs/tool-combination); Vertex lacks it.
+        config["includeServerSideToolInvocations"] = True
+    return config
+
+
+def _generation(request: Request, model: str) -> Json:
+    options = request.options
+    config: Json = {
+        "maxOutputTokens": request.max_tokens,
+        "temperature": options.get("temperature"),
+        "topP": options.get("top_p"),
+        "seed": options.get("seed"),
+        "stopSequences": list(_list(options, "stop")) or None,
+        "thinkingConfig": _thinking(options.get("reasoning"), model),
+    }
+    if request.output is not None:
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": request.output}
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def _thinking(reasoning: JsonValue, model: str) -> Json | None:
+    """A number is a budget; a word is a level where the model knows levels, and a budget before."""
+    match reasoning:
+        case None:
+            return None
+        case bool():
+            pass
+        case int():
+            return {"thinkingBudget": reasoning} | ({"includeThoughts": True} if reasoning else {})
+        case str() if reasoning in LEVELS:
+            newer = NEWER.search(model) is not None
+            amount = (
+                {"thinkingLevel": LEVELS[reasoning]} if newer else {"thinkingBudget": BUDGETS[reasoning]}
+            )
+            return {**amount, **({} if reasoning == "none" else {"includeThoughts": True})}
+        case _:
+            pass
+    raise EncodeError(
+        NAME,
+        f"{reasoning!r} is neither a number of tokens nor one of {', '.join(LEVELS)}.",
+        where="option 'reasoning'",
+    )
+
+
+def _merge(body: Json, extra: Mapping[str, Any]) -> Json:
+    """The body with more members; settings that are objects gain members instead of being replaced."""
+    merged = dict(body)
+    for key, value in extra.items():
+        before = merged.get(key)
+        if isinstance(before, dict) and isinstance(value, Mapping):
+            merged[key] = _merge(before, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _list(options: Mapping[str, JsonValue], name: str) -> Sequence[Any]:
+    value = options.get(name)
+    return value if isinstance(value, list | tuple) else ()

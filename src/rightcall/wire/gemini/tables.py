@@ -1,0 +1,69 @@
+"""Gemini's words, and what they mean here."""
+
+import re
+from collections.abc import Mapping
+
+from rightcall.core.message import StopReason
+
+NAME = "gemini"
+
+# https://ai.google.dev/api/generate-content#FinishReason; google-genai 3.1.0 types.FinishReason.
+STOPS: Mapping[str, StopReason] = {
+    "STOP": "end",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "pause",
+    "SAFETY": "filtered",
+    "RECITATION": "filtered",
+    "LANGUAGE": "filtered",
+    "BLOCKLIST": "filtered",
+    "PROHIBITED_CONTENT": "filtered",
+    "SPII": "filtered",
+    "MODEL_ARMOR": "filtered",
+    "IMAGE_SAFETY": "filtered",
+    "IMAGE_PROHIBITED_CONTENT": "filtered",
+    "IMAGE_RECITATION": "filtered",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+    "MISSING_THOUGHT_SIGNATURE": "error",
+    "MALFORMED_RESPONSE": "error",
+    "NO_IMAGE": "error",
+    "IMAGE_OTHER": "error",
+    "OTHER": "error",
+}
+"""Why generation stopped; a word that is not here is an error. STOP is also said of calls."""
+
+UNSAID = frozenset(["", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"])
+"""What stands for no reason at all."""
+
+RETRYABLE_STATUS = frozenset([408, 429, 500, 502, 503, 504])
+RETRYABLE_CODES = frozenset(
+    ["RESOURCE_EXHAUSTED", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"]
+)
+"""https://ai.google.dev/gemini-api/docs/troubleshooting; for errors that come without an HTTP status."""
+
+# The vendor's own translation of effort words: https://ai.google.dev/gemini-api/docs/openai#thinking
+LEVELS: Mapping[str, str] = {
+    "none": "MINIMAL",
+    "minimal": "MINIMAL",
+    "low": "LOW",
+    "medium": "MEDIUM",
+    "high": "HIGH",
+    "max": "HIGH",
+}
+BUDGETS: Mapping[str, int] = {
+    "none": 0,
+    "minimal": 1024,
+    "low": 1024,
+    "medium": 8192,
+    "high": 24576,
+    "max": 24576,
+}
+
+# A thinkingLevel is refused before Gemini 3 (https://ai.google.dev/gemini-api/docs/thinking), and so is
+# media inside a function response (google-gemini/gemini-cli#19436).
+NEWER = re.compile(r"(?:^|/)gemini-(?:[a-z]+-)*(?:(?:[3-9]|[1-9]\d)(?!\d)|latest$)")
+"""Names of models since Gemini 3, and of the aliases that follow the newest."""
+
+NESTED_MEDIA = frozenset(["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"])
+"""What a function response may hold. https://ai.google.dev/gemini-api/docs/function-calling#multimodal-function-responses"""

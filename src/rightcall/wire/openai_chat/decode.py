@@ -1,0 +1,271 @@
+"""Bytes of a Chat Completions reply, streamed or whole, into events and a reply.
+
+A reply is over at ``[DONE]``, or at the end of a stream that has given a ``finish_reason``. A host that
+says ``[DONE]`` without a reason (OpenRouter and others do) has finished as well; a stream that just
+stops has not. Of several choices only the first counts.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.message import Reply
+from rightcall.errors import ProtocolError, TruncatedStream
+from rightcall.wire.openai_chat.draft import Draft
+from rightcall.wire.openai_chat.errors import refusal_in
+from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.sse import SseDecoder
+
+_EXCERPT = 80
+_KEPT = ("citations", "search_results")
+"""What Perplexity sends beside the choices, and belongs to the answer."""
+
+
+class _Choice(Struct, gc=False):
+    index: int | None = 0
+    delta: dict[str, Any] | None = None
+    message: Any = None
+    finish_reason: str | None = None
+    stop_reason: Any = None
+    error: Any = None
+
+
+class _Chunk(Struct, gc=False):
+    id: Any = ""
+    model: Any = ""
+    choices: list[_Choice] | None = None
+    usage: Any = None
+    error: Any = None
+    object: Any = None
+    type: Any = None
+    detail: Any = None
+    x_groq: Any = None
+    citations: Any = None
+    search_results: Any = None
+
+
+_chunk = msgspec.json.Decoder(_Chunk, strict=False).decode
+
+
+class _Arguments(Struct, gc=False, forbid_unknown_fields=True):
+    arguments: str
+    name: None = None
+
+
+class _Going(Struct, gc=False, forbid_unknown_fields=True):
+    index: int
+    function: _Arguments
+    type: str | None = None
+    id: None = None
+
+
+class _UsualDelta(Struct, gc=False, forbid_unknown_fields=True):
+    content: str | None = None
+    tool_calls: tuple[_Going] | None = None
+    role: str | None = None
+    channel: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: None = None
+    function_call: None = None
+
+
+class _UsualChoice(Struct, gc=False):
+    delta: _UsualDelta
+    index: Literal[0] = 0
+    finish_reason: None = None
+    stop_reason: None = None
+    error: None = None
+
+
+class _Usual(Struct, gc=False):
+    """Nearly every chunk of a long reply: more text, more thoughts, or more of the call under way."""
+
+    choices: tuple[_UsualChoice]
+    usage: None = None
+    error: None = None
+    x_groq: None = None
+    citations: None = None
+    search_results: None = None
+
+
+_usual = msgspec.json.Decoder(_Usual).decode
+_MOST_UNUSUAL = 8
+"""Chunks in a row after which a host is taken to have habits of its own."""
+
+
+class Decoder:
+    """One streamed reply. Feed it bytes, cut anywhere."""
+
+    def __init__(self) -> None:
+        self._frames = SseDecoder()
+        self._draft = Draft()
+        self._is_over = False
+        self._body: list[bytes] | None = None
+        self._began = False
+        self._may_be_usual = False
+        self._unusual = 0
+
+    def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
+        """The events that these bytes complete."""
+        if not self._began and (start := data.lstrip()):
+            self._began = True
+            if start.startswith(b"{"):
+                # No field of an event stream begins so: the host has not streamed.
+                self._body = []
+        if self._body is not None:
+            self._body.append(data)
+            return ()
+        events: list[ModelEvent] = []
+        for frame in self._frames.feed(data):
+            if not (self._may_be_usual and self._goes_on(frame.data, events)):
+                self._frame(frame.data, events)
+        return tuple(events)
+
+    def _goes_on(self, data: bytes, events: list[ModelEvent]) -> bool:
+        """Take a chunk of the usual kind; whether it is one."""
+        draft = self._draft
+        try:
+            delta = _usual(data).choices[0].delta
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._unusual += 1
+            return False
+        self._unusual = 0
+        thought = delta.reasoning_content or delta.reasoning
+        if delta.tool_calls is None:
+            if not thought:
+                return draft.goes_on("content", delta.content, events)
+            field = "reasoning_content" if delta.reasoning_content else "reasoning"
+            return not delta.content and draft.goes_on(field, thought, events)
+        if delta.content or thought:
+            return False
+        going = delta.tool_calls[0]
+        return draft.calls.goes_on(going.index, going.function.arguments, events)
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        """The events that only the end of the stream completes."""
+        if self._body is not None:
+            return tuple(_whole(b"".join(self._body)))
+        events: list[ModelEvent] = []
+        for frame in self._frames.finish():
+            self._frame(frame.data, events, is_last=True)
+        if not self._is_over:
+            if not self._draft.word:
+                raise TruncatedStream(
+                    "the stream ended before the reply did: no finish_reason, no [DONE]"
+                )
+            self._end(events)
+        return tuple(events)
+
+    def _frame(self, data: bytes, events: list[ModelEvent], *, is_last: bool = False) -> None:
+        if self._is_over or not data:
+            return
+        if data.startswith(b"[") and data.strip() == b"[DONE]":
+            self._end(events)
+            return
+        try:
+            chunk = _chunk(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if not is_last or _is_json(data):
+                raise _unexpected(data, error) from None
+            if not self._draft.word:
+                raise TruncatedStream("the stream ended in the middle of an event") from None
+            return
+        self._read(chunk, data, events)
+        self._may_be_usual = self._draft.is_known and self._unusual <= _MOST_UNUSUAL
+
+    def _read(self, chunk: _Chunk, data: bytes, events: list[ModelEvent]) -> None:
+        draft = self._draft
+        if chunk.error or chunk.choices is None:
+            _refuse(msgspec.json.decode(data))
+        if not draft.model and chunk.model:
+            draft.model = str(chunk.model)
+        if not draft.id and chunk.id:
+            draft.id = str(chunk.id)
+        if chunk.usage:
+            draft.usage = chunk.usage
+        elif chunk.x_groq and not draft.usage and isinstance(chunk.x_groq, Mapping):
+            draft.usage = chunk.x_groq.get("usage")
+        if chunk.citations or chunk.search_results:
+            draft.extra |= {name: found for name in _KEPT if (found := getattr(chunk, name))}
+        for choice in chunk.choices or ():
+            if choice.index:
+                continue
+            if choice.error:
+                _refuse({"error": choice.error})
+            delta = choice.message if choice.delta is None else choice.delta
+            if delta and isinstance(delta, dict):
+                draft.delta(delta, events)
+            if choice.finish_reason:
+                draft.word = choice.finish_reason
+                draft.stop_string = isinstance(choice.stop_reason, str)
+
+    def _end(self, events: list[ModelEvent]) -> None:
+        self._is_over = True
+        self._may_be_usual = False
+        self._draft.end(events)
+
+
+def decoder() -> Decoder:
+    """A decoder for one streamed reply."""
+    return Decoder()
+
+
+def decode(body: bytes) -> Reply:
+    """The reply in a body that was not streamed."""
+    last = _whole(body)[-1]
+    assert isinstance(last, ReplyEnd)
+    return last.reply
+
+
+def _whole(body: bytes) -> list[ModelEvent]:
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"{NAME}: not JSON ({error}): {_excerpt(body)}") from None
+    _refuse(value)
+    choices = value.get("choices") if isinstance(value, Mapping) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise ProtocolError(f"{NAME}: a reply without choices: {_excerpt(body)}")
+    choice = choices[0]
+    if choice.get("error"):
+        _refuse({"error": choice["error"]})
+    draft = Draft()
+    draft.id, draft.model = str(value.get("id") or ""), str(value.get("model") or "")
+    draft.usage = value.get("usage")
+    draft.extra |= {name: value[name] for name in _KEPT if value.get(name)}
+    draft.word = str(choice.get("finish_reason") or "")
+    draft.stop_string = isinstance(choice.get("stop_reason"), str)
+    message = choice.get("message")
+    events: list[ModelEvent] = []
+    draft.whole(message if isinstance(message, Mapping) else {}, events)
+    draft.end(events)
+    return events
+
+
+def _refuse(value: Any) -> None:
+    refusal = refusal_in(value)
+    if refusal is not None:
+        raise refusal
+
+
+def _unexpected(data: bytes, reason: Exception) -> Exception:
+    """What to raise for data that is not a chunk: a refusal, if it is one."""
+    refusal = refusal_in(msgspec.json.decode(data)) if _is_json(data) else None
+    return refusal or ProtocolError(f"{NAME}: not a chunk ({reason}): {_excerpt(data)}")
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _excerpt(data: bytes) -> str:
+    text = data[: _EXCERPT * 4].decode(errors="replace")
+    return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…"

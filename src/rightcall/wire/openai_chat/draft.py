@@ -1,0 +1,309 @@
+"""The deltas of a message into the parts of a reply."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from rightcall.core.events import ModelEvent, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
+from rightcall.core.parts import Media, Text
+from rightcall.core.usage import Usage
+from rightcall.wire.openai_chat.calls import Calls
+from rightcall.wire.openai_chat.media import media_from_url
+from rightcall.wire.openai_chat.tables import CUT_OFF, NAME, REASONING, STOPS, usage_of
+from rightcall.wire.think import Piece, ThinkFilter
+
+_Delta: TypeAlias = Mapping[str, Any]
+
+_SOUND = ("data", "transcript")
+"""The members of ``audio`` that come in pieces."""
+
+
+class _Run:
+    """Text or reasoning as long as nothing else comes between."""
+
+    __slots__ = ("field", "pieces")
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+        """Where the host put it: ``content`` for text, else the member or form of reasoning."""
+        self.pieces: list[str] = []
+
+
+class Draft:
+    """One reply under way."""
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.model = ""
+        self.usage: Any = None
+        self.word = ""
+        self.stop_string = False
+        self.is_whole = False
+        self.extra: dict[str, Any] = {}
+        self.calls = Calls()
+        self._runs: list[_Run | Media | Unknown] = []
+        self._think: ThinkFilter | None = ThinkFilter()
+        """None once reasoning has come by itself, or a call: from then on content is text."""
+        self._markers = ("", "")
+        self._details: list[dict[str, Any]] = []
+        self._refusal: list[str] = []
+        self._audio: dict[str, Any] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known whose reply this is."""
+        return bool(self.id and self.model)
+
+    def goes_on(self, field: str, text: str | None, events: list[ModelEvent]) -> bool:
+        """Some more of a member, if that is certainly what it seems to be; whether it is."""
+        if self._think is not None:
+            return False
+        if text:
+            self._add(field, text, events)
+        return True
+
+    def delta(self, delta: Mapping[str, Any], events: list[ModelEvent]) -> None:
+        """The events of one delta of a message."""
+        if len(delta) == 1:
+            # Nearly all deltas of a long reply have a single member.
+            for name, value in delta.items():
+                if value and name in _READER_OF:
+                    _READER_OF[name](self, value, delta, events)
+        else:
+            for name, read in _READERS:
+                value = delta.get(name)
+                if value:
+                    read(self, value, delta, events)
+        if not _KNOWN.issuperset(delta):
+            self._keep(delta)
+
+    def whole(self, message: Mapping[str, Any], events: list[ModelEvent]) -> None:
+        """The events of a message that came at once."""
+        self.is_whole = True
+        calls = message.get("tool_calls")
+        if not calls:
+            self.delta(message, events)
+            return
+        rest = {
+            key: value for key, value in message.items() if key not in ("tool_calls", "function_call")
+        }
+        self.delta(rest, events)
+        self._unfiltered(events)
+        self.calls.whole(calls, events)
+
+    def end(self, events: list[ModelEvent]) -> None:
+        """The last events: what was held back, the calls' ends, the reply."""
+        self._unfiltered(events)
+        stop = self._stop()
+        unsaid = not self.word and not self.is_whole
+        calls = self.calls.end(events, cut_off=stop in CUT_OFF, unsaid=unsaid)
+        bag = {**({"id": self.id} if self.id else {}), **self.extra}
+        reply = Reply(
+            content=(*self._parts(), *calls),
+            stop=stop,
+            stop_word=self.word,
+            usage=usage_of(self.usage) if self.usage else Usage(),
+            model=self.model,
+            vendor={NAME: bag} if bag else {},
+        )
+        events.append(ReplyEnd(reply))
+
+    def _stop(self) -> StopReason:
+        stop = STOPS.get(self.word.lower(), "end")
+        if stop in ("end", "calls"):
+            if self.calls:
+                # Imitators, and OpenAI itself for a forced tool, say "stop" after a call.
+                return "calls"
+            if self._refusal:
+                return "refusal"
+            return "stop_sequence" if self.stop_string else "end"
+        return stop
+
+    def _parts(self) -> Iterator[Text | Reasoning | Media | Unknown]:
+        details = list(map(_detail, self._details))
+        for run in self._runs:
+            if not isinstance(run, _Run):
+                yield run
+            elif run.field == "content":
+                yield Text("".join(run.pieces))
+            else:
+                bag: dict[str, Any] = {"field": run.field}
+                if run.field == "inline":
+                    bag |= {"opening": self._markers[0], "closing": self._markers[1]}
+                if details:
+                    bag["details"] = details
+                    details = []
+                yield Reasoning("".join(run.pieces), {NAME: bag})
+        if details:
+            yield Reasoning("", {NAME: {"field": "reasoning_details", "details": details}})
+        if self._refusal:
+            yield Unknown({NAME: {"refusal": "".join(self._refusal)}})
+        if self._audio:
+            joined = {k: "".join(v) if k in _SOUND else v for k, v in self._audio.items()}
+            yield Unknown({NAME: {"audio": joined}})
+
+    def _add(self, field: str, text: str, events: list[ModelEvent]) -> None:
+        run = self._runs[-1] if self._runs else None
+        if not isinstance(run, _Run) or run.field != field:
+            run = _Run(field)
+            self._runs.append(run)
+        run.pieces.append(text)
+        self.calls.close()
+        events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
+
+    def _thoughts(self, pieces: list[Piece], events: list[ModelEvent]) -> None:
+        for kind, text in pieces:
+            self._add("content" if kind == "text" else "inline", text, events)
+
+    def _unfiltered(self, events: list[ModelEvent]) -> None:
+        """What the filter still held back; it is not asked again."""
+        think, self._think = self._think, None
+        if think is not None:
+            self._thoughts(think.finish(), events)
+            self._markers = (think.opening, think.closing)
+
+    # The readers of a delta's members.
+
+    def _read_reasoning(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
+        field = next(name for name in REASONING if delta.get(name))
+        if isinstance(value, str) and delta[field] is value:
+            if self._think is not None:
+                self._unfiltered(events)
+            self._add(field, value, events)
+
+    def _read_details(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
+        """OpenRouter's: the same reasoning in a form that must be sent back as it came."""
+        said = any(isinstance(delta.get(name), str) and delta[name] for name in REASONING)
+        for detail in value if isinstance(value, list) else []:
+            if not isinstance(detail, Mapping):
+                continue
+            _collect(self._details, detail)
+            text = detail.get("text") or detail.get("summary")
+            if isinstance(text, str) and text and not said:
+                self._add("reasoning_details", text, events)
+
+    def _read_content(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
+        if isinstance(value, str):
+            if self._think is None:
+                self._add("content", value, events)
+            else:
+                self._thoughts(self._think.feed(value), events)
+                if self._think.is_over:
+                    self._unfiltered(events)
+        elif isinstance(value, list):
+            self._unfiltered(events)
+            for part in value:
+                self._read_part(part, events)
+
+    def _read_part(self, part: Any, events: list[ModelEvent]) -> None:
+        """One of the parts that Mistral, and others, send in place of text."""
+        if isinstance(part, str):
+            part = {"type": "text", "text": part}
+        if not isinstance(part, Mapping):
+            return
+        match part.get("type"):
+            case "text" | "output_text":
+                if text := part.get("text"):
+                    self._add("content", str(text), events)
+            case "thinking":
+                self._read_thinking(part, events)
+            case "refusal":
+                self._read_refusal(part.get("refusal"), part, events)
+            case _:
+                self._runs.append(Unknown({NAME: {"part": dict(part)}}))
+
+    def _read_thinking(self, part: _Delta, events: list[ModelEvent]) -> None:
+        thinking = part.get("thinking")
+        for piece in [thinking] if isinstance(thinking, str) else thinking or []:
+            text = piece if isinstance(piece, str) else piece.get("text", "")
+            if text:
+                self._add("part", text, events)
+
+    def _read_refusal(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
+        if isinstance(value, str):
+            self._refusal.append(value)
+
+    def _read_calls(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
+        if self._think is not None:
+            self._unfiltered(events)
+        self.calls.feed(value, events)
+
+    def _read_function(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
+        """The form before tools."""
+        if not delta.get("tool_calls"):
+            self.calls.feed([{"index": 0, "function": value}], events)
+
+    def _read_audio(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                if key in _SOUND:
+                    if isinstance(item, str):
+                        self._audio.setdefault(key, []).append(item)
+                elif item is not None:
+                    self._audio[key] = item
+
+    def _read_images(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
+        """OpenRouter's: pictures that the model made."""
+        for image in value if isinstance(value, list) else []:
+            media = media_from_url(image)
+            self._runs.append(Unknown({NAME: {"images": [image]}}) if media is None else media)
+
+    def _keep(self, delta: Mapping[str, Any]) -> None:
+        """Members that nothing here knows; lists that come in pieces are put together."""
+        for key, value in delta.items():
+            if key in _KNOWN or value in (None, "", [], {}):
+                continue
+            before = self.extra.get(key)
+            if isinstance(before, list) and isinstance(value, list):
+                before.extend(value)
+            else:
+                self.extra[key] = list(value) if isinstance(value, list) else value
+
+
+_Reader = Callable[[Draft, Any, _Delta, list[ModelEvent]], None]
+_READERS: tuple[tuple[str, _Reader], ...] = (
+    *[(name, Draft._read_reasoning) for name in REASONING],  # noqa: SLF001
+    ("reasoning_details", Draft._read_details),  # noqa: SLF001
+    ("content", Draft._read_content),  # noqa: SLF001
+    ("refusal", Draft._read_refusal),  # noqa: SLF001
+    ("images", Draft._read_images),  # noqa: SLF001
+    ("audio", Draft._read_audio),  # noqa: SLF001
+    ("tool_calls", Draft._read_calls),  # noqa: SLF001
+    ("function_call", Draft._read_function),  # noqa: SLF001
+)
+"""In the order in which the members of one delta were meant."""
+_READER_OF = dict(_READERS)
+_KNOWN = frozenset([name for name, _ in _READERS] + ["role", "channel", "name"])
+
+
+def _collect(details: list[dict[str, Any]], detail: Mapping[str, Any]) -> None:
+    """Add a piece of ``reasoning_details``: text that goes on is joined, the rest stands for itself."""
+    last = details[-1] if details else None
+    kind = detail.get("type")
+    goes_on = (
+        last is not None
+        and kind in ("reasoning.text", "reasoning.summary")
+        and last.get("type") == kind
+        and last.get("index") == detail.get("index")
+        and not (last.get("signature") and detail.get("signature"))
+    )
+    if not goes_on or last is None:
+        details.append({key: [value] if key in _JOINED else value for key, value in detail.items()})
+        return
+    for key, value in detail.items():
+        if key in _JOINED and isinstance(last.get(key), list):
+            last[key].append(value)
+        elif value is not None:
+            last[key] = [value] if key in _JOINED else value
+
+
+_JOINED = ("text", "summary")
+
+
+def _detail(pieces: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _join(value) if key in _JOINED else value for key, value in pieces.items()}
+
+
+def _join(pieces: list[Any]) -> Any:
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    return "".join(texts) if texts else pieces[0]

@@ -1,0 +1,136 @@
+"""A request into the bytes of a Chat Completions body.
+
+The members that stay come first and ``messages`` last, so that a longer history extends the bytes of a
+shorter one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire.kept import made
+from rightcall.wire.openai_chat.hosts import OPENAI, Host
+from rightcall.wire.openai_chat.messages import messages_of
+from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.strict import OPENAI as OPENAI_RULES
+from rightcall.wire.strict import check_ceilings, strict_schema
+
+STRICT = replace(OPENAI_RULES, dialect=NAME)
+PATH = "/chat/completions"
+_SAMPLING = ("temperature", "top_p")
+_BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
+"""A number of tokens to think with, up to which a word stands for it; ``high`` beyond."""
+
+
+def encode(request: Request, *, model: str, stream: bool, host: Host = OPENAI) -> Outgoing:
+    """The request as the host wants it."""
+    options = request.options
+    body: dict[str, Any] = {"model": model}
+    if stream:
+        body["stream"] = True
+        if host.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+    if request.max_tokens is not None:
+        body[host.limit] = request.max_tokens
+    body |= {name: options[name] for name in _SAMPLING if options.get(name) is not None}
+    if options.get("seed") is not None:
+        body[host.seed] = options["seed"]
+    if options.get("stop"):
+        stop = options["stop"]
+        body["stop"] = [stop] if isinstance(stop, str) else list(_sequence(stop))
+    if options.get("user") and host.user:
+        body["user"] = options["user"]
+    body |= _reasoning(options.get("reasoning"), host)
+    body |= _tools(request, host)
+    if request.output is not None:
+        body["response_format"] = _format(request.output, strict=options.get("strict") is True)
+    extra = options.get("extra")
+    if isinstance(extra, Mapping):
+        body |= extra
+    messages = body.pop("messages", None)
+    body["messages"] = messages_of(request, host) if messages is None else messages
+    return Outgoing(
+        path=PATH, body=msgspec.json.encode(body), headers={"content-type": "application/json"}
+    )
+
+
+def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
+    if wanted is None:
+        return {}
+    if host.effort == "reasoning":
+        return {"reasoning": {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}}
+    if isinstance(wanted, int):
+        wanted = next((word for most, word in _BUDGETS if wanted <= most), "high")
+    return {"reasoning_effort": wanted}
+
+
+def _tools(request: Request, host: Host) -> dict[str, Any]:
+    options = request.options
+    strict = options.get("strict") is True and host.strict
+    specs = request.specs
+    ours = made(request.memo, f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+    tools = [*ours, *_sequence(options.get("vendor_tools"))]
+    if not tools:
+        if request.choice == "required" or isinstance(request.choice, Named):
+            raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
+        # OpenAI refuses tool_choice and parallel_tool_calls without tools.
+        return {}
+    members: dict[str, Any] = {"tools": tools}
+    match request.choice:
+        case "auto":
+            pass
+        case "required":
+            members["tool_choice"] = host.required
+        case "none":
+            members["tool_choice"] = "none"
+        case Named(name):
+            members["tool_choice"] = {"type": "function", "function": {"name": name}}
+    if options.get("parallel") is not None and host.parallel:
+        members["parallel_tool_calls"] = options["parallel"]
+    return members
+
+
+def _functions(specs: Sequence[Spec], *, strict: bool) -> list[msgspec.Raw]:
+    tools = [_tool(spec, strict=strict) for spec in specs]
+    if strict:
+        check_ceilings(specs, [tool["function"]["parameters"] for tool in tools], STRICT)
+    return [msgspec.Raw(msgspec.json.encode(tool)) for tool in tools]
+
+
+def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
+    description = spec.description
+    if spec.examples:
+        examples = "\n".join(dump(example) for example in spec.examples)
+        description = f"{description}\n\nExamples of arguments:\n{examples}".strip()
+    function: dict[str, Any] = {"name": spec.name, "description": description}
+    if not strict:
+        return {"type": "function", "function": {**function, "parameters": spec.parameters}}
+    parameters = strict_schema(spec.parameters, STRICT, tool=spec.name).schema
+    return {"type": "function", "function": {**function, "parameters": parameters, "strict": True}}
+
+
+def _format(schema: JsonObject, *, strict: bool) -> dict[str, Any]:
+    """The answer's schema: strict if asked for, or if that changes nothing of what it admits."""
+    sent, is_strict = schema, strict
+    try:
+        found = strict_schema(schema, STRICT)
+    except EncodeError as error:
+        if strict:
+            raise EncodeError(NAME, error.reason, where=f"output at {error.where}") from None
+    else:
+        if strict or not found.nulled:
+            sent, is_strict = found.schema, True
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "output", "schema": sent, "strict": is_strict},
+    }
+
+
+def _sequence(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []

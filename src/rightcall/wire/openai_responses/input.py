@@ -1,0 +1,310 @@
+"""A transcript into the input items of a request.
+
+What this dialect gave is given back as it came: reasoning with its encrypted content, messages with id
+and phase, calls with their item ids, items that nobody else understands. Other vendors' reasoning is
+left out. A call of a native tool is given back as one while the request has that tool, and otherwise as
+the call of a function.
+"""
+
+from base64 import b64encode
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import takewhile
+from re import compile as pattern
+from typing import Any, TypeAlias, assert_never
+
+from msgspec import Raw, Struct
+from msgspec.json import Encoder
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
+from rightcall.core.parts import Media, Part, Text
+from rightcall.core.request import Request
+from rightcall.core.result import Result
+from rightcall.errors import EncodeError
+from rightcall.wire.kept import written
+from rightcall.wire.openai_responses.items import Item, is_object
+from rightcall.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, NATIVE, OUTPUTS, TEXTS
+
+RAW_ARGUMENTS = "raw_arguments"
+"""Arguments that are no JSON object are sent as an object with their text under this name: OpenAI takes
+any text there, but vLLM and llama.cpp parse what they get and refuse the whole request."""
+Content: TypeAlias = Text | Reasoning | Call | Media | Unknown
+
+_LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
+_encoder = Encoder()
+
+
+def input_items(request: Request, offered: Iterable[str]) -> list[Raw]:
+    """The items for a whole transcript. Those of a longer one begin with those of a shorter one.
+
+    ``offered`` are the types of the request's tools.
+    """
+    native = sorted(frozenset(NATIVE.values()).intersection(offered))
+    key = ".".join([NAME, *native])
+    writer = written(request.memo, key, request.messages, lambda: _Writer(native), _Writer.write)
+    return writer.items
+
+
+class _Asked(Struct, frozen=True):
+    """A call on the wire, which waits for its result."""
+
+    identity: str
+    kind: str = "function_call"
+    most: object = None
+    """How many characters of output a shell's call asked for."""
+
+
+class _Writer:
+    """Writes messages one after another, each into bytes that no later one changes."""
+
+    def __init__(self, native: Sequence[str]) -> None:
+        self.items: list[Raw] = []
+        self._native = native
+        """The types of the native tools that the request has."""
+        self._ids: set[str] = set()
+        self._waiting: defaultdict[str, deque[_Asked]] = defaultdict(deque)
+        """The calls without a result, by the id that the transcript has for them."""
+
+    def write(self, message: Message, at: int) -> None:
+        match message:
+            case User():
+                self._user(message, f"message {at}")
+            case Reply():
+                self._reply(message)
+            case Results():
+                self._results(message)
+            case _:
+                assert_never(message)
+
+    def _add(self, item: object) -> None:
+        self.items.append(Raw(_encoder.encode(item)))
+
+    def _user(self, message: User, where: str) -> None:
+        """A user's message. Its bag may hold ``items`` of the vendor's own, which go before it."""
+        own = message.vendor.get(NAME)
+        if isinstance(own, Mapping):
+            given: Any = own.get("items", ())
+            for item in given:
+                self._add(item)
+        parts = [part for part in message.content if not isinstance(part, Text) or part.text]
+        if all(isinstance(part, Text) for part in parts):
+            if parts:
+                self._add({"type": "message", "role": "user", "content": _lines(parts)})
+            return
+        content = [_input_part(part, where) for part in parts]
+        self._add({"type": "message", "role": "user", "content": content})
+
+    def _reply(self, reply: Reply) -> None:
+        """A reply, its parts in order."""
+        messages = _messages(reply)
+        # A function call that is given with its id and without the reasoning before it is refused, so
+        # where some reasoning must stay behind, so do the ids.
+        bare = any(
+            isinstance(p, Reasoning) and NAME in p.vendor and not _is_sent(p) for p in reply.content
+        )
+        # "Item 'rs_…' of type 'reasoning' was provided without its required following item."
+        idle = takewhile(lambda part: not _stands(part), reversed(reply.content))
+        end = len(reply.content) - len(list(idle))
+        seen: set[str] = set()
+        at = 0
+        while at < end:
+            part = reply.content[at]
+            if at in messages:
+                item, count = messages[at]
+                self._append(item, bare=bare)
+                at += count
+                continue
+            if _is_sent(part):
+                self._part(part, seen, bare=bare)
+            at += 1
+
+    def _results(self, message: Results) -> None:
+        """The results, each to the call it answers."""
+        for result in message.results:
+            waiting = self._waiting[result.call_id]
+            asked = waiting.popleft() if waiting else _Asked(legal_id(result.call_id))
+            own = result.vendor.get(NAME)
+            extra = dict(own) if isinstance(own, Mapping) else {}
+            answer = {"type": OUTPUTS[asked.kind], "call_id": asked.identity}
+            self._add({**answer, **_answered(result, asked), **extra})
+
+    def _append(self, item: Item, *, bare: bool) -> None:
+        self._add({key: value for key, value in item.items() if key != "id"} if bare else item)
+
+    def _part(self, part: Content, seen: set[str], *, bare: bool) -> None:
+        match part:
+            case Text():
+                self._say(part.text)
+            case Media():
+                # An assistant's message holds text only.
+                self._say(_note(part))
+            case Call():
+                self._append(self._call(part, seen), bare=bare)
+            case Reasoning() | Unknown():
+                self._add(part.vendor[NAME])
+            case _:
+                assert_never(part)
+
+    def _say(self, text: str) -> None:
+        self._add({"type": "message", "role": "assistant", "content": text})
+
+    def _call(self, call: Call, seen: set[str]) -> Item:
+        own = call.vendor.get(NAME)
+        bag = dict(own) if isinstance(own, Mapping) else {}
+        kind = bag.pop("type", "function_call")
+        kind = kind if isinstance(kind, str) and kind in CALLS else "function_call"
+        identity = self._identity(call, seen, is_own=own is not None)
+        if kind in NATIVE:
+            value = _object(call.arguments)
+            if NATIVE[kind] in self._native and not call.truncated and value is not None:
+                asked = _Asked(identity, kind, value.get("max_output_length"))
+                self._waiting[call.id].append(asked)
+                return {"type": kind, **bag, "call_id": identity, CALLS[kind]: value}
+            # As a function's it must not have the item id of another kind.
+            kind, bag = "function_call", {}
+        self._waiting[call.id].append(_Asked(identity, kind))
+        text = call.arguments if kind == "custom_tool_call" else _arguments(call.arguments)
+        return {"type": kind, **bag, "call_id": identity, "name": call.name, CALLS[kind]: text}
+
+    def _identity(self, call: Call, seen: set[str], *, is_own: bool) -> str:
+        """The call's id, made legal, and told apart from the others where results could be mixed up.
+
+        What a host gave it takes back: Bedrock's are ``resp_…:call_0``.
+        """
+        wanted = call.id if is_own and call.id else legal_id(call.id)
+        found, again = wanted, 2
+        while found in seen or (found in self._ids and not is_own):
+            tail = f"_{again}"
+            found, again = wanted[: 64 - len(tail)] + tail, again + 1
+        seen.add(found)
+        self._ids.add(found)
+        return found
+
+
+def legal_id(identity: str) -> str:
+    """The id, or, where the vendor would refuse it, one made from it. OpenAI allows 64 characters."""
+    if _LEGAL.fullmatch(identity):
+        return identity
+    return f"call_{blake2b(identity.encode(errors='surrogatepass'), digest_size=16).hexdigest()}"
+
+
+def _stands(part: object) -> bool:
+    """Whether a part is enough to follow reasoning."""
+    return not isinstance(part, Reasoning) and (not isinstance(part, Unknown) or NAME in part.vendor)
+
+
+def _is_sent(part: Content) -> bool:
+    match part:
+        case Text():
+            return bool(part.text)
+        case Reasoning():
+            # Without either, the vendor looks the id up, and finds nothing, as nothing is stored:
+            # https://github.com/vercel/ai/issues/7543. Open models' hosts give the text instead.
+            own = part.vendor.get(NAME)
+            return isinstance(own, Mapping) and bool(own.get("encrypted_content") or own.get("content"))
+        case Unknown():
+            # A part of a message cannot stand alone.
+            own = part.vendor.get(NAME)
+            return isinstance(own, Mapping) and "part" not in own
+        case Call() | Media():
+            return True
+        case _:
+            assert_never(part)
+
+
+def _messages(reply: Reply) -> dict[int, tuple[Item, int]]:
+    """The messages of a reply as this dialect gave them, by where their parts begin, and how many."""
+    bag = reply.vendor.get(NAME)
+    kept: Any = bag.get("messages", ()) if isinstance(bag, Mapping) else ()
+    found: dict[int, tuple[Item, int]] = {}
+    for entry in kept:
+        at, item = entry["at"], entry["item"]
+        parts = reply.content[at : at + len(item["content"])]
+        content = [_with_text(bare, part) for bare, part in zip(item["content"], parts, strict=False)]
+        # Whoever changed the parts since has made it another message.
+        if len(parts) == len(item["content"]) and None not in content:
+            found[at] = ({**item, "content": content}, len(parts))
+    return found
+
+
+def _with_text(bare: Mapping[str, Any], part: object) -> Any:
+    if bare.get("type") in TEXTS and isinstance(part, Text):
+        return {**bare, "text": part.text}
+    own = part.vendor.get(NAME) if isinstance(part, Unknown) else None
+    return own.get("part") if not bare and isinstance(own, Mapping) else None
+
+
+def _arguments(text: str) -> str:
+    if is_object(text):
+        return text
+    return dump({RAW_ARGUMENTS: text}) if text.strip() else "{}"
+
+
+def _object(text: str) -> Item | None:
+    try:
+        value = parse(text)
+    except JsonError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _answered(result: Result, asked: _Asked) -> Item:
+    """What an item says of a result, in the form that goes with the kind of the call."""
+    if asked.kind not in NATIVE:
+        return {"output": _output(result)}
+    text = "".join([part.text if isinstance(part, Text) else _note(part) for part in result.content])
+    if asked.kind == "apply_patch_call":
+        return {"status": "failed" if result.is_error else "completed", "output": text}
+    outcome: Item = {"type": "exit", "exit_code": int(result.is_error)}
+    if result.outcome == "timed_out":
+        outcome = {"type": "timeout"}
+    # "This is generated by the model and should be passed back with the raw output."
+    most = {} if asked.most is None else {"max_output_length": asked.most}
+    return {"output": [{"stdout": text, "stderr": "", "outcome": outcome}], **most}
+
+
+def _output(result: Result) -> str | list[Item]:
+    if not any(isinstance(part, Media) for part in result.content):
+        return result.text
+    return [_result_part(part) for part in result.content if not isinstance(part, Text) or part.text]
+
+
+def _result_part(part: Part) -> Item:
+    """A part of a result. What cannot be shown is named: a tool's picture must not end the run."""
+    if isinstance(part, Media) and not _is_shown(part):
+        return {"type": "input_text", "text": _note(part)}
+    return _input_part(part, "result")
+
+
+def _input_part(part: Part, where: str) -> Item:
+    if isinstance(part, Text):
+        return {"type": "input_text", "text": part.text}
+    url = f"data:{part.media_type};base64,{b64encode(part.data).decode()}"
+    if part.media_type.startswith("image/"):
+        return {"type": "input_image", "detail": "auto", "image_url": url}
+    if not _is_shown(part):
+        raise EncodeError(
+            NAME,
+            f"{part.media_type} cannot be sent; images, PDF, office documents and text can.",
+            where=where,
+        )
+    name = part.name or f"file{EXTENSIONS.get(part.media_type, '.txt')}"
+    return {"type": "input_file", "filename": name, "file_data": url}
+
+
+def _is_shown(part: Media) -> bool:
+    kind = part.media_type
+    return kind.startswith(("image/", "text/")) or kind in EXTENSIONS
+
+
+def _note(part: Media) -> str:
+    name = f" {part.name!r}" if part.name else ""
+    return f"[{part.media_type}{name}, {len(part.data):,} bytes, cannot be shown here]"
+
+
+def _lines(parts: Sequence[Part]) -> str | list[Item]:
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    return texts[0] if len(texts) == 1 else [{"type": "input_text", "text": text} for text in texts]

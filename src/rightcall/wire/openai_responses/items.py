@@ -1,0 +1,188 @@
+"""The items of a response into the parts of a reply. Knows whole items only, nothing of streams."""
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
+from rightcall.core.parts import Text
+from rightcall.core.usage import Usage
+from rightcall.wire.openai_responses.tables import CALLS, INCOMPLETE, NAME, NATIVE, TEXTS, USAGE
+
+Item: TypeAlias = dict[str, Any]
+"""A JSON object as the vendor sent it."""
+
+_KEPT = ("id", "incomplete_details", "service_tier")
+_read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def items_in(value: object) -> list[Item]:
+    """The objects in what should be a list of objects."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def text_in(value: object) -> str:
+    """A string, or nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def read_reply(response: Item, output: list[Item]) -> Reply:
+    """The reply that a response makes, with ``output`` as its items."""
+    status = text_in(response.get("status")) or "completed"
+    reader = _Reader(broken=status != "completed", last=len(output) - 1)
+    for at, item in enumerate(output):
+        reader.take(at, item)
+    bag: dict[str, Any] = {key: response[key] for key in _KEPT if response.get(key) is not None}
+    if reader.messages:
+        bag["messages"] = reader.messages
+    return Reply(
+        content=tuple(reader.content),
+        stop=_stop(status, response, reader),
+        stop_word=status,
+        usage=read_usage(response.get("usage")),
+        model=text_in(response.get("model")),
+        vendor={NAME: bag} if bag else {},
+    )
+
+
+def read_usage(usage: object) -> Usage:
+    """The tokens; OpenRouter adds the price in dollars."""
+    counts = {name: _first(usage, places) for name, places in USAGE.items()}
+    cost = usage.get("cost") if isinstance(usage, dict) else None
+    known = isinstance(cost, int | float) and not isinstance(cost, bool)
+    return Usage(**counts, cost=float(cost) if known and cost is not None else None)
+
+
+def reasoning_texts(item: Item) -> list[str]:
+    """What a reasoning item shows: its summaries, then the reasoning itself."""
+    parts = items_in(item.get("summary")) + items_in(item.get("content"))
+    return [text for part in parts if (text := text_in(part.get("text")))]
+
+
+def is_call(item: Item) -> bool:
+    """Whether an item is a call for us to run. A shell in a container is the vendor's to run."""
+    environment = item.get("environment")
+    hosted = isinstance(environment, dict) and text_in(environment.get("type")).startswith("container")
+    return text_in(item.get("type")) in CALLS and not hosted
+
+
+def called(item: Item) -> str:
+    """The name of the tool that a call is for; empty where it is not known yet."""
+    return NATIVE.get(item["type"]) or text_in(item.get("name"))
+
+
+def written(item: Item) -> str:
+    """What the model wrote into a call: arguments as JSON text, or a custom tool's input."""
+    value = item.get(CALLS[item["type"]])
+    if value is None or isinstance(value, str):
+        return value or ""
+    # Native tools have an object here, and some hosts do for the arguments of functions.
+    return msgspec.json.encode(value).decode()
+
+
+def is_object(text: str) -> bool:
+    """Whether the text is one whole JSON object. The beginning of one never is."""
+    try:
+        _read_object(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def call_id(item: Item, position: int, taken: Iterable[str]) -> str:
+    """The id of a call, made up where there is none, and told apart from those already taken."""
+    given = text_in(item.get("call_id")) or text_in(item.get("id")) or f"call_{position}"
+    found, again = given, 2
+    taken = set(taken)
+    while found in taken:
+        found, again = f"{given}_{again}", again + 1
+    return found
+
+
+def read_call(item: Item, identity: str, *, truncated: bool = False) -> Call:
+    """A call. What only the vendor understands (its item id, status, namespace) goes into the bag."""
+    own = ("call_id", "name", CALLS[item["type"]])
+    return Call(
+        id=identity,
+        name=called(item),
+        arguments=written(item),
+        truncated=truncated,
+        vendor={NAME: {key: value for key, value in item.items() if key not in own}},
+    )
+
+
+class _Reader:
+    """Takes items in order; holds the parts they make."""
+
+    def __init__(self, *, broken: bool, last: int) -> None:
+        self.content: list[Text | Reasoning | Call | Unknown] = []
+        self.messages: list[Any] = []
+        """Each message without its texts, which a Text has no place for, and where its parts begin."""
+        self.ids: list[str] = []
+        self.refused = False
+        self._broken = broken
+        self._last = last
+
+    def take(self, at: int, item: Item) -> None:
+        kind = text_in(item.get("type"))
+        parts = items_in(item.get("content"))
+        if kind == "message" and parts and item.get("role", "assistant") == "assistant":
+            self._take_message(item, parts)
+        elif kind == "reasoning":
+            self.content.append(Reasoning("\n\n".join(reasoning_texts(item)), {NAME: item}))
+        elif is_call(item):
+            identity = call_id(item, len(self.ids), self.ids)
+            self.ids.append(identity)
+            self.content.append(read_call(item, identity, truncated=self._is_cut(at, item)))
+        else:
+            self.content.append(Unknown({NAME: item}))
+
+    def _take_message(self, item: Item, parts: list[Item]) -> None:
+        bare: list[Item] = []
+        begin = len(self.content)
+        for part in parts:
+            kind = text_in(part.get("type"))
+            self.refused |= kind == "refusal"
+            if kind in TEXTS:
+                self.content.append(Text(text_in(part.get("text"))))
+                bare.append({key: value for key, value in part.items() if key != "text"})
+            else:
+                self.content.append(Unknown({NAME: {"part": part}}))
+                bare.append({})
+        self.messages.append({"at": begin, "item": {**item, "content": bare}})
+
+    def _is_cut(self, at: int, item: Item) -> bool:
+        """Whether a call is not all that the model meant to write.
+
+        Hosts label the call that the token limit cut "completed" (vllm #53269), so the text decides too.
+        """
+        status = item.get("status")
+        if status == "incomplete" or not self._broken:
+            return status == "incomplete"
+        if status == "in_progress":
+            return True
+        if item["type"] in NATIVE:
+            # An object is always whole JSON: half a command cannot be told from a short one.
+            return at == self._last
+        whole = status == "completed" if item["type"] == "custom_tool_call" else is_object(written(item))
+        return at == self._last and not whole
+
+
+def _stop(status: str, response: Item, reader: _Reader) -> StopReason:
+    if status == "completed":
+        return "calls" if reader.ids else "refusal" if reader.refused else "end"
+    details = response.get("incomplete_details")
+    reason = text_in(details.get("reason")) if isinstance(details, dict) else ""
+    return INCOMPLETE.get(reason, "error") if status == "incomplete" else "error"
+
+
+def _first(usage: object, places: tuple[tuple[str, ...], ...]) -> int:
+    for path in places:
+        value: Any = usage
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return 0

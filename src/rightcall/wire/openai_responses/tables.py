@@ -1,0 +1,142 @@
+"""What the Responses API calls things, as data."""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from rightcall.core.message import StopReason
+
+NAME = "openai_responses"
+"""The key of this dialect in vendor bags."""
+
+PATH = "/responses"
+
+INCOMPLETE: Mapping[str, StopReason] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "length": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "filtered",
+    "steered": "pause",
+}
+"""Why a response is incomplete. Any other reason means that it broke off."""
+
+ENDS: Mapping[str, str] = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+    "response.cancelled": "cancelled",
+    "response.done": "completed",
+}
+"""The events that end a stream, with the status they mean where the response does not say."""
+
+USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "input_tokens": (("input_tokens",), ("prompt_tokens",)),
+    "output_tokens": (("output_tokens",), ("completion_tokens",)),
+    "cached_tokens": (
+        ("input_tokens_details", "cached_tokens"),
+        ("prompt_tokens_details", "cached_tokens"),
+    ),
+    "cache_written_tokens": (("input_tokens_details", "cache_write_tokens"),),
+    "reasoning_tokens": (
+        ("output_tokens_details", "reasoning_tokens"),
+        ("completion_tokens_details", "reasoning_tokens"),
+    ),
+}
+"""Where each count stands; the second place is where hosts that grew from Chat Completions put it."""
+
+TEXTS = frozenset(("output_text", "text"))
+"""The parts of a message that are text. A refusal is not: the official SDK leaves it out of it too."""
+
+CALLS: Mapping[str, str] = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "shell_call": "action",
+    "apply_patch_call": "operation",
+}
+"""The items that are calls for us to run, and the member that holds what the model wrote."""
+
+OUTPUTS: Mapping[str, str] = {kind: f"{kind}_output" for kind in CALLS}
+
+NATIVE: Mapping[str, str] = {"shell_call": "shell", "apply_patch_call": "apply_patch"}
+"""Calls of the tools that the vendor's models are trained on, and the type of the tool, also its name.
+What the model wrote is an object. https://platform.openai.com/docs/guides/tools-shell and
+https://platform.openai.com/docs/guides/tools-apply-patch"""
+
+Channel: TypeAlias = Literal["text", "refusal", "summary", "content", "arguments", "input"]
+"""Where in its item a piece of a stream belongs."""
+
+PIECES: Mapping[str, tuple[str, Channel]] = {
+    "response.output_text": ("message", "text"),
+    "response.refusal": ("message", "refusal"),
+    "response.reasoning_summary_text": ("reasoning", "summary"),
+    "response.reasoning_text": ("reasoning", "content"),
+    "response.reasoning": ("reasoning", "content"),
+    "response.function_call_arguments": ("function_call", "arguments"),
+    "response.custom_tool_call_input": ("custom_tool_call", "input"),
+}
+"""What comes in pieces: the event without its ``.delta`` or ``.done``, the item's type, the channel."""
+
+EFFORTS = frozenset(("none", "minimal", "low", "medium", "high", "xhigh", "max"))
+
+# The budgets that Google gives these words in its own OpenAI-compatible API:
+# https://ai.google.dev/gemini-api/docs/openai#thinking
+BUDGETS: tuple[tuple[int, str], ...] = ((0, "none"), (1024, "low"), (8192, "medium"))
+"""The effort that a number of tokens up to this means; beyond the last it is ``high``."""
+
+TRANSIENT = frozenset(
+    (
+        "server_error",
+        "internal_error",
+        "internal_server_error",
+        "api_error",
+        "rate_limit_exceeded",
+        "rate_limit_error",
+        "too_many_requests",
+        "overloaded",
+        "overloaded_error",
+        "server_overloaded",
+        "slow_down",
+        "service_unavailable",
+        "service_unavailable_error",
+        "timeout",
+        "vector_store_timeout",
+        "previous_response_not_ready",
+    )
+)
+"""Codes and types of errors that another attempt may not meet."""
+
+FINAL = frozenset(
+    (
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "account_deactivated",
+        "usage_limit_reached",
+        "context_length_exceeded",
+    )
+)
+"""Codes that come with a status which elsewhere means to try again, and do not mean it."""
+
+RETRY_STATUSES = frozenset((408, 409, 425, 429))
+
+REQUEST_IDS = ("x-request-id", "apim-request-id", "x-ms-request-id", "request-id", "x-generation-id")
+"""The headers that name a request: OpenAI's and Azure's, and those of some hosts."""
+
+EXTENSIONS: Mapping[str, str] = {
+    "application/pdf": ".pdf",
+    "application/json": ".json",
+    "application/xml": ".xml",
+    "application/rtf": ".rtf",
+    "application/msword": ".doc",
+    "application/vnd.ms-excel": ".xls",
+    "application/vnd.ms-powerpoint": ".ppt",
+    "application/vnd.oasis.opendocument.text": ".odt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "text/plain": ".txt",
+    "text/csv": ".csv",
+    "text/html": ".html",
+    "text/markdown": ".md",
+}
+"""The documents that may be sent, with endings for those without a name; other text is ``.txt``."""

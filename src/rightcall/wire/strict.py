@@ -1,0 +1,176 @@
+"""A tool's schema into what a vendor takes in strict mode, and the ceilings checked before a request.
+
+The original schema always validates what comes back; these are only what the vendor is told. Optional
+members that had to be required take null instead, which is to be left out again: ``Strict.nulled``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire.rewrite import Rewriter
+from rightcall.wire.rules import OPENAI, Rules, Strict
+
+__all__ = [
+    "OPENAI",
+    "Rules",
+    "Strict",
+    "check_ceilings",
+    "strict_schema",
+    "structure",
+    "subset_schema",
+]
+
+_WORDS = frozenset(("description", "title"))
+_SCHEMAS = frozenset(("properties", "$defs", "patternProperties"))
+"""Keywords whose members are schemas by name, so that a member may be called ``description``."""
+
+
+def strict_schema(schema: JsonObject, rules: Rules, *, tool: str = "") -> Strict:
+    """The schema as the vendor's strict mode takes it, or an EncodeError that says what to loosen."""
+    rewriter = Rewriter(schema, rules, tool, lenient=False)
+    rewritten = rewriter.rewrite()
+    if rules.closed and rewritten.get("type") != "object":
+        raise rewriter.notes.refuse("$", "a strict schema is an object at the top; wrap it in a member.")
+    _check_size(rewritten, rules, rewriter)
+    return _strict(rewritten, rewriter)
+
+
+def subset_schema(schema: JsonObject, rules: Rules, *, tool: str = "") -> Strict:
+    """The schema in a smaller language; what that cannot say is in the descriptions, in words."""
+    rewriter = Rewriter(schema, rules, tool, lenient=True)
+    return _strict(rewriter.rewrite(), rewriter)
+
+
+def structure(schema: JsonObject) -> JsonObject:
+    """The schema without its words. A vendor's compiled grammar depends on this alone."""
+    return {key: _structure(key, value) for key, value in schema.items() if key not in _WORDS}
+
+
+def check_ceilings(specs: Sequence[Spec], schemas: Sequence[JsonObject], rules: Rules) -> None:
+    """Raise an EncodeError where the strict tools of one request are together more than is allowed.
+
+    ``schemas`` are those that will be sent, in the order of ``specs``.
+    """
+    names = [spec.name for spec in specs]
+    optional = [sum(1 for _, needed, _ in _members(schema) if not needed) for schema in schemas]
+    unions = [sum(1 for _, _, member in _members(schema) if _is_union(member)) for schema in schemas]
+    for what, limit, counts in (
+        ("strict tools", rules.max_strict_tools, [1] * len(names)),
+        ("optional parameters in strict tools", rules.max_optional, optional),
+        ("parameters of a union type in strict tools", rules.max_unions, unions),
+    ):
+        if limit and sum(counts) > limit:
+            worst = max(range(len(counts)), key=lambda at: (counts[at], at))
+            share = f", which has {counts[worst]} of them" if counts[worst] > 1 else ""
+            raise EncodeError(
+                rules.dialect,
+                f"{sum(counts)} {what} are more than the {limit} of one request; let some tool be "
+                f"non-strict, first {names[worst]!r}{share}.",
+                where=f"tool {names[worst]!r}",
+            )
+
+
+def _strict(rewritten: JsonObject, rewriter: Rewriter) -> Strict:
+    return Strict(
+        schema=rewritten,
+        is_exact=rewriter.notes.is_exact,
+        dropped=tuple(rewriter.notes.dropped),
+        nulled=tuple(rewriter.notes.nulled),
+    )
+
+
+def _structure(key: str, value: Any) -> Any:
+    if key in _SCHEMAS and isinstance(value, Mapping):
+        return {name: _structure("", member) for name, member in value.items()}
+    if key in ("enum", "const", "required"):
+        return value
+    if isinstance(value, Mapping):
+        return structure(value)
+    if isinstance(value, list | tuple):
+        return [_structure("", item) for item in value]
+    return value
+
+
+def _check_size(schema: JsonObject, rules: Rules, rewriter: Rewriter) -> None:
+    members = list(_members(schema))
+    listed = list(_enums(schema))
+    definitions = schema.get("$defs")
+    names = [name for name, _, _ in members]
+    names += list(definitions) if isinstance(definitions, Mapping) else []
+    characters = sum(map(len, names)) + sum(map(_characters, listed))
+    for what, limit, count in (
+        ("levels of objects", rules.max_depth, _depth(schema, schema, ())),
+        ("members", rules.max_properties, len(members)),
+        ("values in enums", rules.max_enum_values, sum(map(len, listed))),
+        ("characters in names and values", rules.max_string_length, characters),
+    ):
+        if limit and count > limit:
+            raise rewriter.notes.refuse(
+                "$", f"{count:,} {what} are more than the {limit:,} allowed; loosen it."
+            )
+    many, most = rules.large_enum
+    for values in listed:
+        if many and len(values) > many and _characters(values) > most:
+            raise rewriter.notes.refuse(
+                "$",
+                f"an enum of {len(values)} values has {_characters(values):,} characters, more than the "
+                f"{most:,} allowed for one of over {many} values; take a plain string.",
+            )
+
+
+def _characters(values: Sequence[Any]) -> int:
+    return sum(len(value if isinstance(value, str) else dump(value)) for value in values)
+
+
+def _nodes(node: Any) -> Iterator[Mapping[str, Any]]:
+    """Every schema in a rewritten schema, definitions included."""
+    if not isinstance(node, Mapping):
+        return
+    yield node
+    for key, value in node.items():
+        if key in _SCHEMAS:
+            for member in value.values():
+                yield from _nodes(member)
+        elif key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+            for branch in value:
+                yield from _nodes(branch)
+        elif key in ("items", "additionalProperties"):
+            yield from _nodes(value)
+
+
+def _members(schema: JsonObject) -> Iterator[tuple[str, bool, Any]]:
+    """Every member of every object: its name, whether it is required, its schema."""
+    for node in _nodes(schema):
+        required = node.get("required", ())
+        for name, member in (node.get("properties") or {}).items():
+            yield name, name in required, member
+
+
+def _enums(schema: JsonObject) -> Iterator[Sequence[Any]]:
+    for node in _nodes(schema):
+        if "enum" in node:
+            yield node["enum"]
+        elif "const" in node:
+            yield [node["const"]]
+
+
+def _is_union(member: Any) -> bool:
+    return isinstance(member, Mapping) and ("anyOf" in member or isinstance(member.get("type"), list))
+
+
+def _depth(node: Any, root: JsonObject, seen: tuple[str, ...]) -> int:
+    """How many objects stand inside one another; a recursion is counted once."""
+    if not isinstance(node, Mapping):
+        return 0
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        definitions: Any = root.get("$defs", {})
+        if reference in (*seen, "#"):
+            return 0
+        return _depth(definitions.get(reference.rpartition("/")[2]), root, (*seen, reference))
+    inner = [*(node.get("properties") or {}).values(), *node.get("anyOf", ()), node.get("items")]
+    below = max((_depth(child, root, seen) for child in inner), default=0)
+    return below + ("properties" in node)
