@@ -1,36 +1,12 @@
-"""Text that somebody else wrote into text that a terminal may be shown.
-
-A model's words, a tool's result and a file's content may hold escape sequences, which can rewrite the
-screen, its title and the clipboard, and marks that turn the direction of writing round, which can make
-a command read as another. They are shown as what they are.
-"""
+"""Text that somebody else wrote into text that a terminal may be shown."""
 
 import re
 from typing import TextIO
 
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+from rightcall.core.sanitize import printable
+
+harmless = printable
 _BLANKS = re.compile(r"\s+")
-_PICTURES = 0x2400
-"""Unicode has a picture for each of ASCII's control characters from here on."""
-
-
-def harmless(text: str) -> str:
-    """The text with nothing in it that a terminal would obey, except new lines and tabs.
-
-    Each character is judged by itself, so text that comes in pieces gives the same as the whole.
-    """
-    return _UNSAFE.sub(_shown, text)
-
-
-def _shown(found: re.Match[str]) -> str:
-    character = found[0]
-    code = ord(character)
-    if character == "\r":
-        # Half of a line end, mostly; and nothing is hidden by leaving it out.
-        return ""
-    if code < 0x20:  # noqa: PLR2004 - where the control characters end
-        return chr(_PICTURES + code)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"  # noqa: PLR2004
 
 
 def one_line(text: str, most: int) -> str:

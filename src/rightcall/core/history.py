@@ -16,6 +16,7 @@ from rightcall.core.jsontext import shorten
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.parts import Text
 from rightcall.core.result import Result
+from rightcall.core.sanitize import encodable
 from rightcall.errors import UsageError
 
 NO_RESULT = "No result was recorded for this call. It may have run; find out before calling it again."
@@ -303,4 +304,4 @@ def _misplaced(turn: _Turn, answers: Sequence[_Slot | None]) -> Iterator[_Defect
 
 
 def _quoted(text: str) -> str:
-    return shorten(text.encode(errors="replace").decode())
+    return shorten(encodable(text))

@@ -11,6 +11,7 @@ import msgspec
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from rightcall.core.parts import Media, Part, Text
+from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Limits
 
 _SIGNATURES = (
@@ -41,7 +42,7 @@ def encode(value: object, limits: Limits) -> tuple[Part, ...]:
 def _parts(value: object, limits: Limits) -> Iterator[Part]:
     if isinstance(value, str):
         # A member of a string enum is its text.
-        yield Text(sound(str.__str__(value)))
+        yield Text(encodable(str.__str__(value)))
     elif (media := _media(value, limits)) is not None:
         yield _within(media, limits)
     elif isinstance(value, list | tuple) and any(_is_media(item) for item in value):
@@ -84,17 +85,6 @@ def _tail(text: str, size: int) -> str:
     return text[max(len(text) - size, 0) :].encode()[-size:].decode(errors="ignore") if size else ""
 
 
-def sound(text: str) -> str:
-    """``text`` without halves of surrogate pairs, which no wire can carry."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
-    return text
-
-
 def _json(value: Any) -> str:
     if isinstance(value, Iterator | AsyncIterator | Coroutine):
         raise Unshowable(f"{type(value).__name__} holds no value until it is read; return a list")
@@ -104,7 +94,7 @@ def _json(value: Any) -> str:
         # Names of files may hold halves of surrogate pairs, which should not cost the rest of the
         # value. Whatever else is wrong fails here again.
         plain = to_jsonable_python(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain)
-        return sound(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
+        return encodable(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
 
 
 def _plain(value: Any) -> Any:

@@ -26,8 +26,9 @@ from rightcall.core.outcome import (
 )
 from rightcall.core.parts import Part, Text
 from rightcall.core.result import Result
+from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Facts, Limits, Tool
-from rightcall.execute.encode import cut, encode, sound
+from rightcall.execute.encode import cut, encode
 from rightcall.execute.fields import NOBODYS, has_fields, told_apart
 
 _DEFAULT = Limits()
@@ -68,7 +69,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         content = _finish(encode(outcome.message, limits), source, limits.max_output_bytes)
     else:
         source = None
-        content = (Text(cut(sound(_words(call, outcome)), limits.max_output_bytes)),)
+        content = (Text(cut(encodable(_words(call, outcome)), limits.max_output_bytes)),)
     return Result(
         call_id=call.id,
         name=call.name,
@@ -117,7 +118,7 @@ def _words(call: Call, outcome: Outcome) -> str:
 
 
 def _unknown(outcome: UnknownTool) -> str:
-    name = outcome.name.encode(errors="replace").decode()
+    name = encodable(outcome.name)
     words = f"There is no tool {shorten(name)}."
     if outcome.nearest:
         words += f" Did you mean {' or '.join(outcome.nearest)}?"

@@ -11,10 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.core.request import Named, Request
+from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.template.chat import NAME, ChatTemplate
-from rightcall.local.template.markers import Segment, neutralise, segments, sound
+from rightcall.local.template.markers import Segment, neutralise, segments
 from rightcall.local.template.probe import probe, tail_of
 from rightcall.local.template.quirks import Quirks, problems_of
 from rightcall.local.template.switches import set_reasoning
@@ -56,8 +57,8 @@ def render_prompt(
     specs = _specs(request)
     markers = quirks.markers if neutral else ()
     specs = tuple([neutral_spec(spec, markers) for spec in specs])
-    writer = Writer(quirks, fallback, lambda text: neutralise(sound(text), markers))
-    system = sound(_system(request, specs, quirks, fallback))
+    writer = Writer(quirks, fallback, lambda text: neutralise(encodable(text), markers))
+    system = encodable(_system(request, specs, quirks, fallback))
     messages = writer.write(system, request.messages)
     job = _Job(template, quirks, messages, writer.origins, _variables(request, quirks))
     text, tail, worded = _rendered(job, specs if quirks.tools == "shown" else ())

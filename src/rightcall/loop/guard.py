@@ -7,6 +7,7 @@ from msgspec.json import Encoder
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.sanitize import encodable
 
 _sorted = Encoder(order="sorted").encode
 
@@ -16,7 +17,7 @@ LONGEST_CYCLE = 4
 
 def signature(calls: Sequence[Call]) -> str:
     """A short text that is the same for the same calls with the same arguments, however written."""
-    told = dump([[_sound(call.name), canonical(call.arguments)] for call in calls])
+    told = dump([[encodable(call.name), canonical(call.arguments)] for call in calls])
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
@@ -43,10 +44,5 @@ def canonical(arguments: str) -> str:
     try:
         value = parse(arguments or "{}")
     except JsonError:
-        return _sound(arguments)
+        return encodable(arguments)
     return _sorted(value).decode()
-
-
-def _sound(text: str) -> str:
-    """``text`` without halves of surrogate pairs, which JSON cannot hold."""
-    return text.encode(errors="replace").decode()

@@ -11,6 +11,7 @@ from rightcall.core.decision import Proposal
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.outcome import OutcomeKind
 from rightcall.core.result import Result
+from rightcall.core.sanitize import encodable_json
 from rightcall.core.usage import Usage
 from rightcall.loop.state import State
 
@@ -94,25 +95,12 @@ class RunResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
         except UnicodeEncodeError:
             # Half a surrogate pair somewhere. A run with a replacement character in it is better than
             # one that cannot be kept.
-            return json.encode(_sound(to_builtins(plain)))
+            return json.encode(encodable_json(to_builtins(plain)))
 
     @staticmethod
     def from_json(data: bytes | str) -> "RunResult":
         """The result that ``to_json`` wrote."""
         return json.decode(data, type=RunResult)
-
-
-def _sound(value: Any) -> Any:
-    """A value of JSON's kinds without halves of surrogate pairs, which JSON cannot hold."""
-    match value:
-        case str():
-            return value.encode(errors="replace").decode()
-        case list() | tuple():
-            return [_sound(item) for item in value]
-        case dict():
-            return {_sound(key): _sound(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 class RunEnd(Struct, frozen=True):

@@ -55,13 +55,6 @@ def neutralise(text: str, markers: Sequence[str]) -> str:
     return text
 
 
-def sound(text: str) -> str:
-    """The text as it can be written in UTF-8: half a surrogate pair is replaced."""
-    if text.isascii():
-        return text
-    return text.encode(errors="replace").decode()
-
-
 def segments(text: str, markers: Sequence[str]) -> list[Segment]:
     """The text in pieces, special strings apart, for showing. Joined again they are the text."""
     if not markers:
