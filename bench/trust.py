@@ -15,8 +15,8 @@ from rightcall.core.call import Call, CheckedCall
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reply, Results, said
 from rightcall.core.outcome import Returned
-from rightcall.execute.check import check
-from rightcall.execute.render import render
+from rightcall.gate.check import check
+from rightcall.gate.render import render
 from rightcall.trust import Guard, Rules
 
 LENGTHS = (10, 100, 1000)

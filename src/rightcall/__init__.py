@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
-    from rightcall.dispatch import check, run_calls
     from rightcall.errors import ToolFailure
-    from rightcall.execute.executor import Execution, Executor
+    from rightcall.gate.execution import Execution
+    from rightcall.gate.executor import Executor, check, run_calls
+    from rightcall.gate.gate import Hooks, Veto
     from rightcall.loop import events
+    from rightcall.loop.recorded import replay
     from rightcall.loop.result import RunResult
-    from rightcall.loop.setup import Hooks, Veto
     from rightcall.loop.window import Window
     from rightcall.models import connect
-    from rightcall.rerun import replay
 
 _HOMES = {
     "Agent": "agent",
@@ -47,10 +47,10 @@ _HOMES = {
     "CheckedCall": "core.call",
     "Context": "core.context",
     "Deny": "core.decision",
-    "Execution": "execute.executor",
-    "Executor": "execute.executor",
+    "Execution": "gate.execution",
+    "Executor": "gate.executor",
     "Facts": "core.tool",
-    "Hooks": "loop.setup",
+    "Hooks": "gate.gate",
     "Limits": "core.tool",
     "Media": "core.parts",
     "Named": "core.request",
@@ -67,11 +67,11 @@ _HOMES = {
     "Toolbox": "declare.toolbox",
     "Usage": "core.usage",
     "User": "core.message",
-    "Veto": "loop.setup",
+    "Veto": "gate.gate",
     "Window": "loop.window",
     "ask": "agent",
     "builtin": "builtin",
-    "check": "dispatch",
+    "check": "gate.executor",
     "connect": "models",
     "errors": "errors",
     "events": "loop.events",
@@ -80,8 +80,8 @@ _HOMES = {
     "mcp": "mcp",
     "outcome": "core.outcome",
     "record": "record",
-    "replay": "rerun",
-    "run_calls": "dispatch",
+    "replay": "loop.recorded",
+    "run_calls": "gate.executor",
     "testing": "testing",
     "tool": "declare.function",
     "trust": "trust",

@@ -3,100 +3,97 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from os import urandom
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import CheckedCall
 from rightcall.core.context import Context
-from rightcall.core.decision import FinalDecision, Grant
-from rightcall.core.entry import RunResumed, RunStarted
+from rightcall.core.decision import FinalDecision
+from rightcall.core.entry import Entry, RunResumed, RunStarted
+from rightcall.core.events import Emit
 from rightcall.core.history import mend
-from rightcall.core.jsontext import JsonValue, dump
-from rightcall.core.message import Message, User, said
+from rightcall.core.jsontext import dump
+from rightcall.core.message import User, said
 from rightcall.core.parts import Media, Text
-from rightcall.core.ports import Journal, Model, TokenCounter
+from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
 from rightcall.core.request import Named, ToolChoice, Wanted
 from rightcall.core.tool import Limits, Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import LimitReached, RightcallError, ToolFailure, UsageError
-from rightcall.execute.executor import Executor
-from rightcall.loop.answering import final
-from rightcall.loop.asking import Emit
-from rightcall.loop.drive import Driver
-from rightcall.loop.follow import Following, is_live
-from rightcall.loop.output import judge
-from rightcall.loop.result import CallRecord, RunResult
-from rightcall.loop.segment import decisions_in, run_segment, state_of
-from rightcall.loop.setup import Approve, Hooks, Offered, Policy, Setup, Summarise
-from rightcall.loop.state import State
-from rightcall.loop.stream import Event, events_of
+from rightcall.gate.executor import Executor
+from rightcall.gate.gate import final_decision, guard_above
+from rightcall.loop.events import Event, events_of
+from rightcall.loop.result import Out, RunResult, judge
+from rightcall.loop.run import Run
+from rightcall.loop.setup import (
+    AgentOptions,
+    AgentSettings,
+    Following,
+    Offered,
+    RunOptions,
+    Setup,
+    is_live,
+)
+from rightcall.loop.state import started
 from rightcall.loop.sync import run_sync
-from rightcall.loop.watching import guard_above
 from rightcall.loop.window import Window
 from rightcall.models import connect
-from rightcall.record.steps import JournalSteps, LiveSteps, redacted_calls
+from rightcall.record.steps import JournalSteps, LiveSteps, decisions_in, entries_of, redacted_calls
 from rightcall.trust.facts import facts_together, labelled
-from rightcall.trust.rules import Rules
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
 Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 """A person's decisions by call id; True allows, False denies."""
 
 
-class RunOptions(TypedDict, total=False):
-    """What can be said of one run."""
-
-    history: Sequence[Message]
-    """An earlier transcript to go on from; mended where calls and results do not match."""
-    dependencies: Any
-    """What tools reach through their Context."""
-    choice: ToolChoice
-    """Make the model call some tool, this tool, or none; on its first turn only, so that it ends."""
-    sticky_choice: bool
-    """The choice holds for every turn."""
-    budget: Budget
-    run: str
-    """The run's name in the journal; made up unless given."""
-    grant: Grant
-    """What this run may do once outsiders have spoken, for an agent with rules of trust."""
-
-
-class AgentSettings(TypedDict, total=False):
-    """What can be said of an agent besides its model, tools and instructions."""
-
-    policy: Policy | None
-    """Says allow, deny, ask, rewrite or answer for each checked call."""
-    trust: Rules | None
-    """The rules that hold even when the model is hijacked. Without them a policy is all there is."""
-    approve: Approve | None
-    """Asks a person, here and now; without it a run that needs one pauses."""
-    hooks: Hooks
-    window: Window | None
-    """How much of the history is sent; what the model's profile says, unless given."""
-    summarise: Summarise | None
-    """Puts words in place of the history that is not sent."""
-    count: TokenCounter
-    options: Mapping[str, JsonValue]
-    """The model's options, as ``ModelOptions`` names them."""
-    max_tokens: int | None
-    """Tokens that one reply may have."""
-    speculate: bool
-    """Start calls of pure and read tools while the reply still streams; True unless said."""
-
+T = TypeVar("T")
 
 _AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
 
 
-class Agent:
+class Agent(Generic[Out]):
     """A model with tools. It holds no conversation: pass ``history`` to go on with one.
 
-    ``model`` is a model, or the name of one, as ``connect`` takes it.
+    ``model`` is a model, or the name of one, as ``connect`` takes it. ``output`` is the type that an
+    answer must have, and then the type of ``result.output``.
     """
+
+    @overload
+    def __init__(
+        self: "Agent[None]",
+        model: Model | str,
+        tools: ToolSource = ...,
+        instructions: str = ...,
+        *,
+        output: None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Agent[T]",
+        model: Model | str,
+        tools: ToolSource = ...,
+        instructions: str = ...,
+        *,
+        output: type[T],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Agent[Any]",
+        model: Model | str,
+        tools: ToolSource = ...,
+        instructions: str = ...,
+        *,
+        output: Any,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
 
     def __init__(  # noqa: PLR0913 - an agent's options, by name
         self,
@@ -107,7 +104,7 @@ class Agent:
         name: str = "agent",
         output: Any = None,
         budget: Budget | None = None,
-        journal: Journal | None = None,
+        journal: Journal | AsyncJournal | None = None,
         concurrency: int = 32,
         retry_broken: bool = False,
         **settings: Unpack[AgentSettings],
@@ -127,6 +124,7 @@ class Agent:
         offered = self._offered(self.tools)
         if settings.get("window") is None:
             settings["window"] = _default_window(model, settings.get("max_tokens"))
+        settings["observers"] = tuple(settings.get("observers", ()))
         self._setup = Setup(
             run="",
             model=model,
@@ -136,24 +134,29 @@ class Agent:
             specs=offered.specs,
             system=self._system(instructions),
             answer=None if form is None else form.tool,
-            **settings,
+            **settings,  # type: ignore[arg-type]
         )
 
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult:
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
         """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
-        return await self._drive(self._begin(prompt, options))
+        return await self._begin(prompt, options)
 
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult:
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
 
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
         """``run``, as the events it is made of; the last is RunEnd, with the result."""
-        return events_of(lambda emit: self._drive(self._begin(prompt, options), emit))
+        return events_of(partial(self._begin, prompt, options))
 
     async def resume(
-        self, result: RunResult, decisions: Decisions, *, dependencies: Any = None
-    ) -> RunResult:
+        self,
+        result: RunResult[Any],
+        decisions: Decisions,
+        *,
+        dependencies: Any = None,
+        steps: Steps | None = None,
+    ) -> RunResult[Out]:
         """Go on with a run that waits for a person, here or in another process.
 
         ``decisions`` are by call id, and every pending call needs one: True or ``Allow()``, False or
@@ -162,33 +165,32 @@ class Agent:
         """
         if missing := [p.call_id for p in result.pending if p.call_id not in decisions]:
             raise UsageError(f"no decision about {', '.join(missing)}")
-        decided = {call_id: final(decision) for call_id, decision in decisions.items()}
-        if self._journal is not None:
-            self._journal.append(result.run, RunResumed(decisions=decided))
-        segment = _Segment(
-            setup=self._setup_for(result.run, dependencies),
-            state=result.state,
+        decided = {call_id: final_decision(decision) for call_id, decision in decisions.items()}
+        steps = self._steps(result.run, steps, await self._entries(result.run))
+        run = Run(
+            self._setup_for(result.run, steps, dependencies),
+            result.state,
             begins=result.begins,
             decisions=decided,
             earlier=result.calls,
         )
-        return await self._drive(segment)
+        return self._with_output(await run.go(RunResumed(decisions=decided)))
 
-    async def recover(self, run: str, *, dependencies: Any = None) -> RunResult:
+    async def recover(self, run: str, *, dependencies: Any = None) -> RunResult[Out]:
         """Go on with a run whose process died, from its journal: what was done is not done again."""
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
-        entries = list(self._journal.entries(run))
+        entries = await self._entries(run)
         start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
         if start is None:
             raise UsageError(f"the journal holds no run {run!r}")
-        segment = _Segment(
-            setup=self._setup_for(run, dependencies),
-            state=state_of(start),
+        again = Run(
+            self._setup_for(run, self._steps(run, None, entries), dependencies),
+            started(start),
             begins=len(start.messages) - 1,
             decisions={**redacted_calls(entries), **decisions_in(entries)},
         )
-        return await self._drive(segment)
+        return self._with_output(await again.go())
 
     def as_tool(
         self,
@@ -222,18 +224,22 @@ class Agent:
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         )
 
-    def _begin(self, prompt: Prompt, options: RunOptions) -> "_Segment":
+    async def _begin(
+        self, prompt: Prompt, options: RunOptions, emit: Emit | None = None
+    ) -> RunResult[Out]:
         history = mend(options.get("history", ())).messages
-        wanted = self._wanted()
-        choice = options.get("choice") or self._first_choice(wanted)
         run = options.get("run") or urandom(16).hex()
-        setup = self._setup_for(run, options.get("dependencies"))
+        if await self._entries(run):
+            raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
+        steps = self._steps(run, options.get("steps"))
+        setup = self._setup_for(run, steps, options.get("dependencies"))
+        wanted = self._wanted()
         start = RunStarted(
             messages=(*history, _user(prompt)),
             budget=options.get("budget") or self.budget,
             system=setup.system,
             specs=setup.specs,
-            choice=choice,
+            choice=options.get("choice") or self._first_choice(wanted),
             sticky_choice=options.get("sticky_choice", False),
             retry_broken=self._retry_broken,
             wanted=wanted,
@@ -243,14 +249,20 @@ class Agent:
             raise UsageError(
                 "a grant needs rules to hold the run to it; give the agent some with trust="
             )
-        if self._journal is not None:
-            if any(True for _ in self._journal.entries(run)):
-                raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
-            self._journal.append(run, start)
-        return _Segment(setup=setup, state=state_of(start), begins=len(history))
+        going = Run(setup, started(start), begins=len(history), emit=emit)
+        return self._with_output(await going.go(start))
 
-    def _setup_for(self, run: str, dependencies: Any) -> Setup:
-        steps = LiveSteps() if self._journal is None else JournalSteps(self._journal, run)
+    async def _entries(self, run: str) -> Sequence[Entry]:
+        return () if self._journal is None else await entries_of(self._journal, run)
+
+    def _steps(self, run: str, given: Steps | None, entries: Sequence[Entry] = ()) -> Steps:
+        if given is None:
+            return LiveSteps() if self._journal is None else JournalSteps(self._journal, run, entries)
+        if self._journal is not None:
+            raise UsageError("a run is recorded by its agent's journal or by steps=, not by both")
+        return given
+
+    def _setup_for(self, run: str, steps: Steps, dependencies: Any) -> Setup:
         above = guard_above()
         setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
         if self._follow is None:
@@ -269,24 +281,18 @@ class Agent:
         box = Toolbox(tools, form.tool) if form and self._mode == "tool" else tools
         return Offered(box, tuple(each.spec for each in box))
 
-    async def _drive(self, segment: "_Segment", emit: Emit | None = None) -> RunResult:
-        driver = Driver(segment.setup, segment.state, emit=emit, decisions=segment.decisions)
-        result = await run_segment(driver, segment.begins, self._journal)
-        calls = (*segment.earlier, *result.calls)
-        return replace(result, calls=calls, output=self._output_of(result))
-
-    def _output_of(self, result: RunResult) -> Any:
-        """The output that the run ended with, from its transcript."""
+    def _with_output(self, result: RunResult[Any]) -> RunResult[Out]:
+        """The result with the output that the run ended with, read from its transcript."""
         form = self._form
         if form is None or result.stop != Stop("output"):
-            return None
+            return result
         text = result.text
         if self._mode == "tool":
             given = [call for call in result.calls if call.name == form.tool.name]
             text = next(call.arguments for call in reversed(given) if call.outcome == "returned")
         verdict = judge(form.tool, text)
         assert isinstance(verdict, CheckedCall)
-        return form.value(verdict.bound)
+        return replace(result, output=form.value(verdict.bound))
 
     def _wanted(self) -> Wanted | None:
         if self._form is None or self._mode is None:
@@ -305,16 +311,6 @@ class Agent:
             return instructions
         schema = _AS_JSON.format(schema=dump(self._form.tool.parameters))
         return f"{instructions}\n\n{schema}".strip()
-
-
-class _Segment(Struct, frozen=True, kw_only=True, eq=False):
-    """What one segment of a run starts from."""
-
-    setup: Setup
-    state: State
-    begins: int
-    decisions: Mapping[str, FinalDecision] = {}
-    earlier: tuple[CallRecord, ...] = ()
 
 
 def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:

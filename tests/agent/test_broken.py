@@ -17,7 +17,7 @@ from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextD
 from rightcall.core.message import Reply, said
 from rightcall.declare.function import tool
 from rightcall.errors import ProtocolError, TransportError, TransportTimeout, UsageError, VendorError
-from rightcall.execute import threads
+from rightcall.gate import threads
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 

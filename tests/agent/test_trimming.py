@@ -11,7 +11,7 @@ from rightcall.core.message import Reply, Results, User
 from rightcall.core.request import Profile
 from rightcall.declare.function import tool
 from rightcall.errors import TransportError
-from rightcall.loop.tokens import estimate_tokens
+from rightcall.loop.window import estimate_tokens
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 

@@ -14,11 +14,10 @@ PURE = [
     "core/**/*.py",
     "declare/**/*.py",
     "wire/**/*.py",
-    "execute/check.py",
-    "execute/encode.py",
-    "execute/plan.py",
-    "execute/render.py",
-    "execute/repair.py",
+    "gate/check.py",
+    "gate/execution.py",
+    "gate/render.py",
+    "gate/repair.py",
 ]
 PURE_FILES = sorted({path for pattern in PURE for path in SOURCE.glob(pattern)})
 ALL_FILES = sorted(SOURCE.rglob("*.py"))
@@ -141,7 +140,7 @@ def test_the_check_finds_what_it_looks_for(source, found):
 
 
 def test_the_check_finds_the_pure_modules():
-    assert {"core/call.py", "core/schema.py", "execute/check.py", "execute/render.py"} <= {
+    assert {"core/call.py", "core/schema.py", "gate/check.py", "gate/render.py"} <= {
         name_of(path) for path in PURE_FILES
     }
     assert printed("print(1)\nx.print()") == [1]

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from rightcall.dispatch import run_calls
+
 from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
 from rightcall.core.tool import Tool
-from rightcall.dispatch import run_calls
-from rightcall.execute.executor import Execution
+from rightcall.gate.execution import Execution
 
 
 async def use(tool: Tool, **arguments: Any) -> Execution:

@@ -5,12 +5,12 @@ import json
 import os
 
 import pytest
+from rightcall.dispatch import run_calls
 
 from builtin.kit import told, use
 from rightcall import builtin
 from rightcall.core.call import Call
 from rightcall.core.tool import Facts
-from rightcall.dispatch import run_calls
 from rightcall.errors import UsageError
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from rightcall.execute import threads
+from rightcall.gate import threads
 
 
 def assert_nothing_is_left() -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from rightcall.core.events import ModelEvent
 from rightcall.core.request import Profile, Request
-from rightcall.execute import threads
+from rightcall.gate import threads
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 import rightcall as rc
 from rightcall.core.entry import ReplyReceived
 from rightcall.record.jsonl import JsonLinesJournal
-from rightcall.record.replay import fork
+from rightcall.record.steps import fork
 from rightcall.testing import ScriptedModel, call, reply
 
 WORDS = (

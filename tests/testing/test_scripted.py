@@ -21,7 +21,7 @@ from rightcall.core.parts import Text
 from rightcall.core.request import Profile, Request
 from rightcall.core.usage import Usage
 from rightcall.errors import TransportError, UsageError, VendorError
-from rightcall.loop.draft import Draft
+from rightcall.loop.ask import Draft
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 HELLO = Request(messages=(said("Hello"),))

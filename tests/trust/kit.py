@@ -9,8 +9,8 @@ from rightcall.core.message import Message, Reply, Results, said
 from rightcall.core.outcome import Returned
 from rightcall.core.tool import Facts, Tool
 from rightcall.declare.toolbox import Toolbox
-from rightcall.execute.check import check
-from rightcall.execute.render import render
+from rightcall.gate.check import check
+from rightcall.gate.render import render
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules

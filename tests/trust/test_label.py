@@ -10,7 +10,7 @@ from rightcall.core.message import Reply, Results, said
 from rightcall.core.outcome import Returned
 from rightcall.core.tool import Facts, Limits, Tool
 from rightcall.declare.toolbox import Toolbox
-from rightcall.execute.render import render
+from rightcall.gate.render import render
 from rightcall.loop.window import Window, look, sent
 from rightcall.trust.guard import Guard, labels
 from rightcall.trust.rules import Rules

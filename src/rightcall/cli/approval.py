@@ -8,7 +8,7 @@ from argparse import Namespace
 from rightcall.cli.safe import harmless
 from rightcall.cli.view import View
 from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal, Scope
-from rightcall.loop.setup import Approve
+from rightcall.gate.gate import Approve
 
 MOST_SHOWN = 4000
 """Characters of a call's arguments that a person is shown."""

@@ -23,8 +23,8 @@ from rightcall.core.parts import Media
 from rightcall.core.progress import CallProgress
 from rightcall.core.result import Result
 from rightcall.core.usage import Usage
+from rightcall.loop.events import Event
 from rightcall.loop.result import RunEnd
-from rightcall.loop.stream import Event
 
 
 def line_of(value: JsonObject) -> str:

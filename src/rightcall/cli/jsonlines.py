@@ -4,7 +4,7 @@ from typing import TextIO
 
 from rightcall.cli.described import event_object, line_of, summary_object
 from rightcall.cli.summary import Summary
-from rightcall.loop.stream import Event
+from rightcall.loop.events import Event
 
 
 class JsonLinesView:

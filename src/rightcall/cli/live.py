@@ -25,7 +25,7 @@ from rightcall.core.events import (
 )
 from rightcall.core.progress import CallProgress
 from rightcall.core.result import Result
-from rightcall.loop.stream import Event
+from rightcall.loop.events import Event
 
 MOST_ARGUMENTS = 2000
 """Characters of a call's arguments that are shown."""

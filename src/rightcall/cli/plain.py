@@ -6,7 +6,7 @@ from rightcall.cli.safe import ended, harmless, one_line, write
 from rightcall.cli.summary import INTERRUPTION, Summary
 from rightcall.cli.words import done, shortly, spent
 from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TurnStart
-from rightcall.loop.stream import Event
+from rightcall.loop.events import Event
 
 _WIDTH = 200
 

@@ -19,8 +19,8 @@ from rightcall.core.message import Message, Reply, Results, Transcript, said
 from rightcall.core.parts import Text
 from rightcall.core.usage import Usage
 from rightcall.errors import RightcallError
+from rightcall.loop.events import Event
 from rightcall.loop.result import CallRecord, RunEnd, RunResult
-from rightcall.loop.stream import Event
 
 if TYPE_CHECKING:
     from rightcall.core.result import Result

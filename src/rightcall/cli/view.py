@@ -9,7 +9,7 @@ from typing import Protocol, TextIO, cast
 from rightcall.cli.summary import Progress, Summary
 from rightcall.core.message import Transcript
 from rightcall.errors import RightcallError
-from rightcall.loop.stream import Event
+from rightcall.loop.events import Event
 
 PATIENCE = 0.5
 """Seconds without an event after which somebody who watches is told that it goes on."""

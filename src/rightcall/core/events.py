@@ -4,7 +4,7 @@ A model yields the events of one reply, the last of which is ReplyEnd. An agent 
 turn, the results between them, and RunEnd at the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
+from rightcall.core.progress import CallProgress
 from rightcall.core.result import Result
 
 
@@ -74,6 +75,9 @@ class ResultEnd(Struct, frozen=True, gc=False, tag=True):
 
 
 ModelEvent: TypeAlias = TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | ReplyEnd
+StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd
+"""What happens while a run goes on; RunEnd follows at its end."""
+Emit: TypeAlias = Callable[[StreamEvent], None]
 
 
 def unfolded(reply: Reply, fragment: int | None = None) -> Iterator[ModelEvent]:

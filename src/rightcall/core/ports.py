@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from typing import Protocol, runtime_checkable
 
 from rightcall.core.entry import Entry
-from rightcall.core.events import ModelEvent
+from rightcall.core.events import ModelEvent, StreamEvent
 from rightcall.core.message import Message, Reply
 from rightcall.core.request import Outgoing, Profile, Request
 from rightcall.core.tool import Tool
@@ -107,19 +107,46 @@ class Journal(Protocol):
         ...
 
 
+class AsyncJournal(Protocol):
+    """A journal whose writes and reads are awaited, as those of a database elsewhere are."""
+
+    async def append(self, run: str, entry: Entry, /) -> None:
+        """Write one entry at the end of a run's record."""
+        ...
+
+    async def entries(self, run: str, /) -> Iterable[Entry]:
+        """Everything recorded of a run, in order; nothing for a run that is not known."""
+        ...
+
+    async def runs(self) -> Sequence[str]:
+        """The runs that are recorded, oldest first."""
+        ...
+
+
 class Steps(Protocol):
-    """Takes every effect of a run by its key, so that one which has happened need not happen again."""
+    """Takes every effect of a run by its key, so that one which has happened need not happen again.
+
+    An agent makes its own from its journal; a durable engine gives others (``run(steps=...)``).
+    """
 
     async def step(self, key: str, body: Callable[[], Awaitable[Entry]], /) -> Entry:
         """The recorded entry of that key, or what ``body`` gives, recorded."""
         ...
 
-    def note(self, key: str, entry: Entry, /) -> None:
+    async def note(self, key: str, entry: Entry, /) -> None:
         """Record something that happened on the way to a step, once."""
         ...
 
     def was_started(self, key: str, /) -> bool:
         """Whether an earlier attempt at the run started this call, and nobody knows how it ended."""
+        ...
+
+
+class Observer(Protocol):
+    """Watches runs, as a plain function does: it changes nothing, and what it raises is only logged."""
+
+    def __call__(self, run: str, happened: Entry | StreamEvent, /) -> None:
+        """Take what happened in a run: an entry of its record, or an event of its stream."""
         ...
 
 

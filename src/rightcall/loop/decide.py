@@ -22,7 +22,7 @@ from rightcall.core.budget import LimitName, Stop
 from rightcall.core.call import Call
 from rightcall.core.message import Reply, Results, StopReason, User, said
 from rightcall.core.request import Named, ToolChoice
-from rightcall.loop.guard import is_circling
+from rightcall.loop.circles import is_circling
 from rightcall.loop.state import Slip, State
 
 MOST_BREAKS = 3

@@ -1,18 +1,24 @@
-"""Every event that an agent's stream yields, in one place to import from."""
+"""Every event that an agent's stream yields, and a run into an iterator of them."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeAlias
 
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
+    Emit,
     ReasoningDelta,
     ReplyEnd,
     ResultEnd,
+    StreamEvent,
     TextDelta,
     TurnStart,
 )
 from rightcall.core.progress import CallProgress
-from rightcall.loop.result import RunEnd
-from rightcall.loop.stream import Event
+from rightcall.loop.result import RunEnd, RunResult
 
 __all__ = [
     "CallDelta",
@@ -27,3 +33,55 @@ __all__ = [
     "TextDelta",
     "TurnStart",
 ]
+
+
+Event: TypeAlias = StreamEvent | RunEnd
+
+
+async def events_of(
+    start: Callable[[Emit], Coroutine[Any, Any, RunResult[Any]]],
+) -> AsyncIterator[Event]:
+    """The events of the run that ``start`` begins, as they come; RunEnd is the last.
+
+    A consumer that stops early cancels the run, and waits until nothing of it is left.
+    """
+    channel = _Channel()
+    task = asyncio.get_running_loop().create_task(start(channel.put))
+    task.add_done_callback(channel.wake)
+    try:
+        while True:
+            while channel.events:
+                yield channel.events.popleft()
+            if task.done():
+                break
+            await channel.wait()
+        yield RunEnd(task.result())
+    finally:
+        # Asked for or gathered, so that an exception which nobody waits for is not reported as lost.
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        elif not task.cancelled():
+            task.exception()
+
+
+class _Channel:
+    """Events on their way from the run to its reader; one wake-up for as many as have come."""
+
+    def __init__(self) -> None:
+        self.events: deque[StreamEvent] = deque()
+        self._waiting: asyncio.Future[None] | None = None
+
+    def put(self, event: StreamEvent) -> None:
+        self.events.append(event)
+        if self._waiting is not None:
+            self.wake()
+
+    def wake(self, _: object = None) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+    async def wait(self) -> None:
+        self._waiting = asyncio.get_running_loop().create_future()
+        await self._waiting

@@ -1,19 +1,35 @@
-"""What a run came to."""
+"""What a run came to, and whether its answer has the form that was asked for."""
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct, json, to_builtins
 from msgspec.structs import replace
 
 from rightcall.core.budget import Stop
-from rightcall.core.call import Call
+from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Proposal
 from rightcall.core.message import Reply, Transcript
-from rightcall.core.outcome import OutcomeKind
+from rightcall.core.outcome import Invalid, OutcomeKind
 from rightcall.core.result import Result
 from rightcall.core.sanitize import encodable_json
+from rightcall.core.tool import Tool
 from rightcall.core.usage import Usage
+from rightcall.gate.check import Refused, check
 from rightcall.loop.state import State
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    Out = DefaultTypeVar("Out", default=Any)
+else:
+    Out = TypeVar("Out")
+
+BAD_ANSWER = (
+    "Your answer does not have the form that is asked for:\n{problems}\nGive the whole answer again."
+)
+
+_FENCED = re.compile(r"\s*```[A-Za-z]*\n(.*)\n```\s*", re.DOTALL)
 
 
 class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -40,7 +56,7 @@ class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.result.outcome
 
 
-class RunResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=True):
     """What a run came to. Pass ``transcript`` as the next run's ``history`` to go on talking."""
 
     run: str
@@ -53,7 +69,7 @@ class RunResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     calls: tuple[CallRecord, ...] = ()
     pending: tuple[Proposal, ...] = ()
     """Calls that wait for a person, when ``stop.reason`` is ``pending``."""
-    output: Any = None
+    output: Out = None  # type: ignore[assignment]
     """The output asked for, validated; None when none was asked for or given."""
 
     @property
@@ -98,7 +114,7 @@ class RunResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return json.encode(encodable_json(to_builtins(plain)))
 
     @staticmethod
-    def from_json(data: bytes | str) -> "RunResult":
+    def from_json(data: bytes | str) -> "RunResult[Any]":
         """The result that ``to_json`` wrote."""
         return json.decode(data, type=RunResult)
 
@@ -106,4 +122,37 @@ class RunResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class RunEnd(Struct, frozen=True):
     """The run is over; the last event of a run's stream."""
 
-    result: RunResult
+    result: RunResult[Any]
+
+
+class Only:
+    """A toolbox of one."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+
+    def get(self, name: str) -> Tool | None:
+        """The tool, if it is asked for by its name."""
+        return self._tool if name == self._tool.name else None
+
+    def names(self) -> tuple[str, ...]:
+        """Its name."""
+        return (self._tool.name,)
+
+
+def judge(answer: Tool, text: str) -> CheckedCall | Refused:
+    """Check an answer as if it were the arguments of a call. A code fence around it does no harm."""
+    fenced = _FENCED.fullmatch(text)
+    arguments = fenced[1] if fenced else text
+    # Nothing at all would pass for a form without required fields; as an answer it is none.
+    call = Call(id="answer", name=answer.name, arguments=arguments if arguments.strip() else "null")
+    return check(call, Only(answer))
+
+
+def complaint(answer: Tool, text: str) -> str:
+    """What is wrong with an answer, in words for the model; empty when nothing is."""
+    verdict = judge(answer, text)
+    if isinstance(verdict, CheckedCall):
+        return ""
+    problems = verdict.problems if isinstance(verdict, Invalid) else ()
+    return BAD_ANSWER.format(problems="\n".join(f"- {problem}" for problem in problems))

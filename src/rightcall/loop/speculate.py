@@ -7,23 +7,19 @@ transcript says is the same either way.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow
-from rightcall.core.events import CallEnd, CallStart, ModelEvent, ReplyEnd
+from rightcall.core.events import CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
 from rightcall.core.usage import Usage
-from rightcall.execute.check import check
-from rightcall.execute.executor import Execution
-from rightcall.loop.policy import decision_for
+from rightcall.gate.check import check
+from rightcall.gate.execution import Execution
+from rightcall.gate.gate import decision_for, watched_by
+from rightcall.loop.decide import call_key
 from rightcall.loop.setup import Setup
 from rightcall.trust.guard import Guard
-
-Start: TypeAlias = Callable[[int, CheckedCall, list[Usage]], Coroutine[Any, Any, Execution]]
-"""Runs a call, given its place among the calls of the reply."""
 
 
 class Early(Struct, frozen=True, eq=False):
@@ -38,13 +34,20 @@ class Speculation:
     """The calls of one reply that were started early."""
 
     def __init__(
-        self, setup: Setup, start: Start, room: int | None = None, guard: Guard | None = None
+        self,
+        setup: Setup,
+        turn: int,
+        *,
+        most: int | None = None,
+        guard: Guard | None = None,
+        emit: Emit | None = None,
     ) -> None:
         self._setup = setup
+        self._turn = turn
+        self._most = most
+        """How many calls the budget still allows."""
         self._guard = guard
-        self._start = start
-        self._room = room
-        """How many calls the budget still has room for."""
+        self._emit = emit
         self._open = setup.speculate and setup.hooks.before_tool is None
         self._begun = 0
         self._ended = 0
@@ -73,14 +76,18 @@ class Speculation:
         # A call that began earlier and is not complete yet may turn out to be a write.
         if self._ended < self._begun or not self._may_run_early(checked):
             self._open = False
-        elif self._room is None or len(self._early) < self._room:
+        elif self._most is None or len(self._early) < self._most:
             self._launch(checked)
 
     def _launch(self, checked: CheckedCall) -> None:
         ledger: list[Usage] = []
-        run = self._start(self._ended - 1, checked, ledger)
-        task = asyncio.get_running_loop().create_task(run)
+        task = asyncio.get_running_loop().create_task(self._run(self._ended - 1, checked, ledger))
         self._early.append(Early(checked.call, task, ledger))
+
+    async def _run(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
+        key = call_key(self._turn, index, checked.tool.name)
+        with watched_by(self._guard):
+            return await self._setup.executor.run(checked, self._setup.setting(key, ledger, self._emit))
 
     def take(self, call: Call) -> Early | None:
         """The early run of this very call, if there is one that nobody took."""

@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName
 from rightcall.core.decision import Approval, Grant
+from rightcall.core.entry import RunStarted
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.request import ToolChoice, Wanted
 from rightcall.core.result import Result
 from rightcall.core.usage import Usage
-from rightcall.loop.guard import extended, is_circling, signature
+from rightcall.loop.circles import extended, is_circling, signature
 
 Slip: TypeAlias = Literal["circling", "answer"]
 """What the model is being told off for: going round in circles, or answering in the wrong form."""
@@ -60,6 +61,19 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def last(self) -> Message | None:
         """The newest message."""
         return self.messages[-1] if self.messages else None
+
+
+def started(start: RunStarted) -> State:
+    """A run begins."""
+    return State(
+        messages=start.messages,
+        budget=start.budget,
+        choice=start.choice,
+        sticky_choice=start.sticky_choice,
+        retry_broken=start.retry_broken,
+        wanted=start.wanted,
+        grant=start.grant,
+    )
 
 
 def told(state: State, message: User, slip: Slip | None = None) -> State:

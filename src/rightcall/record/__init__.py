@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from rightcall.record.jsonl import JsonLinesJournal
     from rightcall.record.memory import MemoryJournal
     from rightcall.record.redact import redact_secrets
-    from rightcall.record.replay import fork
     from rightcall.record.sqlite import SqliteJournal
+    from rightcall.record.steps import fork
 
 __all__ = ["JsonLinesJournal", "MemoryJournal", "SqliteJournal", "fork", "redact_secrets"]
 
@@ -19,7 +19,7 @@ __getattr__ = lazily(
         "JsonLinesJournal": "record.jsonl",
         "MemoryJournal": "record.memory",
         "SqliteJournal": "record.sqlite",
-        "fork": "record.replay",
+        "fork": "record.steps",
         "redact_secrets": "record.redact",
     },
 )

@@ -23,7 +23,7 @@ def run(options: Namespace) -> int:
     from rightcall.cli.safe import ended, harmless, write  # noqa: PLC0415
     from rightcall.core.call import Call  # noqa: PLC0415
     from rightcall.core.parts import Media  # noqa: PLC0415
-    from rightcall.execute.executor import Executor  # noqa: PLC0415
+    from rightcall.gate.executor import Executor  # noqa: PLC0415
 
     call = Call(id="1", name=options.tool, arguments=options.arguments)
     (done,) = asyncio.run(Executor().execute([call], load_tools(options.tools)))

@@ -111,7 +111,7 @@ def _run(options: Namespace) -> int:
     from rightcall.cli.safe import ended, write  # noqa: PLC0415
     from rightcall.core.call import Call  # noqa: PLC0415
     from rightcall.declare.toolbox import Toolbox  # noqa: PLC0415
-    from rightcall.execute.executor import Executor  # noqa: PLC0415
+    from rightcall.gate.executor import Executor  # noqa: PLC0415
     from rightcall.manifest.document import load  # noqa: PLC0415
 
     async def yes(_: object) -> bool:

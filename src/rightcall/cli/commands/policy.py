@@ -64,7 +64,7 @@ def _explain(options: Namespace) -> int:
     from rightcall.cli.safe import harmless  # noqa: PLC0415
     from rightcall.core.call import Call, CheckedCall  # noqa: PLC0415
     from rightcall.core.decision import Allow  # noqa: PLC0415
-    from rightcall.execute.check import check  # noqa: PLC0415
+    from rightcall.gate.check import check  # noqa: PLC0415
 
     tools = load_tools(options.tools)
     checked = check(Call(id="1", name=options.tool, arguments=options.arguments), tools)

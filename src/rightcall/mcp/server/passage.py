@@ -26,9 +26,10 @@ from rightcall.core.jsontext import dump
 from rightcall.core.outcome import Cancelled, Denied, Outcome, Returned
 from rightcall.core.ports import Journal, Tools
 from rightcall.errors import ToolFailure
-from rightcall.execute.check import check
-from rightcall.execute.executor import Execution, Executor, not_run
-from rightcall.execute.run import Setting
+from rightcall.gate.attempt import Setting
+from rightcall.gate.check import check
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.executor import Executor
 from rightcall.mcp.server.approval import QUESTION, decision_from, form_for
 from rightcall.mcp.server.peer import Caller
 from rightcall.mcp.server.pump import Pump

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 from rightcall.core.context import ignore
 from rightcall.core.ports import Journal
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.execute.executor import Executor
+from rightcall.gate.executor import Executor
 from rightcall.mcp.server.bounds import Bounds
 from rightcall.mcp.server.desk import Desk
 from rightcall.mcp.server.levels import Levels

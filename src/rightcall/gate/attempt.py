@@ -1,0 +1,144 @@
+"""One checked call into its outcome: run under its deadline, and again where the tool says so."""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from inspect import isawaitable
+from time import monotonic
+from typing import Any
+
+from msgspec import Struct
+
+from rightcall.core.call import CheckedCall
+from rightcall.core.context import Context, ignore
+from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
+from rightcall.core.ports import Clock
+from rightcall.core.progress import CallProgress
+from rightcall.core.usage import Usage
+from rightcall.errors import ToolFailure
+from rightcall.gate.drive import CancelledInside, DeadlinePassed, drive
+from rightcall.gate.threads import Job, Threads, current, leave_if_forked
+
+logger = logging.getLogger("rightcall")
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    now = staticmethod(monotonic)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+class Setting(Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """What a call is run with beside its arguments."""
+
+    dependencies: Any = None
+    key: str | None = None
+    """Names the call on every attempt at it; its own id unless given."""
+    spend: Callable[[Usage], None] = ignore
+    """Told what the call itself spends on models."""
+    tell: Callable[[CallProgress], None] = ignore
+    """Told how far the call is, in the event loop."""
+
+
+class Tries(Struct, frozen=True, eq=False, gc=False):
+    """The outcome of the last attempt, and how many there were."""
+
+    outcome: Outcome
+    count: int
+
+
+async def retry(
+    checked: CheckedCall, failed: Failed, setting: Setting, clock: Clock, started: float
+) -> Tries:
+    """Try again after a first attempt that failed in a retryable way, as the tool's limits allow."""
+    limits = checked.tool.limits
+    outcome: Outcome = failed
+    count = 1
+    while isinstance(outcome, Failed) and outcome.retryable and count <= limits.retries:
+        pause = limits.backoff * 2 ** (count - 1)
+        left = limits.timeout - (clock.now() - started) - pause
+        if left <= 0:
+            break
+        await clock.sleep(pause)
+        count += 1
+        outcome = await attempt(checked, setting, count, left)
+    return Tries(outcome, count)
+
+
+async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: float) -> Outcome:
+    """Run a call for the ``number``-th time, within so many seconds.
+
+    Raises nothing but cancellation and what may not be caught.
+    """
+    handler = checked.tool.invocation
+    if handler is None:
+        return Returned(checked.bound)
+    job = None if handler.is_async else Job()
+    context = None
+    if handler.context is not None:
+        context = _context(checked, setting, number, job)
+    threads = current()
+    try:
+        if job is None:
+            work = handler.call(checked.bound, context)
+        else:
+            work = _in_thread(threads, partial(handler.call, checked.bound, context), job)
+        variables = copy_context()
+        try:
+            waiting = variables.run(work.send, None)
+        except StopIteration as stop:
+            return Returned(stop.value)
+        except asyncio.CancelledError:
+            return Cancelled()
+        leave_if_forked(threads)
+        return Returned(await drive(work, variables, waiting, seconds))
+    except ToolFailure as failure:
+        return Failed(str(failure), retryable=failure.retryable)
+    except DeadlinePassed as passed:
+        abandoned = passed.abandoned or (job is not None and job.is_abandoned())
+        if abandoned:
+            logger.warning("%s could not be stopped at its deadline; abandoned", checked.tool.name)
+        return TimedOut(checked.tool.limits.timeout, abandoned=abandoned)
+    except CancelledInside:
+        return Cancelled()
+    except Exception:  # noqa: BLE001 - the tool's body: whatever it raises is data
+        return Failed(error=traceback.format_exc())
+    finally:
+        leave_if_forked(threads)
+
+
+def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | None) -> Context[Any]:
+    return Context(
+        call_id=checked.call.id,
+        tool=checked.tool.name,
+        attempt=number,
+        key=checked.call.id if setting.key is None else setting.key,
+        dependencies=setting.dependencies,
+        spend=setting.spend,
+        is_cancelled=bool if job is None else job.is_abandoned,
+        tell=setting.tell if job is None else _from_thread(setting.tell),
+    )
+
+
+def _from_thread(tell: Callable[[CallProgress], None]) -> Callable[[CallProgress], None]:
+    """The same, said in another thread; nobody listens once the loop is closed."""
+    loop = asyncio.get_running_loop()
+
+    def send(progress: CallProgress) -> None:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, progress)
+
+    return send
+
+
+async def _in_thread(threads: Threads, function: Callable[[], Any], job: Job) -> Any:
+    value = await threads.run(function, job)
+    return await value if isawaitable(value) else value

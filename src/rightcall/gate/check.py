@@ -1,0 +1,86 @@
+"""The one gate: the raw text of a call into a checked call, or the outcome that says why not.
+
+Nothing here awaits, and no text whatever makes it raise. Only what this module returns can be run.
+"""
+
+import difflib
+import traceback
+
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.jsontext import JsonError, JsonObject, dump, kind_of, parse
+from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
+from rightcall.core.ports import Tools
+from rightcall.core.problem import Problem
+from rightcall.core.tool import Tool
+from rightcall.core.validate import Valid
+
+Refused = Invalid | UnknownTool | Truncated | Failed
+"""The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""
+
+_LONGEST_NAME = 100
+_SHOWN_NEAREST = 3
+
+
+def check(call: Call, tools: Tools) -> CheckedCall | Refused:
+    """Judge one call: find the tool, parse the arguments, validate them, report every problem."""
+    if call.truncated:
+        return Truncated()
+    tool = tools.get(call.name)
+    if tool is None:
+        return _unknown(call.name, tools)
+    text = call.arguments
+    if len(text) * 4 > tool.limits.max_arguments_bytes:
+        size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+        if size > tool.limits.max_arguments_bytes:
+            return _too_long(size, tool)
+    if not text or text.isspace():
+        # Vendors send nothing at all for a call without arguments; whether that fits, the schema says.
+        text = "{}"
+    try:
+        value = parse(text)
+    except JsonError as error:
+        return Invalid((Problem("$", f"not valid JSON: {error}"),))
+    if not isinstance(value, dict):
+        problem = f"the arguments must be one JSON object, not {kind_of(value)}"
+        return Invalid((Problem("$", problem),))
+    try:
+        verdict = tool.validate(text, value)
+        if isinstance(verdict, Valid):
+            return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
+        return _mended(call, tool, value) or Invalid(verdict)
+    except Exception:  # noqa: BLE001 - a validator is the developer's code, as a handler is
+        return Failed(error=traceback.format_exc())
+
+
+def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
+    """The call with its arguments repaired, if its tool allows that and it is enough."""
+    if not tool.repair:
+        return None
+    from rightcall.gate.repair import repair  # noqa: PLC0415 - light until used
+
+    value, repairs = repair(value, tool.schema)
+    verdict = tool.validate(dump(value), value)
+    if not isinstance(verdict, Valid):
+        return None
+    return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound, repairs=repairs)
+
+
+def _unknown(name: str, tools: Tools) -> UnknownTool:
+    available = tuple(tools.names())
+    folded = {_fold(each): each for each in available}
+    whole = _fold(name[:_LONGEST_NAME])
+    # Models prefix names with namespaces of their own: functions.search, default_api:search.
+    tail = _fold(name.replace(":", ".").rpartition(".")[2][:_LONGEST_NAME])
+    exact = [tail] if tail in folded else []
+    similar = [each for text in (whole, tail) for each in difflib.get_close_matches(text, folded)]
+    nearest = list(dict.fromkeys(exact + similar))[:_SHOWN_NEAREST]
+    return UnknownTool(name, tuple(folded[each] for each in nearest), available)
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _too_long(size: int, tool: Tool) -> Invalid:
+    limit = tool.limits.max_arguments_bytes
+    return Invalid((Problem("$", f"{size:,} bytes of arguments are too many; at most {limit:,}"),))

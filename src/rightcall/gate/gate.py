@@ -1,0 +1,261 @@
+"""The one gate, through which an agent, ``run_calls`` and the MCP server take every call.
+
+A call passes four stations::
+
+    check    raw text into a checked call, or the outcome that says why not    check.py
+    decide   the policy, the rules of trust and a person: run it, or not       here
+    run      between the hooks, within the tool's limits                       executor.py
+    render   the outcome into the words that the model reads                   render.py
+
+Those three differ in who is asked, what is recorded and how a call is executed, and in nothing else.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import TypeAlias
+
+from msgspec import Struct, field, json
+from msgspec.structs import replace
+
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.decision import (
+    Allow,
+    Answer,
+    Approval,
+    Ask,
+    Decision,
+    Deny,
+    FinalDecision,
+    Proposal,
+    Rewrite,
+)
+from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, StepDone
+from rightcall.core.jsontext import dump
+from rightcall.core.message import Reply
+from rightcall.core.outcome import Denied, Interrupted, Outcome, Returned
+from rightcall.core.ports import Steps, Tools
+from rightcall.core.request import Request
+from rightcall.errors import UsageError
+from rightcall.gate.check import check
+from rightcall.gate.execution import Execution, not_run
+from rightcall.record.steps import LiveSteps
+from rightcall.trust.approval import approval_for, covers
+from rightcall.trust.guard import Finding, Guard
+
+Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
+"""Decides what happens to a checked call; None leaves it to the tool and the rules of trust."""
+
+Approve: TypeAlias = Callable[[Proposal], Awaitable[FinalDecision | bool]]
+"""Asks a person about a proposal, here and now."""
+
+Verdict: TypeAlias = CheckedCall | Outcome | Proposal
+"""A call that may run, the outcome of one that may not, or what a person must be asked."""
+
+Execute: TypeAlias = Callable[[CheckedCall], Awaitable[Execution]]
+
+_final: json.Decoder[FinalDecision] = json.Decoder(FinalDecision)
+_guard: ContextVar[Guard | None] = ContextVar("guard", default=None)
+_UNWATCHED = nullcontext()
+
+
+class Veto(Struct, frozen=True):
+    """A hook's no.
+
+    Around a model call it ends the run. Before a tool call it denies the call; after one it withholds
+    the result, and the model is told that the tool ran.
+    """
+
+    reason: str = ""
+
+
+class Hooks(Struct, frozen=True, kw_only=True):
+    """Plain async functions that may veto what happens. None of them need be given.
+
+    ``before_tool`` keeps calls from starting while the reply still streams. To watch only, give the
+    agent observers: they hold nothing up.
+    """
+
+    before_model: Callable[[Request], Awaitable[Veto | None]] | None = None
+    after_model: Callable[[Reply], Awaitable[Veto | None]] | None = None
+    before_tool: Callable[[CheckedCall], Awaitable[Veto | None]] | None = None
+    after_tool: Callable[[Execution], Awaitable[Veto | None]] | None = None
+
+
+class Gate(Struct, frozen=True, kw_only=True, eq=False):
+    """Decides about calls and runs those that may run."""
+
+    tools: Tools
+    policy: Policy | None = None
+    approve: Approve | None = None
+    """Without it a call that a person must approve stays a Proposal."""
+    hooks: Hooks = Hooks()
+    guard: Guard | None = None
+    """Holds the calls to the rules of trust."""
+    steps: Steps = LiveSteps()
+    decisions: Mapping[str, FinalDecision] = {}
+    """What has been decided already, by call id; whoever decided it then decides it now."""
+    approvals: list[Approval] = field(default_factory=list)
+    """What a person has said yes to beyond one call; grows when they do so again."""
+
+    async def judge(self, call: Call, key: str) -> Verdict:
+        """Check a call and decide about it. ``key`` names it in the record."""
+        verdict = check(call, self.tools)
+        if isinstance(verdict, CheckedCall):
+            entry = CallChecked(key=key, call_id=call.id, repairs=verdict.repairs)
+        else:
+            entry = CallChecked(key=key, call_id=call.id, refused=verdict.kind)
+        await self.steps.note(f"{key}.checked", entry)
+        return await self._decide(verdict, key) if isinstance(verdict, CheckedCall) else verdict
+
+    async def run(self, checked: CheckedCall, key: str, execute: Execute) -> Execution:
+        """Run a call that may run, between the hooks. ``execute`` is how."""
+        steps, hooks, call = self.steps, self.hooks, checked.call
+        if checked.tool.effect == "write" and steps.was_started(key):
+            return not_run(call, Interrupted())
+        if hooks.before_tool is not None and (veto := await hooks.before_tool(checked)):
+            await self._note_decision(key, call, Finding(decision=Deny(veto.reason)), "hook")
+            return not_run(call, Denied(veto.reason))
+        if checked.tool.effect != "pure":
+            await steps.note(f"{key}.started", CallStarted(key=key, call_id=call.id))
+        with watched_by(self.guard):
+            execution = await execute(checked)
+        if self.guard is not None and self.guard.rules.screen is not None:
+            execution = await _screened(execution, self.guard.rules.screen)
+        if hooks.after_tool is not None and (veto := await hooks.after_tool(execution)):
+            withheld = not_run(call, Denied(veto.reason, ran=True))
+            execution = replace(execution, outcome=withheld.outcome, result=withheld.result)
+        return execution
+
+    async def _decide(self, checked: CheckedCall, key: str) -> Verdict:
+        finding = decision_for(checked, self.policy, self.guard)
+        decision, by = finding.decision, "policy"
+        if isinstance(decision, Rewrite):
+            rewritten = self._carried_out(checked, decision)
+            if isinstance(rewritten, CheckedCall):
+                again = _review(rewritten, self.guard)
+                if isinstance(again.decision, Ask | Deny):
+                    # Who says yes says it to what will be run.
+                    checked, finding, decision = rewritten, again, again.decision
+        if (given := self.decisions.get(checked.call.id)) is not None:
+            decision, by = given, "person"
+        if isinstance(decision, Ask) and not finding.each_time and covers(self.approvals, checked):
+            decision, by = Allow(), "person"
+        if isinstance(decision, Ask):
+            proposal = Proposal(
+                call_id=checked.call.id,
+                name=checked.tool.name,
+                arguments=checked.arguments,
+                reason=decision.reason,
+                evidence=finding.evidence,
+            )
+            if self.approve is None:
+                return proposal
+            decision, by = await self._ask(proposal, self.approve, key), "person"
+        if decision is None:
+            return checked
+        if by == "person" and isinstance(decision, Allow):
+            approval = approval_for(checked, decision.scope)
+            if approval is not None and approval not in self.approvals:
+                self.approvals.append(approval)
+        await self._note_decision(key, checked.call, replace(finding, decision=decision), by)
+        return self._carried_out(checked, decision)
+
+    async def _ask(self, proposal: Proposal, approve: Approve, key: str) -> FinalDecision:
+        """Ask the person who is there. The answer is a step: nobody is asked twice."""
+
+        async def body() -> Entry:
+            answer = final_decision(await approve(proposal))
+            return StepDone(key=f"{key}.asked", value=json.encode(answer).decode())
+
+        entry = await self.steps.step(f"{key}.asked", body)
+        assert isinstance(entry, StepDone)
+        return _final.decode(entry.value)
+
+    async def _note_decision(self, key: str, call: Call, finding: Finding, by: str) -> None:
+        entry = CallDecided(
+            key=key,
+            call_id=call.id,
+            decision=finding.decision,  # type: ignore[arg-type]
+            by=by,  # type: ignore[arg-type]
+            reason=finding.reason,
+            evidence=finding.evidence,
+        )
+        await self.steps.note(f"{key}.decided", entry)
+
+    def _carried_out(self, checked: CheckedCall, decision: FinalDecision) -> CheckedCall | Outcome:
+        match decision:
+            case Allow():
+                return checked
+            case Deny(reason):
+                return Denied(reason)
+            case Answer(text):
+                return Returned(text)
+            case Rewrite(arguments):
+                return check(replace(checked.call, arguments=dump(arguments)), self.tools)
+
+
+def decision_for(
+    checked: CheckedCall, policy: Policy | None, guard: Guard | None = None, *, early: bool = False
+) -> Finding:
+    """Decide about a checked call before anyone is asked. The strictest of all counts.
+
+    A tool that requires approval is asked about even where the policy would allow it; a policy can be
+    stricter than the tool, not laxer. ``early`` is a call that may start while the reply streams.
+    """
+    decision = None if policy is None else policy(checked)
+    if isinstance(decision, Deny | Answer | Rewrite):
+        return Finding(decision=decision)
+    finding = Finding() if guard is None else guard.judge(checked, early=early)
+    if isinstance(finding.decision, Deny | Ask | Rewrite):
+        return finding
+    if isinstance(decision, Ask) or checked.tool.approval:
+        asked = decision if isinstance(decision, Ask) else Ask()
+        return Finding(decision=asked, reason=asked.reason, evidence=finding.evidence)
+    return finding
+
+
+def _review(checked: CheckedCall, guard: Guard | None) -> Finding:
+    """Decide about a call whose arguments a policy has put in place."""
+    finding = Finding() if guard is None else guard.review(checked)
+    if checked.tool.approval and isinstance(finding.decision, Allow | None):
+        return Finding(decision=Ask(), evidence=finding.evidence)
+    return finding
+
+
+async def _screened(execution: Execution, screen: Callable[[str], Awaitable[bool]]) -> Execution:
+    """Mark the result as suspected where a screen takes outsiders' words in it for an attack."""
+    if execution.result.source is None or not await screen(execution.result.text):
+        return execution
+    return replace(execution, result=replace(execution.result, suspected=True))
+
+
+def final_decision(answer: object) -> FinalDecision:
+    """Read what an approver or the caller answered. Only a clear yes is one."""
+    if isinstance(answer, bool):
+        return Allow() if answer else Deny()
+    if isinstance(answer, FinalDecision):
+        return answer
+    raise UsageError(
+        "a decision is True, False, Allow, Deny, Rewrite or Answer, "
+        f"and not of the type {type(answer).__name__}"
+    )
+
+
+def guard_above() -> Guard | None:
+    """The guard of the run that this code is called from, if it has one."""
+    return _guard.get()
+
+
+def watched_by(guard: Guard | None) -> AbstractContextManager[None]:
+    """What runs in here is part of that guard's run; without one, of whatever run is around it."""
+    return _UNWATCHED if guard is None else _watched(guard)
+
+
+@contextmanager
+def _watched(guard: Guard) -> Iterator[None]:
+    token = _guard.set(guard)
+    try:
+        yield
+    finally:
+        _guard.reset(token)

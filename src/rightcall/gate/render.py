@@ -1,0 +1,319 @@
+"""An outcome into the result the model reads: the only place that words results.
+
+A returned value becomes text as it is, media as media, and everything else compact JSON, within the
+tool's limits. No exception's repr, no traceback and no secret passes here: a failure nobody foresaw
+becomes one neutral sentence. Text that outsiders could have written is JSON-encoded inside an envelope
+that names its source and that it cannot close.
+"""
+
+import io
+import json
+import mimetypes
+import re
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
+from pathlib import PurePath
+from typing import Any, assert_never
+
+import msgspec
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import shorten
+from rightcall.core.outcome import (
+    Cancelled,
+    Denied,
+    Failed,
+    Interrupted,
+    Invalid,
+    Outcome,
+    Returned,
+    TimedOut,
+    Truncated,
+    UnknownTool,
+)
+from rightcall.core.parts import Media, Part, Text
+from rightcall.core.result import Result
+from rightcall.core.sanitize import encodable
+from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.gate.fields import NOBODYS, has_fields, told_apart
+
+_DEFAULT = Limits()
+_NOTHING = Facts()
+_SHOWN_NAMES = 30
+_SHOWN_PROBLEMS = 20
+_LONGEST_NAME = 64
+
+# Brackets could close a tag or a chat template's marker. The rest is invisible, and hides instructions:
+# controls, line separators, and what Unicode calls Default_Ignorable_Code_Point.
+_HIDDEN = re.compile(
+    r"[<>\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+class Unshowable(ValueError):
+    """A value cannot be shown to a model; the message says why, for the developer."""
+
+
+def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
+    """The result for a call. Raises Unshowable when a returned value cannot be shown."""
+    limits = _DEFAULT if tool is None else tool.limits
+    facts = _NOTHING if tool is None else tool.facts
+    source = call.name if facts.untrusted or facts.names else None
+    content: tuple[Part, ...]
+    told = NOBODYS
+    if type(outcome) is Returned:
+        value = outcome.value
+        # A short plain string needs nothing done to it, and is what most tools return.
+        plain = type(value) is str and value.isascii() and len(value) <= limits.max_output_bytes
+        if plain and source is None:
+            content = (Text(value),)
+        else:
+            content = encode(value, limits)
+            if source is not None and type(value) is not str and has_fields(facts):
+                told = told_apart(content, facts, limits.max_output_bytes)
+                source = None if told.is_clean else source
+            content = _finish(content, source, limits.max_output_bytes)
+    elif type(outcome) is Failed and outcome.message:
+        content = _finish(encode(outcome.message, limits), source, limits.max_output_bytes)
+    else:
+        source = None
+        content = (Text(cut(encodable(_words(call, outcome)), limits.max_output_bytes)),)
+    return Result(
+        call_id=call.id,
+        name=call.name,
+        outcome=outcome.kind,
+        content=content,
+        source=source,
+        vouched=told.own,
+        names=told.names,
+    )
+
+
+def _words(call: Call, outcome: Outcome) -> str:
+    # A call that was cut off may not have come as far as its name, or have lost its way in it.
+    name = call.name if 0 < len(call.name) <= _LONGEST_NAME else "The call"
+    match outcome:
+        case Returned() | Failed():
+            return f"{name} failed for a reason it did not give."
+        case Invalid(problems):
+            lines = [f"{name} was not run; its arguments do not fit:"]
+            lines += [f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
+            if len(problems) > _SHOWN_PROBLEMS:
+                lines.append(f"- and {len(problems) - _SHOWN_PROBLEMS} more")
+            return "\n".join(lines)
+        case UnknownTool():
+            return _unknown(outcome)
+        case Denied(reason, ran):
+            because = f": {reason}" if reason else "."
+            denied = "ran, but its result is withheld" if ran else "was not run; permission was denied"
+            return f"{name} {denied}{because}"
+        case TimedOut(seconds):
+            return (
+                f"{name} did not finish within {seconds:g} s and was given up. "
+                "It may have done part of its work."
+            )
+        case Cancelled():
+            return f"{name} was cancelled before it finished."
+        case Truncated():
+            return (
+                f"{name} was not run; the reply was cut off in the middle of its arguments. "
+                "Call it again with shorter arguments, or in smaller steps."
+            )
+        case Interrupted():
+            return f"{name} was interrupted and may have run. Find out before calling it again."
+        case _:
+            assert_never(outcome)
+
+
+def _unknown(outcome: UnknownTool) -> str:
+    name = encodable(outcome.name)
+    words = f"There is no tool {shorten(name)}."
+    if outcome.nearest:
+        words += f" Did you mean {' or '.join(outcome.nearest)}?"
+    if not outcome.available:
+        return f"{words} No tools are available."
+    names = outcome.available[:_SHOWN_NAMES]
+    more = len(outcome.available) - len(names)
+    return f"{words} Available: {', '.join(names)}" + (f" and {more} more." if more else ".")
+
+
+def _finish(content: tuple[Part, ...], source: str | None, limit: int) -> tuple[Part, ...]:
+    """Texts within the limit, and in an envelope when their source is not to be trusted."""
+    if len(content) == 1:
+        return (_bounded(content[0], source, limit),)
+    sizes = [len(part.text.encode()) if isinstance(part, Text) else 0 for part in content]
+    whole = max(sum(sizes), 1)
+    return tuple(
+        _bounded(part, source, limit * size // whole) for part, size in zip(content, sizes, strict=True)
+    )
+
+
+def _bounded(part: Part, source: str | None, limit: int) -> Part:
+    if not isinstance(part, Text):
+        return part
+    return Text(cut(part.text, limit) if source is None else _enveloped(part.text, source, limit))
+
+
+def _enveloped(text: str, source: str, limit: int) -> str:
+    """Text in an envelope within the limit; an empty one where not even that fits."""
+    room = limit
+    while True:
+        envelope = _envelope(cut(text, room), source)
+        size = len(envelope.encode())
+        if size <= limit or room == 0:
+            return envelope
+        # Escapes make text longer, so the limit may want a shorter cut.
+        room = room * limit // size
+
+
+def _envelope(text: str, source: str) -> str:
+    """Text labelled with where it came from, and encoded so that it cannot pretend to be more."""
+    encoded = msgspec.json.encode({"untrusted_source": source, "content": text}).decode()
+    return _HIDDEN.sub(_escape, encoded)
+
+
+def _escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def encode(value: object, limits: Limits) -> tuple[Part, ...]:
+    """The parts for a value: text as it is, media as media, everything else as compact JSON."""
+    try:
+        return tuple(_parts(value, limits))
+    except Unshowable:
+        raise
+    except Exception as error:  # serialisers, files and images are the developer's code
+        raise Unshowable(f"{type(value).__qualname__} cannot be written for a model") from error
+
+
+def _parts(value: object, limits: Limits) -> Iterator[Part]:
+    if isinstance(value, str):
+        # A member of a string enum is its text.
+        yield Text(encodable(str.__str__(value)))
+    elif (media := _media(value, limits)) is not None:
+        yield _within(media, limits)
+    elif isinstance(value, list | tuple) and any(_is_media(item) for item in value):
+        for item in value:
+            yield from _parts(item, limits)
+    else:
+        yield Text(_json(value))
+
+
+def cut(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` bytes: its head and tail, and between them how much is left out.
+
+    A limit too small to say how much leaves a head that ends in an ellipsis.
+    """
+    if len(text) * 4 <= limit:
+        return text
+    size = len(text) if text.isascii() else len(text.encode())
+    if size <= limit:
+        return text
+    room = limit - len(_marker(size, size).encode())
+    if room <= 0:
+        ellipsis = "…"[: limit // 3]
+        return _head(text, limit - len(ellipsis.encode())) + ellipsis
+    tail = room // 3
+    start, end = _head(text, room - tail), _tail(text, tail)
+    return f"{start}{_marker(size - len(start.encode()) - len(end.encode()), size)}{end}"
+
+
+def _marker(left_out: int, size: int) -> str:
+    return f"\n[… {left_out:,} of {size:,} bytes left out here …]\n"
+
+
+# A character is at least a byte, so as many characters hold all of the bytes that can be kept; one
+# that was cut in two is dropped.
+def _head(text: str, size: int) -> str:
+    return text[:size].encode()[:size].decode(errors="ignore")
+
+
+def _tail(text: str, size: int) -> str:
+    return text[max(len(text) - size, 0) :].encode()[-size:].decode(errors="ignore") if size else ""
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, Iterator | AsyncIterator | Coroutine):
+        raise Unshowable(f"{type(value).__name__} holds no value until it is read; return a list")
+    try:
+        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain).decode()
+    except PydanticSerializationError:
+        # Names of files may hold halves of surrogate pairs, which should not cost the rest of the
+        # value. Whatever else is wrong fails here again.
+        plain = to_jsonable_python(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain)
+        return encodable(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
+
+
+def _plain(value: Any) -> Any:
+    """What pydantic does not know: arrays of numbers, collections, msgspec and attrs classes."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, Collection) else msgspec.to_builtins(value)
+
+
+def _is_media(value: object) -> bool:
+    return isinstance(value, Media | bytes | bytearray | memoryview | io.IOBase) or _is_image(value)
+
+
+def _is_image(value: object) -> bool:
+    """A Pillow image, known by its shape so that Pillow need not be installed."""
+    return type(value).__module__.startswith("PIL.") and hasattr(value, "save")
+
+
+def _media(value: Any, limits: Limits) -> Media | None:
+    match value:
+        case Media():
+            return value
+        case bytes() | bytearray() | memoryview():
+            data = bytes(value)
+            return Media(data, sniff(data))
+        case io.IOBase():
+            return _read(value, limits.max_media_bytes + 1)
+        case _ if _is_image(value):
+            buffer = io.BytesIO()
+            value.save(buffer, format="PNG")
+            return Media(buffer.getvalue(), "image/png")
+        case _:
+            return None
+
+
+def _read(file: Any, size: int) -> Media:
+    """What an open file holds, as far as the limit; the file is closed."""
+    with file:
+        content = file.read(size)
+    data = content.encode() if isinstance(content, str) else bytes(content)
+    name = getattr(file, "name", None)
+    name = PurePath(name).name if isinstance(name, str) else None
+    guessed = mimetypes.guess_type(name)[0] if name else None
+    return Media(data, guessed or sniff(data), name)
+
+
+def sniff(data: bytes) -> str:
+    """The media type that the first bytes tell, or plain bytes."""
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12], "application/octet-stream")
+    for signature, media_type in _SIGNATURES:
+        if data.startswith(signature):
+            return media_type
+    return "application/octet-stream"
+
+
+def _within(media: Media, limits: Limits) -> Part:
+    if len(media.data) <= limits.max_media_bytes:
+        return media
+    return Text(f"[{media.media_type} left out: more than {limits.max_media_bytes:,} bytes]")

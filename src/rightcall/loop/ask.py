@@ -1,0 +1,256 @@
+"""One question to the model, streamed: a request into the entry that records its reply."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.entry import Entry, ReplyReceived, StepDone
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Emit,
+    ModelEvent,
+    ReasoningDelta,
+    ReplyEnd,
+    TextDelta,
+)
+from rightcall.core.history import made_up_id, with_ids
+from rightcall.core.message import Reasoning, Reply
+from rightcall.core.partial import PartialJson
+from rightcall.core.parts import Text
+from rightcall.core.request import Request
+from rightcall.errors import RightcallError
+from rightcall.loop.setup import Setup
+from rightcall.loop.speculate import Speculation
+from rightcall.request.batches import Batches
+
+
+class Question(Struct, frozen=True, kw_only=True, eq=False):
+    """One question to the model, and what is needed while it answers."""
+
+    key: str
+    request: Request
+    seconds: float | None
+    """What is left of the run's time."""
+    emit: Emit | None
+    speculation: Speculation
+    position: int
+    """Where in the transcript the reply will stand."""
+    ids: Collection[str]
+    """Call ids that the transcript holds already."""
+
+
+class Draft:
+    """A reply as far as it came. Events are put together only if the stream breaks."""
+
+    def __init__(self) -> None:
+        self._events: list[ModelEvent] = []
+        self.add = self._events.append
+        """Take the next event."""
+
+    @property
+    def end(self) -> ReplyEnd | None:
+        """The end of the reply, once it has come."""
+        return next((e for e in reversed(self._events) if isinstance(e, ReplyEnd)), None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of the reply has come yet."""
+        return self.end is None and not self.broken("").content
+
+    def broken(self, word: str) -> Reply:
+        """The reply as far as it came. ``word`` says what broke it."""
+        pieces = _Pieces()
+        for event in self._events:
+            pieces.add(event)
+        return Reply(tuple([piece.part() for piece in pieces.all]), "error", word)
+
+
+class _Pieces:
+    """Events into the parts of a reply."""
+
+    def __init__(self) -> None:
+        self.all: list[_Piece] = []
+        self._calls: dict[int, _Piece] = {}
+
+    def add(self, event: ModelEvent) -> None:
+        match event:
+            case TextDelta(text) | ReasoningDelta(text):
+                if not self.all or self.all[-1].kind is not type(event):
+                    self.all.append(_Piece(type(event)))
+                self.all[-1].texts.append(text)
+            case CallStart(index, name, call_id):
+                piece = self._calls[index] = _Piece(CallStart, Call(id=call_id, name=name))
+                self.all.append(piece)
+            case CallDelta(index, text) if index in self._calls:
+                self._calls[index].texts.append(text)
+            case CallEnd(index, call):
+                if index not in self._calls:
+                    self._calls[index] = _Piece(CallStart, call)
+                    self.all.append(self._calls[index])
+                self._calls[index].call = call
+                self._calls[index].ended = True
+            case _:
+                pass
+
+
+class _Piece:
+    """One part of the reply, still growing."""
+
+    def __init__(self, kind: type, call: Call | None = None) -> None:
+        self.kind = kind
+        self.texts: list[str] = []
+        self.call = call
+        self.ended = False
+
+    def part(self) -> Text | Reasoning | Call:
+        text = "".join(self.texts)
+        if self.call is None:
+            return Text(text) if self.kind is TextDelta else Reasoning(text)
+        if self.ended:
+            return self.call
+        return Call(id=self.call.id, name=self.call.name, arguments=text, truncated=True)
+
+
+async def ask(setup: Setup, question: Question) -> Entry:
+    """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
+    hooks, started = setup.hooks, setup.clock.now()
+    if hooks.before_model is not None and (veto := await hooks.before_model(question.request)):
+        return StepDone(key=question.key, value=veto.reason)
+    generated = await _generate(setup, question)
+    if hooks.after_model is not None and (veto := await hooks.after_model(generated.reply)):
+        return StepDone(key=question.key, value=veto.reason)
+    seconds = setup.clock.now() - started
+    if not generated.in_time:
+        # Two clocks may differ a little, and the run's time is used up all the same.
+        seconds = max(seconds, question.seconds or 0.0)
+    return ReplyReceived(key=question.key, reply=generated.reply, seconds=seconds, raw=generated.raw)
+
+
+class _Generated(Struct, frozen=True, eq=False):
+    """A reply, whole or as far as it came; whether it came in time; and its bytes, if they were kept."""
+
+    reply: Reply
+    in_time: bool
+    raw: bytes | None
+
+
+async def _generate(setup: Setup, question: Question) -> _Generated:
+    draft, broke = Draft(), "no end"
+    stream = setup.model.stream(question.request)
+    try:
+        async with asyncio.timeout(question.seconds) as time:
+            await _read(stream, draft, question)
+    except RightcallError as error:
+        if draft.is_empty:
+            raise
+        broke = error.code
+    except TimeoutError:
+        if not time.expired():
+            raise
+        broke = "deadline"
+    finally:
+        await _close(stream)
+    # What comes after the end of a reply, or does not come, takes nothing from it.
+    end = draft.end or ReplyEnd(draft.broken(broke))
+    return _Generated(end.reply, not time.expired(), end.raw)
+
+
+class _Names:
+    """Gives every call, as it comes, the id that it will have in the transcript."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._given: list[str] = []
+        """The ids that the model gave, in order."""
+        self._own: list[str] = []
+        """The ids that the calls have instead."""
+        self._by_index: dict[int, str] = {}
+
+    def named(self, event: ModelEvent) -> ModelEvent:
+        """The event with the ids that count."""
+        match event:
+            case CallStart(index, name, given):
+                own = self._begin(index, given)
+                return event if own == given else CallStart(index, name, own)
+            case CallEnd(index, call):
+                own = self._by_index.get(index) or self._begin(index, call.id)
+                return CallEnd(index, replace(call, id=own)) if own != call.id else event
+            case ReplyEnd(reply, raw):
+                return ReplyEnd(self._whole(reply), raw)
+            case _:
+                return event
+
+    def _begin(self, index: int, given: str) -> str:
+        own, taken = given, self._question.ids
+        if not given or given in self._own or given in taken:
+            own = made_up_id(self._question.position, len(self._own), {*self._own, *taken})
+        self._given.append(given)
+        self._own.append(own)
+        self._by_index[index] = own
+        return own
+
+    def _whole(self, reply: Reply) -> Reply:
+        """The reply with the ids that its calls were shown with."""
+        if [call.id for call in reply.calls] == self._own:
+            return reply
+        shown = iter(zip(self._given, self._own, strict=True))
+        parts = list(reply.content)
+        for at, part in enumerate(parts):
+            if isinstance(part, Call):
+                given, own = next(shown, ("", ""))
+                if given == part.id != own:
+                    parts[at] = replace(part, id=own)
+        if self._given != self._own:
+            reply = replace(reply, content=tuple(parts))
+        return with_ids(reply, self._question.position, self._question.ids)
+
+
+class _Views:
+    """Shows a reply's events to whoever listens: arguments with a view of them as far as they came."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._views: dict[int, PartialJson] = {}
+
+    def show(self, event: ModelEvent) -> None:
+        if type(event) is CallDelta:
+            view = self._views.get(event.index)
+            if view is not None:
+                view.feed(event.text)
+                event = CallDelta(event.index, event.text, view)
+        elif type(event) is CallStart:
+            self._views[event.index] = PartialJson()
+        self._emit(event)
+
+
+async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
+    async for event in stream:
+        yield (event,)
+
+
+async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
+    names, speculation, add = _Names(question), question.speculation, draft.add
+    show = None if question.emit is None else _Views(question.emit).show
+    async for events in stream.together if isinstance(stream, Batches) else _one_by_one(stream):
+        for event in events:
+            kind = type(event)
+            if kind is not TextDelta and kind is not CallDelta:
+                event = names.named(event)  # noqa: PLW2901 - the same event, under the right id
+                speculation.follow(event)
+            elif speculation.waits:
+                speculation.follow(event)
+            add(event)
+            if show is not None:
+                show(event)
+
+
+async def _close(stream: AsyncIterator[ModelEvent]) -> None:
+    """End a stream that was not read to its end, so that it lets go of what it holds."""
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()

@@ -1,0 +1,173 @@
+"""A journal into the run it records, again: without model and tools, or with one of them live."""
+
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.decision import Ask
+from rightcall.core.entry import CallFinished, Entry, ReplyReceived, RunPaused, RunStarted, StepDone
+from rightcall.core.events import ModelEvent
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.outcome import Returned
+from rightcall.core.ports import AsyncJournal, Journal, Model
+from rightcall.core.problem import Problem
+from rightcall.core.request import Profile, Request, Wanted
+from rightcall.core.tool import Tool
+from rightcall.core.validate import Valid
+from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.errors import DeclarationError, ReplayError, UsageError
+from rightcall.gate.attempt import Setting
+from rightcall.gate.execution import Execution
+from rightcall.gate.executor import Executor
+from rightcall.loop.circles import canonical
+from rightcall.loop.result import RunResult
+from rightcall.loop.run import Run
+from rightcall.loop.setup import Setup
+from rightcall.loop.state import started
+from rightcall.record.steps import decisions_in, entries_of
+
+_MODEL = re.compile(r"t\d+\.model")
+"""The key of a reply; a call of a tool named ``model`` has one number more."""
+
+
+async def replay(
+    journal: Journal | AsyncJournal,
+    run: str,
+    *,
+    model: Model | None = None,
+    tools: ToolSource | None = None,
+) -> RunResult[Any]:
+    """Run a recorded run again. What is not given live is taken from the journal.
+
+    With neither, nothing outside is touched and the transcript is the recorded one, to the byte: a
+    regression test of the loop. With ``tools``, the recorded model calls them anew; with ``model``, a
+    live model gets the recorded results for the calls it repeats.
+    """
+    entries = await entries_of(journal, run)
+    start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+    if start is None:
+        raise UsageError(f"the journal holds no run {run!r}")
+
+    decisions = decisions_in(entries)
+    waiting = {
+        call_id for entry in entries if isinstance(entry, RunPaused) for call_id in entry.call_ids
+    } - decisions.keys()
+
+    def is_live(key: str) -> bool:
+        return model is not None or (tools is not None and not _MODEL.fullmatch(key))
+
+    def policy(checked: CheckedCall) -> Ask | None:
+        return Ask() if checked.call.id in waiting else None
+
+    setup = Setup(
+        run=run,
+        model=model or _NoModel(),
+        tools=_RecordedTools() if tools is None else Toolbox(tools),
+        steps=_RecordedSteps(entries, is_live),
+        executor=Executor() if tools is not None else _RecordedExecutor(entries),
+        specs=start.specs,
+        system=start.system,
+        answer=_answer(start.wanted),
+        policy=policy,
+        speculate=False,
+    )
+    again = Run(setup, started(start), begins=len(start.messages) - 1, decisions=decisions)
+    return again.result(await again.until_stop())
+
+
+def _answer(wanted: Wanted | None) -> Tool | None:
+    return None if wanted is None else Tool(wanted.tool, "", wanted.schema)
+
+
+class _NoModel:
+    """Stands where the model was. Its replies come from the journal, so it is never asked."""
+
+    profile = Profile()
+
+    def stream(self, _: Request) -> AsyncIterator[ModelEvent]:
+        raise UsageError("a replay without a model asked its model")
+
+
+class _RecordedExecutor:
+    """Gives each call the result that the same call got when it was recorded."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._ends: dict[tuple[str, str], deque[CallFinished]] = {}
+        for call, end in _recorded_results(entries):
+            self._ends.setdefault((call.name, canonical(call.arguments)), deque()).append(end)
+
+    async def run(self, checked: CheckedCall, _: Setting) -> Execution:
+        call = checked.call
+        ends = self._ends.get((call.name, canonical(call.arguments)))
+        if ends is None:
+            raise ReplayError(f"{call.name}({call.arguments})")
+        end = ends.popleft() if len(ends) > 1 else ends[0]
+        return Execution(
+            call=call,
+            outcome=Returned(end.result.text),
+            result=replace(end.result, call_id=call.id),
+            seconds=end.seconds,
+            attempts=end.attempts,
+        )
+
+
+class _RecordedSteps:
+    """Effects as a journal remembers them. ``live`` says which happen anew, by the end of their keys."""
+
+    def __init__(self, entries: Sequence[Entry], live: Callable[[str], bool]) -> None:
+        self._live = live
+        self._done = {
+            entry.key: entry
+            for entry in entries
+            if isinstance(entry, ReplyReceived | CallFinished | StepDone)
+        }
+
+    async def step(self, key: str, body: Callable[[], Awaitable[Entry]]) -> Entry:
+        """The recorded entry of that key."""
+        if self._live(key):
+            return await body()
+        if (known := self._done.get(key)) is None:
+            raise ReplayError(key)
+        return known
+
+    async def note(self, _: str, entry: Entry) -> None:
+        """A replay writes nothing."""
+
+    def was_started(self, _: str) -> bool:
+        """What a replay runs, it runs for the first time."""
+        return False
+
+
+class _RecordedTools:
+    """Stands where the tools were: any name is a tool that takes anything."""
+
+    def get(self, name: str) -> Tool | None:
+        """A tool of that name; what could be no tool's name stays unknown."""
+        try:
+            return Tool(name, "", validator=_Anything())
+        except DeclarationError:
+            return None
+
+    def names(self) -> tuple[str, ...]:
+        """Nobody remembers."""
+        return ()
+
+
+class _Anything:
+    def validate(self, _: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
+        return Valid(value)
+
+
+def _recorded_results(entries: Sequence[Entry]) -> Iterator[tuple[Call, CallFinished]]:
+    """Every recorded call with how it ended, in order."""
+    finished = {entry.key: entry for entry in entries if isinstance(entry, CallFinished)}
+    for entry in entries:
+        if isinstance(entry, ReplyReceived):
+            turn = entry.key.removesuffix(".model")
+            for index, call in enumerate(entry.reply.calls):
+                if (end := finished.get(f"{turn}.{index}.{call.name}")) is not None:
+                    yield call, end

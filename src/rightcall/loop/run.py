@@ -1,0 +1,310 @@
+"""One run: carries out what ``decide`` says, until it says that the run is over.
+
+Every effect goes through ``setup.steps`` by its key; everything else is the pure functions of
+``decide`` and ``state``. Run again over the same recorded steps, it comes to the same end.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from rightcall.core.budget import Stop
+from rightcall.core.decision import FinalDecision, Proposal
+from rightcall.core.entry import (
+    CallFinished,
+    Entry,
+    ReplyReceived,
+    RequestSent,
+    RunEnded,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    StepDone,
+    ToolsChanged,
+)
+from rightcall.core.events import Emit, StreamEvent, TurnStart
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Reply, Transcript
+from rightcall.core.request import Request, ToolChoice
+from rightcall.core.usage import Usage
+from rightcall.errors import JournalError, RightcallError
+from rightcall.gate.gate import Gate
+from rightcall.loop.ask import Question, ask
+from rightcall.loop.calls import Answering
+from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
+from rightcall.loop.grant import ask_for_grant, guard_for, read_grant, with_grant
+from rightcall.loop.result import CallRecord, RunResult, complaint
+from rightcall.loop.setup import Setup
+from rightcall.loop.speculate import Speculation
+from rightcall.loop.state import Spent, State, given, judged, replied, told
+from rightcall.loop.window import View, look, needs_summary, sent, with_summary
+from rightcall.record.steps import WatchedSteps, showing
+
+
+class Run:
+    """One run on its way, from an input to an answer, a limit or a pause."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        state: State,
+        *,
+        begins: int = 0,
+        emit: Emit | None = None,
+        decisions: Mapping[str, FinalDecision] | None = None,
+        earlier: tuple[CallRecord, ...] = (),
+    ) -> None:
+        if setup.observers:
+            show = showing(setup.observers, setup.run)
+            setup = replace(setup, steps=WatchedSteps(setup.steps, show))
+            emit = show if emit is None else _both(emit, show)
+        self._setup = setup
+        self._state = state
+        self._begins = begins
+        self._emit = emit
+        self._decisions = decisions or {}
+        self._earlier = earlier
+        self._finished: list[CallFinished] = []
+        self._pending: tuple[Proposal, ...] = ()
+        self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
+        self._view: View | None = None
+        self._memo: dict[str, Any] = {}
+        self._approvals = list(state.approvals)
+        self._guard = guard_for(setup, state)
+        self._shown = 0
+        """How many messages the guard has seen."""
+        self._speculation = self._speculate(0)
+
+    async def go(self, first: RunStarted | RunResumed | None = None) -> RunResult[Any]:
+        """Go on until the run is over or must wait. How it began and ended is recorded, errors too."""
+        steps = self._setup.steps
+        try:
+            if first is not None:
+                await steps.note(
+                    "run.started" if isinstance(first, RunStarted) else "run.resumed", first
+                )
+            stop = await self.until_stop()
+            if stop.reason != "pending":
+                await steps.note("run.ended", RunEnded(stop=stop))
+        except RightcallError as error:
+            error.result = self.result(Stop("error", detail=str(error)))
+            if not isinstance(error, JournalError):
+                await steps.note("run.failed", RunFailed(code=error.code, message=str(error)))
+            raise
+        return self.result(stop)
+
+    async def until_stop(self) -> Stop:
+        """Go on until the run is over or must wait; why, is the answer."""
+        try:
+            while True:
+                stop = await self._next()
+                if stop is not None:
+                    return stop
+        finally:
+            await self._speculation.drop()
+
+    def result(self, stop: Stop) -> RunResult[Any]:
+        """What the run has come to."""
+        state, begins = self._state, self._begins
+        calls = {c.id: c for m in state.messages[begins:] if isinstance(m, Reply) for c in m.calls}
+        records = [
+            CallRecord(
+                call=calls[entry.result.call_id],
+                result=entry.result,
+                seconds=entry.seconds,
+                attempts=entry.attempts,
+            )
+            for entry in self._finished
+        ]
+        return RunResult(
+            run=self._setup.run,
+            stop=stop,
+            state=state,
+            begins=begins,
+            calls=(*self._earlier, *records),
+            pending=self._pending,
+        )
+
+    async def _next(self) -> Stop | None:
+        self._show_guard()
+        match decide(self._state):
+            case AskModel() as action:
+                return await self._ask(action)
+            case AnswerCalls() as action:
+                return await self._answer(action)
+            case JudgeText() as action:
+                self._state = judged(self._state, await self._judge(action))
+            case Tell(message, slip):
+                self._state = told(self._state, message, slip)
+            case Finish(stop):
+                return stop
+        return None
+
+    def _show_guard(self) -> None:
+        """Show the guard what has been said since it last looked."""
+        if self._guard is not None:
+            for message in self._state.messages[self._shown :]:
+                self._guard.see(message)
+            self._shown = len(self._state.messages)
+
+    async def _ask(self, action: AskModel) -> Stop | None:
+        # Calls of the last reply that started early and then were not to be run.
+        await self._speculation.drop()
+        if self._emit is not None:
+            self._emit(TurnStart(action.turn))
+        await self._fix_grant()
+        messages = await self._messages(action.turn)
+        await self._look_at_tools(action.turn)
+        self._speculation = self._speculate(action.turn)
+        steps, question = self._setup.steps, self._question(action, messages)
+        await steps.note(f"{action.key}.sent", RequestSent(key=action.key, messages=len(messages)))
+        entry = await steps.step(action.key, partial(ask, self._setup, question))
+        if isinstance(entry, StepDone):
+            return Stop("veto", detail=entry.value)
+        assert isinstance(entry, ReplyReceived)
+        self._ids.update(call.id for call in entry.reply.calls)
+        self._state = replied(self._state, entry.reply, entry.seconds)
+        return None
+
+    def _question(self, action: AskModel, messages: Transcript) -> Question:
+        setup = self._setup
+        return Question(
+            key=action.key,
+            request=Request(
+                messages=messages,
+                system=setup.system,
+                specs=setup.specs,
+                choice=self._choice(action.choice),
+                output=self._output_schema(),
+                max_tokens=setup.max_tokens,
+                options=setup.options,
+                memo=self._memo,
+            ),
+            seconds=self._seconds_left(),
+            emit=self._emit,
+            speculation=self._speculation,
+            position=len(self._state.messages),
+            ids=self._ids,
+        )
+
+    def _speculate(self, turn: int) -> Speculation:
+        calls = self._state.budget.calls
+        most = None if calls is None else calls - self._state.progress.calls
+        return Speculation(self._setup, turn, most=most, guard=self._guard, emit=self._emit)
+
+    async def _look_at_tools(self, turn: int) -> None:
+        """Offer the tools that there are now."""
+        follow = self._setup.follow
+        if follow is None or (changed := follow()) is None:
+            return
+        self._setup = replace(self._setup, tools=changed.tools, specs=changed.specs)
+        if self._guard is not None:
+            self._guard.tools = changed.tools
+        key = f"t{turn}.tools"
+        await self._setup.steps.note(key, ToolsChanged(key=key, specs=changed.specs))
+
+    async def _fix_grant(self) -> None:
+        """Fix what the request may do, where that is left to the model."""
+        guard = self._guard
+        if guard is None or guard.rules.grant != "model" or guard.grant is not None:
+            return
+        granting = partial(ask_for_grant, self._setup, self._state.messages, self._seconds_left())
+        entry = await self._setup.steps.step("grant", granting)
+        assert isinstance(entry, StepDone)
+        granted = read_grant(entry)
+        guard.grant = granted.grant
+        self._state = with_grant(self._state, granted)
+
+    async def _answer(self, action: AnswerCalls) -> Stop | None:
+        setup = self._setup
+        gate = Gate(
+            tools=setup.tools,
+            policy=setup.policy,
+            approve=setup.approve,
+            hooks=setup.hooks,
+            guard=self._guard,
+            steps=setup.steps,
+            decisions=self._decisions,
+            approvals=self._approvals,
+        )
+        answering = Answering(
+            setup=setup,
+            gate=gate,
+            action=action,
+            speculation=self._speculation,
+            seconds=self._seconds_left(),
+            emit=self._emit,
+        )
+        verdicts = await answering.judge()
+        if len(self._approvals) > len(self._state.approvals):
+            self._state = replace(self._state, approvals=tuple(self._approvals))
+        self._pending = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
+        if self._pending:
+            key = f"t{action.turn}.paused"
+            waiting = tuple(proposal.call_id for proposal in self._pending)
+            await setup.steps.note(key, RunPaused(key=key, call_ids=waiting))
+            return Stop("pending")
+        done, seconds = await answering.run(verdicts)
+        self._finished += done
+        spent = Spent(
+            ran=sum(entry.attempts > 0 for entry in done),
+            seconds=seconds,
+            usage=sum((entry.usage for entry in done if entry.usage), Usage()),
+        )
+        self._state = given(self._state, tuple(entry.result for entry in done), spent, action.limit)
+        return None
+
+    async def _judge(self, action: JudgeText) -> str:
+        """Say what is wrong with the answer, in words for the model; nothing when nothing is."""
+
+        async def body() -> Entry:
+            assert self._setup.answer is not None
+            return StepDone(key=action.key, value=complaint(self._setup.answer, action.text))
+
+        entry = await self._setup.steps.step(action.key, body)
+        assert isinstance(entry, StepDone)
+        return entry.value
+
+    async def _messages(self, turn: int) -> Transcript:
+        """What of the transcript is sent, so that it fits."""
+        setup = self._setup
+        if setup.window is None:
+            return self._state.messages
+        self._view = look(self._view, self._state.messages, setup.window, setup.count)
+        fallen = needs_summary(self._view)
+        if fallen and setup.summarise is not None:
+            key, summarise = f"t{turn}.summary", setup.summarise
+
+            async def body() -> Entry:
+                return StepDone(key=key, value=await summarise(fallen))
+
+            entry = await setup.steps.step(key, body)
+            assert isinstance(entry, StepDone)
+            self._view = with_summary(self._view, entry.value, setup.count)
+        return sent(self._view, self._state.messages)
+
+    def _choice(self, choice: ToolChoice) -> ToolChoice:
+        """The choice, as far as the model can be made to follow it."""
+        can = self._setup.specs and (choice == "none" or self._setup.model.profile.forced_choice)
+        return choice if can else "auto"
+
+    def _seconds_left(self) -> float | None:
+        budget = self._state.budget.seconds
+        return None if budget is None else max(budget - self._state.progress.seconds, 0.0)
+
+    def _output_schema(self) -> JsonObject | None:
+        wanted, answer = self._state.wanted, self._setup.answer
+        if wanted is None or answer is None or wanted.mode != "native":
+            return None
+        return answer.parameters
+
+
+def _both(emit: Emit, show: Emit) -> Emit:
+    def emit_both(event: StreamEvent) -> None:
+        emit(event)
+        show(event)
+
+    return emit_both

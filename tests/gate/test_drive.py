@@ -1,0 +1,388 @@
+"""A coroutine and a deadline, without a task of its own: who may stop it, and who hears of it."""
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar, copy_context
+
+import pytest
+
+from rightcall.gate import drive as module
+from rightcall.gate.drive import CancelledInside, DeadlinePassed, adrift, drive
+
+GRACE = 0.05
+FOREVER = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRACE", GRACE)
+
+
+async def run(coroutine, seconds: float = FOREVER) -> object:
+    context = copy_context()
+    waiting = context.run(coroutine.send, None)
+    return await drive(coroutine, context, waiting, seconds)
+
+
+async def ends_as(coroutine, seconds: float = FOREVER) -> object:
+    """How driving it ends; bounded, and with this task as it was before."""
+    async with asyncio.timeout(5):
+        try:
+            return await run(coroutine, seconds)
+        except Exception as error:
+            return (type(error), getattr(error, "abandoned", None))
+        finally:
+            task = asyncio.current_task()
+            assert task is not None
+            assert task.cancelling() == 0
+
+
+PASSED = (DeadlinePassed, False)
+ABANDONED = (DeadlinePassed, True)
+
+
+async def returns():
+    await asyncio.sleep(0)
+    return "value"
+
+
+async def raises():
+    await asyncio.sleep(0)
+    raise KeyError("x")
+
+
+async def raises_timeout():
+    await asyncio.sleep(0)
+    raise TimeoutError
+
+
+async def cancels_itself():
+    await asyncio.sleep(0)
+    raise asyncio.CancelledError
+
+
+async def awaits_a_cancelled_task():
+    task = asyncio.ensure_future(asyncio.sleep(FOREVER))
+    task.cancel()
+    await task
+
+
+async def many_steps():
+    for _ in range(100):
+        await asyncio.sleep(0)
+    return 100
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        (returns, "value"),
+        (many_steps, 100),
+        (raises, (KeyError, None)),
+        (raises_timeout, (TimeoutError, None)),
+        (cancels_itself, (CancelledInside, None)),
+        (awaits_a_cancelled_task, (CancelledInside, None)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+async def test_a_coroutine_that_ends_in_time_ends_as_it_would_by_itself(body, end):
+    assert await ends_as(body()) == end
+
+
+async def sleeps():
+    await asyncio.sleep(FOREVER)
+
+
+async def cleans_up():
+    try:
+        await asyncio.sleep(FOREVER)
+    finally:
+        await asyncio.sleep(GRACE / 5)
+
+
+async def obeys_the_second_time():
+    try:
+        await asyncio.sleep(FOREVER)
+    except asyncio.CancelledError:
+        await asyncio.sleep(FOREVER)
+
+
+async def gives_a_value_late():
+    try:
+        await asyncio.sleep(FOREVER)
+    except asyncio.CancelledError:
+        await asyncio.sleep(0)
+        return "what there is"
+
+
+async def fails_to_clean_up():
+    try:
+        await asyncio.sleep(FOREVER)
+    finally:
+        raise KeyError("x")
+
+
+async def never_listens():
+    end = asyncio.get_running_loop().time() + GRACE * 4
+    while asyncio.get_running_loop().time() < end:
+        try:
+            await asyncio.sleep(GRACE / 5)
+        except asyncio.CancelledError:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        (sleeps, PASSED),
+        (cleans_up, PASSED),
+        (obeys_the_second_time, PASSED),
+        (gives_a_value_late, "what there is"),
+        (fails_to_clean_up, (KeyError, None)),
+        (never_listens, ABANDONED),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+async def test_at_its_deadline_a_coroutine_is_cancelled_and_at_last_abandoned(body, end):
+    assert await ends_as(body(), seconds=0.01) == end
+
+
+async def test_an_abandoned_coroutine_is_counted_until_it_ends_by_itself():
+    ended = asyncio.Event()
+
+    async def body():
+        await never_listens()
+        ended.set()
+
+    before = adrift()
+    assert await ends_as(body(), seconds=0.01) == ABANDONED
+    assert (adrift() - before, ended.is_set()) == (1, False)
+    await asyncio.wait_for(ended.wait(), 5)
+    await asyncio.sleep(0)
+    assert adrift() == before
+
+
+def test_an_abandoned_coroutine_does_not_hold_up_the_end_of_the_loop():
+    listening = False
+
+    async def deaf():
+        while not listening:
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                continue
+
+    async def main():
+        assert await ends_as(deaf(), seconds=0.01) == ABANDONED
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main())
+    # What asyncio.run does at the end: cancel all tasks and wait for them.
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    loop.run_until_complete(asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5))
+    listening = True
+    while left := asyncio.all_tasks(loop):
+        loop.run_until_complete(asyncio.wait(left))
+    loop.close()
+
+
+async def slow_to_clean_up():
+    try:
+        await asyncio.sleep(FOREVER)
+    finally:
+        await asyncio.sleep(GRACE * 2)
+
+
+async def inner_timeout():
+    try:
+        async with asyncio.timeout(0.01):
+            await slow_to_clean_up()
+    except TimeoutError:
+        await asyncio.sleep(GRACE * 2)
+        return "went on"
+
+
+async def inner_timeout_with_quick_cleanup():
+    try:
+        async with asyncio.timeout(0.01):
+            await cleans_up()
+    except TimeoutError:
+        # Longer than what is left of a grace that began, wrongly, at the inner timeout.
+        await asyncio.sleep(GRACE * 2)
+        return "went on"
+
+
+async def inner_wait_for():
+    try:
+        await asyncio.wait_for(slow_to_clean_up(), 0.01)
+    except TimeoutError:
+        return "went on"
+
+
+async def inner_group():
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(slow_to_clean_up())
+            await asyncio.sleep(0)
+            group.create_task(raises())
+    except* KeyError:
+        await asyncio.sleep(GRACE * 2)
+    return "went on"
+
+
+async def inner_group_that_fails_at_its_end():
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(cleans_up())
+            group.create_task(raises())
+    except* KeyError:
+        await asyncio.sleep(GRACE * 2)
+    return "went on"
+
+
+@asynccontextmanager
+async def background(*bodies):
+    async with asyncio.TaskGroup() as group:
+        for body in bodies:
+            group.create_task(body())
+        yield
+
+
+async def inner_group_behind_a_generator():
+    with suppress(BaseException):
+        async with background(cleans_up, raises):
+            pass
+    await asyncio.sleep(0)
+    return "went on"
+
+
+async def inner_group_that_nobody_catches():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(raises())
+
+
+async def inner_group_that_succeeds():
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(returns())
+    return task.result()
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        (inner_timeout, "went on"),
+        (inner_timeout_with_quick_cleanup, "went on"),
+        (inner_wait_for, "went on"),
+        (inner_group, "went on"),
+        (inner_group_that_fails_at_its_end, "went on"),
+        (inner_group_behind_a_generator, "went on"),
+        (inner_group_that_nobody_catches, (ExceptionGroup, None)),
+        (inner_group_that_succeeds, "value"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+async def test_timeouts_and_task_groups_inside_take_all_the_time_they_need(body, end):
+    assert await ends_as(body()) == end
+
+
+@pytest.mark.parametrize("after", [sleeps, never_listens], ids=lambda body: body.__name__)
+async def test_a_group_that_failed_earlier_does_not_confuse_the_deadline(after):
+    async def body():
+        await inner_group_that_fails_at_its_end()
+        await after()
+
+    end = PASSED if after is sleeps else ABANDONED
+    assert await ends_as(body(), seconds=GRACE * 5) == end
+
+
+async def test_a_cancelled_caller_ends_as_cancelled_after_a_group_that_failed():
+    async def body():
+        await inner_group_that_fails_at_its_end()
+        await gives_a_value_late()
+
+    caller = asyncio.create_task(run(body()))
+    await asyncio.sleep(GRACE * 3.5)
+    caller.cancel()
+    await asyncio.wait([caller], timeout=5)
+    assert caller.cancelled()
+
+
+async def test_a_deadline_ends_an_inner_timeout_too():
+    async def body():
+        async with asyncio.timeout(FOREVER):
+            await asyncio.sleep(FOREVER)
+
+    assert await ends_as(body(), seconds=0.01) == PASSED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [sleeps, cleans_up, slow_to_clean_up, gives_a_value_late, fails_to_clean_up, never_listens],
+    ids=lambda body: body.__name__,
+)
+async def test_a_cancelled_caller_ends_as_cancelled_whatever_the_coroutine_makes_of_it(body):
+    caller = asyncio.create_task(run(body()))
+    await asyncio.sleep(0.001)
+    caller.cancel()
+    await asyncio.wait([caller], timeout=5)
+    assert caller.cancelled()
+
+
+async def test_a_caller_cancelled_during_the_grace_ends_as_cancelled():
+    caller = asyncio.create_task(run(never_listens(), 0.01))
+    await asyncio.sleep(0.01 + GRACE / 2)
+    assert not caller.done()
+    caller.cancel()
+    await asyncio.wait([caller], timeout=5)
+    assert caller.cancelled()
+
+
+async def test_a_caller_that_was_cancelled_before_can_still_drive_while_it_cleans_up():
+    ends = []
+
+    async def caller():
+        try:
+            await asyncio.sleep(FOREVER)
+        finally:
+            ends.append(await run(returns()))
+            with pytest.raises(DeadlinePassed):
+                await run(sleeps(), 0.01)
+            ends.append("timed out")
+
+    task = asyncio.create_task(caller())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task], timeout=5)
+    assert (task.cancelled(), ends) == (True, ["value", "timed out"])
+
+
+async def test_the_coroutine_keeps_its_context_at_every_step():
+    variable = ContextVar("variable", default="outside")
+
+    async def body():
+        variable.set("inside")
+        seen = []
+        for _ in range(3):
+            await asyncio.sleep(0)
+            seen.append(variable.get())
+        return seen
+
+    assert await run(body()) == ["inside"] * 3
+    assert variable.get() == "outside"
+
+
+async def test_a_coroutine_is_closed_with_whoever_drives_it():
+    closed = []
+
+    async def body():
+        try:
+            await asyncio.Future()
+        finally:
+            closed.append(True)
+
+    driving = run(body())
+    driving.send(None)
+    driving.close()
+    assert closed == [True]

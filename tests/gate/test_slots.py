@@ -1,0 +1,149 @@
+"""Places, slots and paces: how many calls run at once, and how often."""
+
+import asyncio
+import gc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rightcall as rc
+from rightcall.gate.slots import Pace, Places, Slot, Slots
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_places_are_given_out_in_the_order_they_were_asked_for():
+    places = Places(1)
+    order = []
+
+    async def visit(name: str) -> None:
+        await places.take()
+        order.append(name)
+
+    await places.take()
+    tasks = [asyncio.create_task(visit(name)) for name in "abc"]
+    await settle()
+    assert order == []
+    for _ in tasks:
+        places.give()
+        await settle()
+    assert order == ["a", "b", "c"]
+    places.give()
+    assert (places.free, list(places.waiting)) == (1, [])
+
+
+async def test_a_place_given_to_someone_who_has_left_goes_to_the_next():
+    places = Places(1)
+    await places.take()
+    first, second = (asyncio.create_task(places.take()) for _ in range(2))
+    await settle()
+    first.cancel()
+    await settle()
+    places.give()
+    await asyncio.wait_for(second, 1)
+    assert places.free == 0
+
+
+async def test_a_place_is_not_lost_on_someone_cancelled_while_getting_it():
+    places = Places(1)
+    await places.take()
+    waiter = asyncio.create_task(places.take())
+    await settle()
+    places.give()
+    waiter.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiter
+    assert places.free == 1
+
+
+async def test_a_newcomer_does_not_overtake_those_who_wait():
+    own, everyone = Places(1), Places(5)
+    slot = Slot(own, everyone)
+    assert slot.take_free()
+    waiter = asyncio.create_task(slot.take())
+    await settle()
+    slot.give()
+    assert not slot.take_free()
+    await asyncio.wait_for(waiter, 1)
+    slot.give()
+    assert (own.free, everyone.free) == (1, 5)
+
+
+async def test_a_slot_that_waits_for_a_place_among_all_gives_its_own_back_when_cancelled():
+    own, everyone = Places(2), Places(1)
+    slot = Slot(own, everyone)
+    assert slot.take_free()
+    waiter = asyncio.create_task(slot.take())
+    await settle()
+    assert own.free == 0
+    waiter.cancel()
+    await settle()
+    assert own.free == 1
+    slot.give()
+    assert (own.free, everyone.free) == (2, 1)
+
+
+async def test_a_tool_has_its_own_places_and_all_share_the_rest():
+    slots = Slots(3)
+    busy = slots.of(rc.Tool("busy", "", limits=rc.Limits(concurrency=2)))
+    other = slots.of(rc.Tool("other", ""))
+    assert [busy.take_free(), busy.take_free(), busy.take_free()] == [True, True, False]
+    assert [other.take_free(), other.take_free()] == [True, False]
+    busy.give()
+    assert other.take_free()
+
+
+def test_each_event_loop_has_its_own_places_and_a_dead_one_is_forgotten():
+    slots = Slots(1)
+    tool = rc.Tool("f", "")
+
+    async def take() -> bool:
+        return slots.of(tool).take_free()
+
+    assert [asyncio.run(take()) for _ in range(3)] == [True, True, True]
+    gc.collect()
+    assert len(slots._loops) == 0
+
+
+@pytest.mark.parametrize(
+    ("calls", "seconds", "asked", "answers"),
+    [
+        pytest.param(1, 10, [0, 0, 4, 10, 10], [0, 10, 6, 0, 10], id="one-in-ten"),
+        pytest.param(2, 10, [0, 3, 5, 9, 10, 11, 13], [0, 0, 5, 1, 0, 2, 0], id="two-in-ten"),
+        pytest.param(2, 10, [0, 100, 100, 100], [0, 0, 0, 10], id="after-a-long-silence"),
+    ],
+)
+def test_a_pace_says_yes_or_how_long_to_wait(calls, seconds, asked, answers):
+    pace = Pace(calls, seconds)
+    assert [pace.start(now) for now in asked] == answers
+
+
+@given(
+    calls=st.integers(1, 4),
+    steps=st.lists(st.floats(0, 10, allow_nan=False), min_size=5, max_size=40),
+)
+def test_no_window_of_time_ever_sees_more_starts_than_the_rate(calls, steps):
+    pace = Pace(calls, 10.0)
+    now, started = 0.0, []
+    for step in steps:
+        now += step
+        if pace.start(now) == 0:
+            started.append(now)
+    for index in range(calls, len(started)):
+        assert started[index] - started[index - calls] >= 10.0 - 1e-6
+
+
+def test_a_tool_without_a_rate_never_waits():
+    slots = Slots(1)
+    tool = rc.Tool("f", "")
+    assert [slots.wait_for(tool, 0.0) for _ in range(100)] == [0.0] * 100
+
+
+def test_each_tool_has_a_pace_of_its_own():
+    slots = Slots(1)
+    first, second = (rc.Tool(name, "", limits=rc.Limits(rate=(1, 10))) for name in ("a", "b"))
+    assert [slots.wait_for(tool, 0.0) for tool in (first, second, first)] == [0.0, 0.0, 10.0]
