@@ -130,6 +130,11 @@ def test_only_pure_and_read_calls_with_no_other_kind_before_them_start_early(con
         pytest.param(
             {"hooks": Hooks(after_tool=lambda _: _none())}, ["read 0", "read 1"], id="a hook after it"
         ),
+        pytest.param(
+            {"observers": [lambda _run, _what: None]},
+            ["read 0", "read 1"],
+            id="a mere observer",
+        ),
         pytest.param({"policy": lambda _: None}, ["read 0", "read 1"], id="policy has nothing to say"),
         pytest.param({"policy": lambda _: Deny()}, [], id="policy denies"),
         pytest.param({"policy": lambda _: Ask()}, [], id="policy asks"),

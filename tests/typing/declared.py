@@ -39,3 +39,14 @@ async def uses() -> None:
     assert_type(done.outcome, Outcome)
     add("1")  # type: ignore[arg-type]
     rc.tool(add, effect="sometimes")  # type: ignore[call-overload]
+
+
+async def runs() -> None:
+    assert_type(rc.Agent("embedded"), rc.Agent[None])
+    agent = rc.Agent("embedded", [add], output=Answer)
+    assert_type(agent, rc.Agent[Answer])
+    assert_type((await agent.run("x")).output, Answer)
+    assert_type(agent.run_sync("x").output.text, str)
+    assert_type(rc.Agent("embedded", output=int, name="a").run_sync("x").output, int)
+    rc.Agent("embedded", polcy=None)  # type: ignore[call-overload]
+    await agent.run("x", budjet=rc.Budget())  # type: ignore[call-arg]

@@ -133,8 +133,8 @@ class Steps(Protocol):
         """The recorded entry of that key, or what ``body`` gives, recorded."""
         ...
 
-    async def note(self, key: str, entry: Entry, /) -> None:
-        """Record something that happened on the way to a step, once."""
+    async def note(self, key: str, entry: Entry, /) -> bool:
+        """Record something that happened on the way to a step, once; False if it was known already."""
         ...
 
     def was_started(self, key: str, /) -> bool:

@@ -16,9 +16,11 @@ from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
 from rightcall.gate.execution import Execution, not_run, stages
-from rightcall.gate.gate import Approve, Gate
+from rightcall.gate.gate import Approve, Gate, Verdict
 from rightcall.gate.render import Unshowable, render
 from rightcall.gate.slots import Slot, Slots
+
+_PLAIN = Setting()
 
 
 class Executor:
@@ -39,8 +41,9 @@ class Executor:
         Cancelling this cancels every call that was started, and waits until they have stopped.
         """
         gate = Gate(tools=tools, approve=self._approve)
-        verdicts = [await _verdict(gate, call) for call in calls]
-        execute = partial(self.run, setting=Setting(dependencies=dependencies))
+        verdicts = [await gate.judge(call, call.id) for call in calls]
+        setting = _PLAIN if dependencies is None else Setting(dependencies=dependencies)
+        execute = partial(self.run, setting=setting)
         done: dict[int, Execution] = {}
         for stage in stages(verdicts):
             if len(stage) == 1:
@@ -99,14 +102,9 @@ class Executor:
             await slot.take()
 
 
-async def _verdict(gate: Gate, call: Call) -> CheckedCall | Outcome:
-    verdict = await gate.judge(call, call.id)
-    return Denied(NOBODY_TO_ASK) if isinstance(verdict, Proposal) else verdict
-
-
-def _refused(call: Call, verdict: CheckedCall | Outcome) -> Execution:
+def _refused(call: Call, verdict: Verdict) -> Execution:
     assert not isinstance(verdict, CheckedCall)
-    return not_run(call, verdict)
+    return not_run(call, Denied(NOBODY_TO_ASK) if isinstance(verdict, Proposal) else verdict)
 
 
 def _cancelled(call: Call) -> Execution:

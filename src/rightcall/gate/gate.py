@@ -39,7 +39,6 @@ from rightcall.core.request import Request
 from rightcall.errors import UsageError
 from rightcall.gate.check import check
 from rightcall.gate.execution import Execution, not_run
-from rightcall.record.steps import LiveSteps
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
 
@@ -57,6 +56,7 @@ Execute: TypeAlias = Callable[[CheckedCall], Awaitable[Execution]]
 _final: json.Decoder[FinalDecision] = json.Decoder(FinalDecision)
 _guard: ContextVar[Guard | None] = ContextVar("guard", default=None)
 _UNWATCHED = nullcontext()
+_NOTHING = Finding()
 
 
 class Veto(Struct, frozen=True):
@@ -92,7 +92,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     hooks: Hooks = Hooks()
     guard: Guard | None = None
     """Holds the calls to the rules of trust."""
-    steps: Steps = LiveSteps()
+    steps: Steps | None = None
+    """Where what happens is recorded, if anywhere."""
     decisions: Mapping[str, FinalDecision] = {}
     """What has been decided already, by call id; whoever decided it then decides it now."""
     approvals: list[Approval] = field(default_factory=list)
@@ -101,22 +102,24 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     async def judge(self, call: Call, key: str) -> Verdict:
         """Check a call and decide about it. ``key`` names it in the record."""
         verdict = check(call, self.tools)
-        if isinstance(verdict, CheckedCall):
-            entry = CallChecked(key=key, call_id=call.id, repairs=verdict.repairs)
-        else:
-            entry = CallChecked(key=key, call_id=call.id, refused=verdict.kind)
-        await self.steps.note(f"{key}.checked", entry)
-        return await self._decide(verdict, key) if isinstance(verdict, CheckedCall) else verdict
+        if self.steps is not None:
+            refused = None if isinstance(verdict, CheckedCall) else verdict.kind
+            repairs = verdict.repairs if isinstance(verdict, CheckedCall) else ()
+            entry = CallChecked(key=key, call_id=call.id, refused=refused, repairs=repairs)
+            await self.steps.note(f"{key}.checked", entry)
+        if not isinstance(verdict, CheckedCall) or self._has_nothing_to_say(verdict):
+            return verdict
+        return await self._decide(verdict, key)
 
     async def run(self, checked: CheckedCall, key: str, execute: Execute) -> Execution:
         """Run a call that may run, between the hooks. ``execute`` is how."""
-        steps, hooks, call = self.steps, self.hooks, checked.call
-        if checked.tool.effect == "write" and steps.was_started(key):
+        steps, hooks, call, effect = self.steps, self.hooks, checked.call, checked.tool.effect
+        if steps is not None and effect == "write" and steps.was_started(key):
             return not_run(call, Interrupted())
         if hooks.before_tool is not None and (veto := await hooks.before_tool(checked)):
             await self._note_decision(key, call, Finding(decision=Deny(veto.reason)), "hook")
             return not_run(call, Denied(veto.reason))
-        if checked.tool.effect != "pure":
+        if steps is not None and effect != "pure":
             await steps.note(f"{key}.started", CallStarted(key=key, call_id=call.id))
         with watched_by(self.guard):
             execution = await execute(checked)
@@ -126,6 +129,11 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             withheld = not_run(call, Denied(veto.reason, ran=True))
             execution = replace(execution, outcome=withheld.outcome, result=withheld.result)
         return execution
+
+    def _has_nothing_to_say(self, checked: CheckedCall) -> bool:
+        """Nearly every call: nobody is there who could decide about it."""
+        is_open = self.policy is None and self.guard is None and not self.decisions
+        return is_open and not checked.tool.approval
 
     async def _decide(self, checked: CheckedCall, key: str) -> Verdict:
         finding = decision_for(checked, self.policy, self.guard)
@@ -168,11 +176,13 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             answer = final_decision(await approve(proposal))
             return StepDone(key=f"{key}.asked", value=json.encode(answer).decode())
 
-        entry = await self.steps.step(f"{key}.asked", body)
+        entry = await (body() if self.steps is None else self.steps.step(f"{key}.asked", body))
         assert isinstance(entry, StepDone)
         return _final.decode(entry.value)
 
     async def _note_decision(self, key: str, call: Call, finding: Finding, by: str) -> None:
+        if self.steps is None:
+            return
         entry = CallDecided(
             key=key,
             call_id=call.id,
@@ -206,7 +216,7 @@ def decision_for(
     decision = None if policy is None else policy(checked)
     if isinstance(decision, Deny | Answer | Rewrite):
         return Finding(decision=decision)
-    finding = Finding() if guard is None else guard.judge(checked, early=early)
+    finding = _NOTHING if guard is None else guard.judge(checked, early=early)
     if isinstance(finding.decision, Deny | Ask | Rewrite):
         return finding
     if isinstance(decision, Ask) or checked.tool.approval:
@@ -217,7 +227,7 @@ def decision_for(
 
 def _review(checked: CheckedCall, guard: Guard | None) -> Finding:
     """Decide about a call whose arguments a policy has put in place."""
-    finding = Finding() if guard is None else guard.review(checked)
+    finding = _NOTHING if guard is None else guard.review(checked)
     if checked.tool.approval and isinstance(finding.decision, Allow | None):
         return Finding(decision=Ask(), evidence=finding.evidence)
     return finding

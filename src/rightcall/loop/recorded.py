@@ -134,8 +134,9 @@ class _RecordedSteps:
             raise ReplayError(key)
         return known
 
-    async def note(self, _: str, entry: Entry) -> None:
+    async def note(self, _: str, entry: Entry) -> bool:
         """A replay writes nothing."""
+        return False
 
     def was_started(self, _: str) -> bool:
         """What a replay runs, it runs for the first time."""

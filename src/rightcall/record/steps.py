@@ -52,8 +52,9 @@ class LiveSteps:
         """What ``body`` gives."""
         return await body()
 
-    async def note(self, _: str, entry: Entry) -> None:
+    async def note(self, _: str, entry: Entry) -> bool:
         """Forget it."""
+        return True
 
     def was_started(self, _: str) -> bool:
         """Nobody remembers."""
@@ -79,11 +80,13 @@ class JournalSteps:
         await append(self._journal, self._run, entry)
         return entry
 
-    async def note(self, key: str, entry: Entry) -> None:
+    async def note(self, key: str, entry: Entry) -> bool:
         """Record something that happened on the way to a step, once."""
-        if key not in self._noted:
-            self._noted.add(key)
-            await append(self._journal, self._run, entry)
+        if key in self._noted:
+            return False
+        self._noted.add(key)
+        await append(self._journal, self._run, entry)
+        return True
 
     def was_started(self, key: str) -> bool:
         """Whether the journal knows that the call was started, and not how it ended."""
@@ -117,7 +120,6 @@ class WatchedSteps:
     def __init__(self, steps: Steps, show: Callable[[Entry], None]) -> None:
         self._steps = steps
         self._show = show
-        self._noted: set[str] = set()
         self.was_started = steps.was_started
 
     async def step(self, key: str, body: Body) -> Entry:
@@ -134,12 +136,12 @@ class WatchedSteps:
             self._show(entry)
         return entry
 
-    async def note(self, key: str, entry: Entry) -> None:
-        """Pass it on, and show it once."""
-        await self._steps.note(key, entry)
-        if key not in self._noted:
-            self._noted.add(key)
+    async def note(self, key: str, entry: Entry) -> bool:
+        """The note, shown where it is new."""
+        is_new = await self._steps.note(key, entry)
+        if is_new:
             self._show(entry)
+        return is_new
 
 
 def showing(observers: Sequence[Observer], run: str) -> Callable[[Entry | StreamEvent], None]:
