@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
     from rightcall.errors import ToolFailure
-    from rightcall.gate.execution import Execution
     from rightcall.gate.executor import Executor, check, run_calls
-    from rightcall.gate.gate import Hooks, Veto
+    from rightcall.gate.gate import Execution, Hooks, Veto
     from rightcall.loop import events
     from rightcall.loop.recorded import replay
     from rightcall.loop.result import RunResult
@@ -47,7 +46,7 @@ _HOMES = {
     "CheckedCall": "core.call",
     "Context": "core.context",
     "Deny": "core.decision",
-    "Execution": "gate.execution",
+    "Execution": "gate.gate",
     "Executor": "gate.executor",
     "Facts": "core.tool",
     "Hooks": "gate.gate",

@@ -15,7 +15,6 @@ PURE = [
     "declare/**/*.py",
     "wire/**/*.py",
     "gate/check.py",
-    "gate/execution.py",
     "gate/render.py",
     "gate/repair.py",
 ]

@@ -10,7 +10,7 @@ A call passes four stations::
 Those three differ in who is asked, what is recorded and how a call is executed, and in nothing else.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TypeAlias
@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msgspec import Struct, field, json
 from msgspec.structs import replace
 
-from rightcall.core.call import Call, CheckedCall
+from rightcall.core.call import Call, CheckedCall, Repair
 from rightcall.core.decision import (
     Allow,
     Answer,
@@ -36,11 +36,26 @@ from rightcall.core.message import Reply
 from rightcall.core.outcome import Denied, Interrupted, Outcome, Returned
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.request import Request
+from rightcall.core.result import Result
 from rightcall.errors import UsageError
 from rightcall.gate.check import check
-from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.render import render
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
+
+
+class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """What became of one call."""
+
+    call: Call
+    outcome: Outcome
+    result: Result
+    seconds: float = 0.0
+    """From the start of the first attempt to the outcome; waiting for a slot is not counted."""
+    attempts: int = 0
+    """How often the handler was started."""
+    repairs: tuple[Repair, ...] = ()
+
 
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
 """Decides what happens to a checked call; None leaves it to the tool and the rules of trust."""
@@ -269,3 +284,28 @@ def _watched(guard: Guard) -> Iterator[None]:
         yield
     finally:
         _guard.reset(token)
+
+
+def not_run(call: Call, outcome: Outcome) -> Execution:
+    """What became of a call that was never started."""
+    return Execution(call=call, outcome=outcome, result=render(call, outcome))
+
+
+Stage: TypeAlias = list[tuple[int, CheckedCall]]
+"""Calls that run at once, each with its position among all."""
+
+
+def stages(calls: Sequence[object]) -> list[Stage]:
+    """The stages to run one after the other, in the model's order: serial calls are barriers.
+
+    What is not a checked call is in no stage.
+    """
+    found: list[Stage] = []
+    barrier = True
+    for position, call in enumerate(calls):
+        if isinstance(call, CheckedCall):
+            if barrier or call.tool.serial:
+                found.append([])
+            found[-1].append((position, call))
+            barrier = call.tool.serial
+    return found

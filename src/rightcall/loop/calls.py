@@ -12,8 +12,7 @@ from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
 from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncated
 from rightcall.core.usage import Usage
-from rightcall.gate.execution import Execution, Stage, not_run, stages
-from rightcall.gate.gate import Gate, Verdict
+from rightcall.gate.gate import Execution, Gate, Stage, Verdict, not_run, stages
 from rightcall.loop.decide import AnswerCalls
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation

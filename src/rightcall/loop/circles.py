@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from msgspec.json import Encoder
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonError, dump, parse
-from rightcall.core.sanitize import encodable
+from rightcall.core.jsontext import JsonError, parse
 
 _sorted = Encoder(order="sorted").encode
 
@@ -17,7 +16,7 @@ LONGEST_CYCLE = 4
 
 def signature(calls: Sequence[Call]) -> str:
     """A short text that is the same for the same calls with the same arguments, however written."""
-    told = dump([[encodable(call.name), canonical(call.arguments)] for call in calls])
+    told = repr([(call.name, canonical(call.arguments)) for call in calls])
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
@@ -44,5 +43,5 @@ def canonical(arguments: str) -> str:
     try:
         value = parse(arguments or "{}")
     except JsonError:
-        return encodable(arguments)
+        return arguments
     return _sorted(value).decode()

@@ -21,7 +21,6 @@ from rightcall.errors import RightcallError
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import State
 from rightcall.trust.facts import settled
-from rightcall.trust.guard import Guard
 
 _SECONDS = 60.0
 _TOKENS = 1024
@@ -37,13 +36,6 @@ class Granted(Struct, frozen=True, omit_defaults=True):
 
     grant: Grant
     usage: Usage = Usage()
-
-
-def guard_for(setup: Setup, state: State) -> Guard | None:
-    """Who watches a run; None where no rules are in force."""
-    if setup.trust is None:
-        return None
-    return Guard(setup.trust, setup.tools, system=setup.system, grant=state.grant, above=setup.above)
 
 
 async def ask_for_grant(setup: Setup, messages: Transcript, seconds: float | None) -> Entry:

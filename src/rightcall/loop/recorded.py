@@ -21,8 +21,8 @@ from rightcall.core.validate import Valid
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, ReplayError, UsageError
 from rightcall.gate.attempt import Setting
-from rightcall.gate.execution import Execution
 from rightcall.gate.executor import Executor
+from rightcall.gate.gate import Execution
 from rightcall.loop.circles import canonical
 from rightcall.loop.result import RunResult
 from rightcall.loop.run import Run
@@ -134,7 +134,7 @@ class _RecordedSteps:
             raise ReplayError(key)
         return known
 
-    async def note(self, _: str, entry: Entry) -> bool:
+    async def note(self, _: str, _entry: Entry) -> bool:
         """A replay writes nothing."""
         return False
 

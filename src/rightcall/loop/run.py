@@ -35,13 +35,15 @@ from rightcall.gate.gate import Gate
 from rightcall.loop.ask import Question, ask
 from rightcall.loop.calls import Answering
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
-from rightcall.loop.grant import ask_for_grant, guard_for, read_grant, with_grant
+from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
 from rightcall.loop.result import CallRecord, RunResult, complaint
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
 from rightcall.record.steps import WatchedSteps, showing
+from rightcall.trust.guard import Guard
+from rightcall.trust.rules import Rules
 
 
 class Run:
@@ -73,7 +75,7 @@ class Run:
         self._view: View | None = None
         self._memo: dict[str, Any] = {}
         self._approvals = list(state.approvals)
-        self._guard = guard_for(setup, state)
+        self._guard = None if setup.trust is None else _guard(setup, setup.trust, state)
         self._shown = 0
         """How many messages the guard has seen."""
         self._speculation = self._speculate(0)
@@ -308,3 +310,7 @@ def _both(emit: Emit, show: Emit) -> Emit:
         show(event)
 
     return emit_both
+
+
+def _guard(setup: Setup, rules: Rules, state: State) -> Guard:
+    return Guard(rules, setup.tools, system=setup.system, grant=state.grant, above=setup.above)

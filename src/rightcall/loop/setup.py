@@ -30,8 +30,7 @@ from rightcall.core.usage import Usage
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError
 from rightcall.gate.attempt import Setting, SystemClock
-from rightcall.gate.execution import Execution
-from rightcall.gate.gate import Approve, Hooks, Policy
+from rightcall.gate.gate import Approve, Execution, Hooks, Policy
 from rightcall.loop.window import Window, estimate_tokens
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules

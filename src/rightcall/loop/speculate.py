@@ -15,8 +15,7 @@ from rightcall.core.decision import Allow
 from rightcall.core.events import CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
 from rightcall.core.usage import Usage
 from rightcall.gate.check import check
-from rightcall.gate.execution import Execution
-from rightcall.gate.gate import decision_for, watched_by
+from rightcall.gate.gate import Execution, decision_for, watched_by
 from rightcall.loop.decide import call_key
 from rightcall.loop.setup import Setup
 from rightcall.trust.guard import Guard

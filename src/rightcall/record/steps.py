@@ -52,7 +52,7 @@ class LiveSteps:
         """What ``body`` gives."""
         return await body()
 
-    async def note(self, _: str, entry: Entry) -> bool:
+    async def note(self, _: str, _entry: Entry) -> bool:
         """Forget it."""
         return True
 

@@ -30,7 +30,7 @@ from rightcall.core.outcome import Denied, Failed, Returned
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import Misfit, Returns
 from rightcall.declare.toolbox import Toolbox
-from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.gate import Execution, not_run
 from rightcall.gate.render import render
 from rightcall.mcp.server.approval import QUESTION
 from rightcall.mcp.server.bounds import Bounds

@@ -28,8 +28,8 @@ from rightcall.core.ports import Journal, Tools
 from rightcall.errors import ToolFailure
 from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check
-from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Executor
+from rightcall.gate.gate import Execution, not_run
 from rightcall.mcp.server.approval import QUESTION, decision_from, form_for
 from rightcall.mcp.server.peer import Caller
 from rightcall.mcp.server.pump import Pump

@@ -26,7 +26,7 @@ from rightcall.core.outcome import Failed, Outcome
 from rightcall.core.ports import Journal
 from rightcall.core.tool import Tool
 from rightcall.core.usage import Usage
-from rightcall.gate.execution import Execution
+from rightcall.gate.gate import Execution
 
 _MODEL = "t1.model"
 
