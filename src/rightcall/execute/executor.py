@@ -17,7 +17,7 @@ from rightcall.execute.encode import Unshowable
 from rightcall.execute.plan import plan
 from rightcall.execute.render import render
 from rightcall.execute.run import Setting, SystemClock, attempt, retry
-from rightcall.execute.slots import Slot, Slots
+from rightcall.execute.slots import CallSlot, Slots
 
 Approve: TypeAlias = Callable[[CheckedCall], Awaitable[bool | Denied]]
 """Asks a person about one call: True to run it, False or a Denied with a reason not to."""
@@ -33,7 +33,7 @@ class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     outcome: Outcome
     result: Result
     seconds: float = 0.0
-    """From the start of the first attempt to the outcome; waiting for a place is not counted."""
+    """From the start of the first attempt to the outcome; waiting for a slot is not counted."""
     attempts: int = 0
     """How often the handler was started."""
     repairs: tuple[Repair, ...] = ()
@@ -99,11 +99,11 @@ class Executor:
         return done
 
     async def run(self, checked: CheckedCall, setting: Setting) -> Execution:
-        """Run a call that passed, when its rate and its places allow it."""
+        """Run a call that passed, when its rate allows it and it has a slot."""
         tool, clock = checked.tool, self._clock
         slot = self._slots.of(tool)
-        if not slot.take_free():
-            await slot.take()
+        if not slot.acquire_free():
+            await slot.acquire()
         if tool.limits.rate is not None:
             await self._pace(tool, slot)
         attempts, started = 1, clock.now()
@@ -113,7 +113,7 @@ class Executor:
                 tries = await retry(checked, outcome, setting, clock, started)
                 outcome, attempts = tries.outcome, tries.count
         finally:
-            slot.give()
+            slot.release()
         seconds = clock.now() - started
         try:
             result = render(checked.call, outcome, tool)
@@ -130,12 +130,12 @@ class Executor:
             repairs=checked.repairs,
         )
 
-    async def _pace(self, tool: Tool, slot: Slot) -> None:
-        """Wait until the tool's rate lets a call start, leaving the places to others meanwhile."""
+    async def _pace(self, tool: Tool, slot: CallSlot) -> None:
+        """Wait until the tool's rate lets a call start, leaving the slot to others meanwhile."""
         while wait := self._slots.wait_for(tool, self._clock.now()):
-            slot.give()
+            slot.release()
             await self._clock.sleep(wait)
-            await slot.take()
+            await slot.acquire()
 
 
 def not_run(call: Call, outcome: CheckedCall | Outcome) -> Execution:
