@@ -17,7 +17,6 @@ from typing import Any
 
 import rightcall as rc
 from rightcall.core.entry import CallFinished
-from rightcall.core.message import Reply
 from rightcall.testing import ScriptedModel, call, reply
 
 sys.path.insert(0, f"{sys.path[0]}/peers")
@@ -97,7 +96,7 @@ async def mcp_call() -> int:
 
 async def recovery() -> int:
     whole = rc.record.MemoryJournal()
-    script: list[Reply | str] = [reply(call("get_weather", city="Rome")), "Sunny."]
+    script: list[rc.Reply | str] = [reply(call("get_weather", city="Rome")), "Sunny."]
     await rc.Agent(ScriptedModel(script), [get_weather], journal=whole).run("Weather?", run="r")
 
     def cut() -> Awaitable[Any]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 import rightcall as rc
 from rightcall.core.outcome import Cancelled, Failed, Returned, TimedOut
-from rightcall.gate import drive, threads
+from rightcall.gate import deadline, threads
 
 SECONDS = 5
 """How long a test waits for something that must happen."""
@@ -292,7 +292,7 @@ async def test_at_its_deadline_an_async_tool_is_cancelled():
 
 
 async def test_a_deaf_async_tool_is_abandoned_after_a_grace_and_logged(monkeypatch, caplog):
-    monkeypatch.setattr(drive, "GRACE", 0.02)
+    monkeypatch.setattr(deadline, "GRACE", 0.02)
     listening = asyncio.Event()
 
     @rc.tool(limits=rc.Limits(timeout=0.01))

@@ -1,4 +1,4 @@
-"""Cancelling an execution cancels everything it started, gives every place back, and leaves nothing."""
+"""Cancelling an execution cancels everything it started, gives every slot back, and leaves nothing."""
 
 import asyncio
 import threading
@@ -48,17 +48,17 @@ async def nothing_left_running() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def still_works(executor: rc.Executor, tool: rc.Tool, places: int) -> None:
-    """Every place is free: so many calls of the tool can all be inside at once."""
-    meeting = asyncio.Barrier(places)
+async def still_works(executor: rc.Executor, tool: rc.Tool, slots: int) -> None:
+    """Every slot is free: so many calls of the tool can all be inside at once."""
+    meeting = asyncio.Barrier(slots)
 
     async def meet() -> None:
         await meeting.wait()
 
     again = tool.replace(handler=meet, serial=False, approval=False)
     async with asyncio.timeout(SECONDS):
-        done = await executor.execute(calls(*[tool.name] * places), rc.Toolbox(again))
-    assert [each.outcome for each in done] == [Returned(None)] * places
+        done = await executor.execute(calls(*[tool.name] * slots), rc.Toolbox(again))
+    assert [each.outcome for each in done] == [Returned(None)] * slots
 
 
 @pytest.mark.parametrize("number", [1, 3])
@@ -78,7 +78,7 @@ async def test_calls_that_run_are_cancelled_and_waited_for(number, serial):
 
 
 @pytest.mark.parametrize(("everyone", "own"), [(2, 16), (16, 2)], ids=["among-all", "of-the-tool"])
-async def test_calls_that_wait_for_a_place_leave_the_queue(everyone, own):
+async def test_calls_that_wait_for_a_slot_leave_the_queue(everyone, own):
     room = Room()
     tool = rc.Tool("stay", "", handler=room.stay, limits=rc.Limits(concurrency=own))
     executor = rc.Executor(concurrency=everyone)

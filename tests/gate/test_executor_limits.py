@@ -74,8 +74,8 @@ async def test_a_busy_tool_leaves_places_for_others():
         pytest.param((2, 10.0), 0.0, 16, [0, 0, 10, 10, 20], id="two-at-a-time"),
         pytest.param((2, 10.0), 3.0, 16, [0, 0, 10, 10, 20], id="slow-calls"),
         pytest.param((5, 10.0), 0.0, 16, [0, 0, 0, 0, 0], id="all-at-once"),
-        # A call that had to wait for a place must not make up for it by hurrying.
-        pytest.param((1, 10.0), 25.0, 1, [0, 25, 50, 75, 100], id="waiting-for-a-place"),
+        # A call that had to wait for a slot must not make up for it by hurrying.
+        pytest.param((1, 10.0), 25.0, 1, [0, 25, 50, 75, 100], id="waiting-for-a-slot"),
         pytest.param((2, 10.0), 4.0, 1, [0, 4, 10, 14, 20], id="both"),
     ],
 )

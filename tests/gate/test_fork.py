@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = """
-import asyncio, os, sys, warnings
+import asyncio, functools, os, sys, warnings
 from pathlib import Path
 import rightcall as rc
 
@@ -66,6 +66,12 @@ async def waits_before_and_after() -> str:
     return "value"
 
 
+@functools.wraps(at_once)
+def in_a_decorator():
+    fork()
+    return asyncio.sleep(0, "value")
+
+
 async def main():
     async def bystander():
         # Would go on in the child too, if the child came back to the loop.
@@ -88,7 +94,10 @@ for pid in children:
     note(f"child's exit code {os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}")
 """
 
-HOWS = ["sync", "sync_raises", "at_once", "later", "waits_after", "waits_before_and_after"]
+HOWS = [
+    *("sync", "sync_raises"),
+    *("at_once", "later", "waits_after", "waits_before_and_after", "in_a_decorator"),
+]
 CASES = [*((how, 1) for how in HOWS), ("sync", 2), ("waits_after", 2)]
 
 

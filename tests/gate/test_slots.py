@@ -1,4 +1,4 @@
-"""Places, slots and paces: how many calls run at once, and how often."""
+"""Semaphores, slots and paces: how many calls run at once, and how often."""
 
 import asyncio
 import gc
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rightcall as rc
-from rightcall.gate.slots import Pace, Places, Slot, Slots
+from rightcall.gate.slots import CallSlot, Pace, Semaphore, Slots
 
 
 async def settle() -> None:
@@ -16,93 +16,93 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_places_are_given_out_in_the_order_they_were_asked_for():
-    places = Places(1)
+async def test_slots_are_given_out_in_the_order_they_were_asked_for():
+    semaphore = Semaphore(1)
     order = []
 
     async def visit(name: str) -> None:
-        await places.take()
+        await semaphore.acquire()
         order.append(name)
 
-    await places.take()
+    await semaphore.acquire()
     tasks = [asyncio.create_task(visit(name)) for name in "abc"]
     await settle()
     assert order == []
     for _ in tasks:
-        places.give()
+        semaphore.release()
         await settle()
     assert order == ["a", "b", "c"]
-    places.give()
-    assert (places.free, list(places.waiting)) == (1, [])
+    semaphore.release()
+    assert (semaphore.free, list(semaphore.waiting)) == (1, [])
 
 
-async def test_a_place_given_to_someone_who_has_left_goes_to_the_next():
-    places = Places(1)
-    await places.take()
-    first, second = (asyncio.create_task(places.take()) for _ in range(2))
+async def test_a_slot_given_to_someone_who_has_left_goes_to_the_next():
+    semaphore = Semaphore(1)
+    await semaphore.acquire()
+    first, second = (asyncio.create_task(semaphore.acquire()) for _ in range(2))
     await settle()
     first.cancel()
     await settle()
-    places.give()
+    semaphore.release()
     await asyncio.wait_for(second, 1)
-    assert places.free == 0
+    assert semaphore.free == 0
 
 
-async def test_a_place_is_not_lost_on_someone_cancelled_while_getting_it():
-    places = Places(1)
-    await places.take()
-    waiter = asyncio.create_task(places.take())
+async def test_a_slot_is_not_lost_on_someone_cancelled_while_getting_it():
+    semaphore = Semaphore(1)
+    await semaphore.acquire()
+    waiter = asyncio.create_task(semaphore.acquire())
     await settle()
-    places.give()
+    semaphore.release()
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter
-    assert places.free == 1
+    assert semaphore.free == 1
 
 
 async def test_a_newcomer_does_not_overtake_those_who_wait():
-    own, everyone = Places(1), Places(5)
-    slot = Slot(own, everyone)
-    assert slot.take_free()
-    waiter = asyncio.create_task(slot.take())
+    own, everyone = Semaphore(1), Semaphore(5)
+    slot = CallSlot(own, everyone)
+    assert slot.acquire_free()
+    waiter = asyncio.create_task(slot.acquire())
     await settle()
-    slot.give()
-    assert not slot.take_free()
+    slot.release()
+    assert not slot.acquire_free()
     await asyncio.wait_for(waiter, 1)
-    slot.give()
+    slot.release()
     assert (own.free, everyone.free) == (1, 5)
 
 
-async def test_a_slot_that_waits_for_a_place_among_all_gives_its_own_back_when_cancelled():
-    own, everyone = Places(2), Places(1)
-    slot = Slot(own, everyone)
-    assert slot.take_free()
-    waiter = asyncio.create_task(slot.take())
+async def test_a_slot_that_waits_for_one_of_those_that_all_share_gives_its_own_back_when_cancelled():
+    own, everyone = Semaphore(2), Semaphore(1)
+    slot = CallSlot(own, everyone)
+    assert slot.acquire_free()
+    waiter = asyncio.create_task(slot.acquire())
     await settle()
     assert own.free == 0
     waiter.cancel()
     await settle()
     assert own.free == 1
-    slot.give()
+    slot.release()
     assert (own.free, everyone.free) == (2, 1)
 
 
-async def test_a_tool_has_its_own_places_and_all_share_the_rest():
+async def test_a_tool_has_its_own_slots_and_all_share_the_rest():
     slots = Slots(3)
     busy = slots.of(rc.Tool("busy", "", limits=rc.Limits(concurrency=2)))
     other = slots.of(rc.Tool("other", ""))
-    assert [busy.take_free(), busy.take_free(), busy.take_free()] == [True, True, False]
-    assert [other.take_free(), other.take_free()] == [True, False]
-    busy.give()
-    assert other.take_free()
+    assert [busy.acquire_free(), busy.acquire_free(), busy.acquire_free()] == [True, True, False]
+    assert [other.acquire_free(), other.acquire_free()] == [True, False]
+    busy.release()
+    assert other.acquire_free()
 
 
-def test_each_event_loop_has_its_own_places_and_a_dead_one_is_forgotten():
+def test_each_event_loop_has_its_own_slots_and_a_dead_one_is_forgotten():
     slots = Slots(1)
     tool = rc.Tool("f", "")
 
     async def take() -> bool:
-        return slots.of(tool).take_free()
+        return slots.of(tool).acquire_free()
 
     assert [asyncio.run(take()) for _ in range(3)] == [True, True, True]
     gc.collect()

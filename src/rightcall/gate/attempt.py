@@ -3,9 +3,8 @@
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from contextvars import copy_context
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
@@ -15,13 +14,14 @@ from msgspec import Struct
 
 from rightcall.core.call import CheckedCall
 from rightcall.core.context import Context, ignore
+from rightcall.core.handler import Handler
 from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
 from rightcall.core.ports import Clock
 from rightcall.core.progress import CallProgress
 from rightcall.core.usage import Usage
 from rightcall.errors import ToolFailure
-from rightcall.gate.drive import CancelledInside, DeadlinePassed, drive
-from rightcall.gate.threads import Job, Threads, current, leave_if_forked
+from rightcall.gate.deadline import CancelledInside, DeadlinePassed, within
+from rightcall.gate.threads import Job, current
 
 logger = logging.getLogger("rightcall")
 
@@ -85,21 +85,8 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
     context = None
     if handler.context is not None:
         context = _context(checked, setting, number, job)
-    threads = current()
     try:
-        if job is None:
-            work = handler.call(checked.bound, context)
-        else:
-            work = _in_thread(threads, partial(handler.call, checked.bound, context), job)
-        variables = copy_context()
-        try:
-            waiting = variables.run(work.send, None)
-        except StopIteration as stop:
-            return Returned(stop.value)
-        except asyncio.CancelledError:
-            return Cancelled()
-        leave_if_forked(threads)
-        return Returned(await drive(work, variables, waiting, seconds))
+        return Returned(await within(seconds, _call(handler, checked.bound, context, job)))
     except ToolFailure as failure:
         return Failed(str(failure), retryable=failure.retryable)
     except DeadlinePassed as passed:
@@ -111,8 +98,15 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
         return Cancelled()
     except Exception:  # noqa: BLE001 - the tool's body: whatever it raises is data
         return Failed(error=traceback.format_exc())
-    finally:
-        leave_if_forked(threads)
+
+
+async def _call(
+    handler: Handler, bound: Mapping[str, Any], context: Context[Any] | None, job: Job | None
+) -> Any:
+    if job is None:
+        return await handler.call(bound, context)
+    value = await current().run(partial(handler.call, bound, context), job)
+    return await value if isawaitable(value) else value
 
 
 def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | None) -> Context[Any]:
@@ -137,8 +131,3 @@ def _from_thread(tell: Callable[[CallProgress], None]) -> Callable[[CallProgress
             loop.call_soon_threadsafe(tell, progress)
 
     return send
-
-
-async def _in_thread(threads: Threads, function: Callable[[], Any], job: Job) -> Any:
-    value = await threads.run(function, job)
-    return await value if isawaitable(value) else value

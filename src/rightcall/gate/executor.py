@@ -17,7 +17,7 @@ from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
 from rightcall.gate.gate import Approve, Execution, Gate, Verdict, not_run, stages
 from rightcall.gate.render import Unshowable, render
-from rightcall.gate.slots import Slot, Slots
+from rightcall.gate.slots import CallSlot, Slots
 
 _PLAIN = Setting()
 
@@ -65,8 +65,8 @@ class Executor:
         """Run a call that may run, when its rate and its slots allow it."""
         tool, clock = checked.tool, self._clock
         slot = self._slots.of(tool)
-        if not slot.take_free():
-            await slot.take()
+        if not slot.acquire_free():
+            await slot.acquire()
         if tool.limits.rate is not None:
             await self._pace(tool, slot)
         attempts, started = 1, clock.now()
@@ -76,7 +76,7 @@ class Executor:
                 tries = await retry(checked, outcome, setting, clock, started)
                 outcome, attempts = tries.outcome, tries.count
         finally:
-            slot.give()
+            slot.release()
         seconds = clock.now() - started
         try:
             result = render(checked.call, outcome, tool)
@@ -93,12 +93,12 @@ class Executor:
             repairs=checked.repairs,
         )
 
-    async def _pace(self, tool: Tool, slot: Slot) -> None:
+    async def _pace(self, tool: Tool, slot: CallSlot) -> None:
         """Wait until the tool's rate lets a call start, leaving the slots to others meanwhile."""
         while wait := self._slots.wait_for(tool, self._clock.now()):
-            slot.give()
+            slot.release()
             await self._clock.sleep(wait)
-            await slot.take()
+            await slot.acquire()
 
 
 def _refused(call: Call, verdict: Verdict) -> Execution:

@@ -8,8 +8,11 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 from rightcall.core.tool import Tool
 
 
-class Places:
-    """So many places, given out in the order they were asked for. Belongs to one event loop."""
+class Semaphore:
+    """So many slots, given out in the order they were asked for. Belongs to one event loop.
+
+    asyncio's has no way to acquire without a coroutine, which every call of a tool would pay for.
+    """
 
     __slots__ = ("free", "waiting")
 
@@ -17,44 +20,44 @@ class Places:
         self.free = size
         self.waiting: deque[asyncio.Future[None]] = deque()
 
-    async def take(self) -> None:
-        """Take a place, waiting for it."""
+    async def acquire(self) -> None:
+        """Take a slot, waiting for it."""
         if self.free and not self.waiting:
             self.free -= 1
             return
-        turn = asyncio.get_running_loop().create_future()
-        self.waiting.append(turn)
+        waiter = asyncio.get_running_loop().create_future()
+        self.waiting.append(waiter)
         try:
-            await turn
+            await waiter
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.give()
+            if waiter.done() and not waiter.cancelled():
+                self.release()
             raise
 
-    def give(self) -> None:
-        """Give a place back, to whoever has waited longest."""
+    def release(self) -> None:
+        """Give a slot back, to whoever has waited longest."""
         while self.waiting:
-            turn = self.waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
+            waiter = self.waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
                 return
         self.free += 1
 
 
-class Slot:
-    """A way to run one call: a place of its tool's, and a place among all.
+class CallSlot:
+    """What a call needs to run: a slot of its tool's, and one of those that all tools share.
 
-    Taking and giving cost no coroutine while nobody waits, which is nearly always.
+    To acquire and release it costs no coroutine while nobody waits, which is nearly always.
     """
 
     __slots__ = ("_all", "_own")
 
-    def __init__(self, own: Places, everyone: Places) -> None:
+    def __init__(self, own: Semaphore, everyone: Semaphore) -> None:
         self._own = own
         self._all = everyone
 
-    def take_free(self) -> bool:
-        """Take both places if they are free now."""
+    def acquire_free(self) -> bool:
+        """Take both if they are free now."""
         own, everyone = self._own, self._all
         if own.free and everyone.free and not own.waiting and not everyone.waiting:
             own.free -= 1
@@ -62,21 +65,21 @@ class Slot:
             return True
         return False
 
-    async def take(self) -> None:
-        """Take both places, waiting for them."""
-        await self._own.take()
+    async def acquire(self) -> None:
+        """Take both, waiting for them."""
+        await self._own.acquire()
         try:
-            await self._all.take()
+            await self._all.acquire()
         except asyncio.CancelledError:
-            self._own.give()
+            self._own.release()
             raise
 
-    def give(self) -> None:
-        """Give both places back."""
+    def release(self) -> None:
+        """Give both back."""
         own, everyone = self._own, self._all
         if own.waiting or everyone.waiting:
-            everyone.give()
-            own.give()
+            everyone.release()
+            own.release()
         else:
             own.free += 1
             everyone.free += 1
@@ -113,7 +116,7 @@ class Slots:
         self._last: tuple[ReferenceType[Any] | None, _LoopSlots] = (None, _LoopSlots(0))
         self._paces: dict[str, Pace] = {}
 
-    def of(self, tool: Tool) -> Slot:
+    def of(self, tool: Tool) -> CallSlot:
         """The slot for a tool, on this event loop."""
         loop = asyncio.get_running_loop()
         last, slots = self._last
@@ -122,7 +125,9 @@ class Slots:
             self._last = ref(loop), slots
         slot = slots.by_tool.get(tool.name)
         if slot is None:
-            slot = slots.by_tool[tool.name] = Slot(Places(tool.limits.concurrency), slots.everyone)
+            slot = slots.by_tool[tool.name] = CallSlot(
+                Semaphore(tool.limits.concurrency), slots.everyone
+            )
         return slot
 
     def wait_for(self, tool: Tool, now: float) -> float:
@@ -137,5 +142,5 @@ class Slots:
 
 class _LoopSlots:
     def __init__(self, concurrency: int) -> None:
-        self.everyone = Places(concurrency)
-        self.by_tool: dict[str, Slot] = {}
+        self.everyone = Semaphore(concurrency)
+        self.by_tool: dict[str, CallSlot] = {}

@@ -40,7 +40,6 @@ class Threads:
     """Daemon threads, reused, as many as there are jobs."""
 
     def __init__(self) -> None:
-        self.generation = _generation
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
         self._abandoned: set[Job] = set()
@@ -57,6 +56,7 @@ class Threads:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         context = contextvars.copy_context()
+        process = os.getpid()
 
         def work() -> None:
             value: Any = None
@@ -72,7 +72,7 @@ class Threads:
                 error.__cause__ = caught
             except BaseException as caught:  # noqa: BLE001 - handed to whoever awaits
                 error = caught
-            leave_if_forked(self)
+            leave_if_forked(process)
             with self._lock:
                 job.done = True
                 self._abandoned.discard(job)
@@ -119,9 +119,12 @@ def current() -> Threads:
     return _threads
 
 
-def leave_if_forked(threads: Threads) -> None:
-    """End a child that a tool forked and let return: there must not be two of this run."""
-    if threads.generation != _generation:
+def leave_if_forked(process: int) -> None:
+    """End a child that a tool forked and let return: there must not be two of this run.
+
+    ``process`` is the id of the process that the call began in.
+    """
+    if os.getpid() != process:
         os._exit(0)
 
 
@@ -146,15 +149,12 @@ def _tell(
         return
 
 
-_generation = 0
-"""How many forks lie between the first process and this one."""
 _threads = Threads()
 
 
 def _begin_anew() -> None:
     """In a forked child none of the parent's other threads exist."""
-    global _generation, _threads  # noqa: PLW0603 - they stand for the process itself
-    _generation += 1
+    global _threads  # noqa: PLW0603 - they stand for the process itself
     _threads = Threads()
 
 

@@ -1,13 +1,15 @@
-"""A coroutine and a deadline, without a task of its own: who may stop it, and who hears of it."""
+"""A coroutine under a deadline, in a task of its own: who may stop it, and who hears of it."""
 
 import asyncio
+import gc
+import weakref
 from contextlib import asynccontextmanager, suppress
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 
 import pytest
 
-from rightcall.gate import drive as module
-from rightcall.gate.drive import CancelledInside, DeadlinePassed, adrift, drive
+from rightcall.gate import deadline
+from rightcall.gate.deadline import CancelledInside, DeadlinePassed, adrift, within
 
 GRACE = 0.05
 FOREVER = 60.0
@@ -15,13 +17,11 @@ FOREVER = 60.0
 
 @pytest.fixture(autouse=True)
 def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GRACE", GRACE)
+    monkeypatch.setattr(deadline, "GRACE", GRACE)
 
 
 async def run(coroutine, seconds: float = FOREVER) -> object:
-    context = copy_context()
-    waiting = context.run(coroutine.send, None)
-    return await drive(coroutine, context, waiting, seconds)
+    return await within(seconds, coroutine)
 
 
 async def ends_as(coroutine, seconds: float = FOREVER) -> object:
@@ -294,7 +294,7 @@ async def test_a_group_that_failed_earlier_does_not_confuse_the_deadline(after):
         await after()
 
     end = PASSED if after is sleeps else ABANDONED
-    assert await ends_as(body(), seconds=GRACE * 5) == end
+    assert await ends_as(body(), seconds=GRACE * 4) == end
 
 
 async def test_a_cancelled_caller_ends_as_cancelled_after_a_group_that_failed():
@@ -384,5 +384,104 @@ async def test_a_coroutine_is_closed_with_whoever_drives_it():
 
     driving = run(body())
     driving.send(None)
+    await asyncio.sleep(0)
+    assert closed == []
     driving.close()
+    for _ in range(3):
+        await asyncio.sleep(0)
     assert closed == [True]
+
+
+async def test_a_coroutine_that_never_waits_ends_by_itself_whatever_the_deadline():
+    async def body():
+        return "value"
+
+    assert await ends_as(body(), seconds=0) == "value"
+
+
+async def test_an_abandoned_coroutine_that_is_cancelled_again_ends_there():
+    closed = []
+
+    async def deaf():
+        try:
+            while True:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(FOREVER)
+        finally:
+            closed.append(True)
+
+    before = adrift()
+    assert await ends_as(deaf(), seconds=0.01) == ABANDONED
+    (left,) = (task for task in asyncio.all_tasks() if task.get_name() == "rightcall: abandoned")
+    assert (adrift() - before, closed) == (1, [])
+    left.cancel()
+    await asyncio.wait([left], timeout=5)
+    await asyncio.sleep(0)
+    assert (left.cancelled(), adrift(), closed) == (True, before, [True])
+
+
+async def fails_late():
+    with suppress(asyncio.CancelledError):
+        await never_listens()
+    raise KeyError("x")
+
+
+@pytest.mark.parametrize("body", [fails_to_clean_up, fails_late], ids=lambda body: body.__name__)
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_nobody_is_told_of_an_exception_that_nobody_waits_for(body, cancelled):
+    told = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    before = adrift()
+    caller = asyncio.create_task(run(body(), 0.01))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    if cancelled:
+        caller.cancel()
+    await asyncio.wait([caller], timeout=5)
+    assert caller.cancelled() or isinstance(caller.exception(), KeyError | DeadlinePassed)
+    assert caller.cancelled() is cancelled
+    async with asyncio.timeout(5):
+        while adrift() > before:
+            await asyncio.sleep(GRACE)
+    del caller
+    gc.collect()
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [(returns, FOREVER), (raises, FOREVER), (cancels_itself, FOREVER), (sleeps, 0.01)],
+    ids=["returns", "raises", "cancels-itself", "sleeps"],
+)
+async def test_nothing_is_left_to_the_garbage_collector(body, seconds):
+    class Witness:
+        pass
+
+    async def watched(_witness):
+        return await body()
+
+    witness = Witness()
+    alive = weakref.ref(witness)
+    gc.collect()
+    gc.disable()
+    try:
+        coroutine = watched(witness)
+        del witness
+        with suppress(Exception):
+            await within(seconds, coroutine)
+        del coroutine
+        await asyncio.sleep(0)
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+async def test_it_can_be_seen_where_a_coroutine_stands():
+    caller = asyncio.create_task(run(sleeps()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    (task,) = asyncio.all_tasks() - {caller, asyncio.current_task()}
+    assert [frame.f_code.co_name for frame in task.get_stack()] == ["sleeps"]
+    assert "sleeps() running at" in repr(task)
+    caller.cancel()
+    await asyncio.wait([caller], timeout=5)

@@ -1,0 +1,169 @@
+"""A coroutine under a deadline, in a task of its own.
+
+When time is up the task is cancelled. One that goes on regardless is set adrift after a grace, and
+whoever waited for it goes on.
+"""
+
+import asyncio
+import os
+from collections.abc import Coroutine, Generator
+from functools import partial
+from typing import Any, TypeAlias
+
+from rightcall.gate.threads import leave_if_forked
+
+GRACE = 1.0
+"""Seconds that a cancelled coroutine has to clean up."""
+
+Task: TypeAlias = asyncio.Task[Any]
+_adrift: set[Task] = set()
+
+
+class DeadlinePassed(Exception):
+    """Time is up. ``abandoned`` when the work could not be stopped."""
+
+    def __init__(self, *, abandoned: bool) -> None:
+        super().__init__()
+        self.abandoned = abandoned
+
+
+class CancelledInside(Exception):
+    """The coroutine ended as cancelled, though nobody cancelled whoever awaits it."""
+
+
+def adrift() -> int:
+    """How many coroutines that ignored their cancellation are still running."""
+    return len(_adrift)
+
+
+async def within(seconds: float, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine: its value, or after so many seconds DeadlinePassed.
+
+    When the caller is cancelled so is the coroutine, which has the rest of its time to clean up; the
+    caller ends as cancelled, whatever the coroutine made of that.
+    """
+    work = _Work(coroutine)
+    task = asyncio.get_running_loop().create_task(work)
+    try:
+        cancelled = await _wait(task, seconds)
+        expired = not task.done()
+        if expired:
+            cancelled |= await _stop(task, work)
+        if cancelled:
+            _take_exception(task)
+            raise asyncio.CancelledError
+        return _result(task, expired=expired)
+    finally:
+        # An exception of the task leads to this frame, which must not lead back to it.
+        del task
+
+
+def _result(task: Task, *, expired: bool) -> Any:
+    try:
+        if not task.done():
+            raise DeadlinePassed(abandoned=True)
+        return task.result()
+    except (TimeoutError, asyncio.CancelledError) as error:
+        if expired:
+            raise DeadlinePassed(abandoned=False) from None
+        if isinstance(error, asyncio.CancelledError):
+            raise CancelledInside from error
+        raise
+    finally:
+        del task
+
+
+async def _wait(task: Task, seconds: float) -> bool:
+    """Wait until a task ends or time is up; whether the caller was cancelled, and the task with it.
+
+    asyncio.wait does this for several tasks and at twice the price, which each call of a tool would pay.
+    """
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    cancelled = False
+    while True:
+        waiter = loop.create_future()
+        wake = partial(_wake, waiter)
+        task.add_done_callback(wake)
+        timer = loop.call_at(end, wake)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            cancelled = True
+            task.cancel()
+        except GeneratorExit:
+            task.cancel()
+            raise
+        finally:
+            timer.cancel()
+        if task.done() or loop.time() >= end:
+            return cancelled
+
+
+def _wake(waiter: asyncio.Future[None], _: Task | None = None) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+async def _stop(task: Task, work: "_Work") -> bool:
+    """Cancel a task, or set it adrift; whether the caller was cancelled meanwhile."""
+    cancelled = False
+    for grace in (GRACE, GRACE / 20):
+        # Some obey only the second time.
+        task.cancel()
+        cancelled |= await _wait(task, grace)
+        if task.done():
+            return cancelled
+    work.adrift = True
+    task.set_name("rightcall: abandoned")
+    _adrift.add(task)
+    task.add_done_callback(_adrift.discard)
+    task.add_done_callback(_take_exception)
+    return cancelled
+
+
+def _take_exception(task: Task) -> None:
+    """So that asyncio does not complain of an exception that nobody looks at."""
+    if task.done() and not task.cancelled():
+        task.exception()
+
+
+class _Work(Coroutine[Any, Any, Any]):
+    """A tool's coroutine, looked after whenever it hands back to the event loop."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._coroutine = coroutine
+        self._process = os.getpid()
+        self.adrift = False
+
+    def send(self, value: Any) -> Any:
+        """Take a step. A child that the tool forked goes no further."""
+        try:
+            return self._coroutine.send(value)
+        finally:
+            leave_if_forked(self._process)
+
+    def throw(self, *error: Any) -> Any:
+        """Take a step that begins with an exception: a cancellation, mostly."""
+        try:
+            waiting = self._coroutine.throw(*error)
+        finally:
+            leave_if_forked(self._process)
+            del error  # which leads to this frame
+        if self.adrift:
+            # asyncio.run cancels every task at its end and waits until they have stopped. One that
+            # has ignored that already would keep the process from ending.
+            self.close()
+            raise asyncio.CancelledError
+        return waiting
+
+    def close(self) -> None:
+        """End it where it stands."""
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._coroutine.__await__()
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else a coroutine tells: asyncio shows where it stands, anyio asks if it began."""
+        return getattr(self._coroutine, name)
