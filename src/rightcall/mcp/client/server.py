@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 from mcp.client.client import Client
 
+from rightcall.background import Background
 from rightcall.core.context import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Effect, Tool
 from rightcall.errors import UsageError
-from rightcall.mcp.client.background import Background
 from rightcall.mcp.client.calls import Caller
 from rightcall.mcp.client.connection import Connection
 from rightcall.mcp.client.content import value_of
@@ -77,7 +77,7 @@ class Server(LiveView):
         await self.close()
 
     def __enter__(self) -> Self:
-        self._background = Background(f"rightcall: mcp {self.name}")
+        self._background = Background(f"mcp {self.name}")
         try:
             self._background.run(self.open())
         except BaseException:
