@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rightcall.mcp.client.server import Server, connect
     from rightcall.mcp.client.target import Http, Stdio
     from rightcall.mcp.pins import Pins
-    from rightcall.mcp.server.running import serve
+    from rightcall.mcp.server.tool_server import serve
 
 __all__ = [
     "Finding",
@@ -52,7 +52,7 @@ _load = lazily(
         "connect": "mcp.client.server",
         "connect_all": "mcp.client.group",
         "load_config": "mcp.client.config",
-        "serve": "mcp.server.running",
+        "serve": "mcp.server.tool_server",
     },
 )
 

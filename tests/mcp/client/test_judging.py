@@ -1,4 +1,4 @@
-"""What a server says, judged piece by piece: lines, names, schemas, descriptions, lists of tools."""
+"""What a server says, judged piece by piece: names, schemas, descriptions, lists of tools."""
 
 import base64
 
@@ -22,7 +22,6 @@ from rightcall.core.schema import Schema
 from rightcall.errors import ToolFailure
 from rightcall.mcp.client.content import value_of
 from rightcall.mcp.client.failures import failure_of
-from rightcall.mcp.client.lines import Lines, LineTooLong
 from rightcall.mcp.client.lint import lint
 from rightcall.mcp.client.names import fit, fit_all
 from rightcall.mcp.client.notes import Notes
@@ -31,26 +30,6 @@ from rightcall.mcp.client.schemas import refuse
 from rightcall.mcp.client.sieve import MOST_TOOLS, Sieve
 from rightcall.mcp.definition import Definition
 from rightcall.testing import ScriptedModel, reply
-
-# Lines
-
-
-@given(st.binary(max_size=200), st.lists(st.integers(0, 200)))
-def test_bytes_cut_anywhere_give_the_same_lines(data, cuts):
-    lines, found, at = Lines(1000), [], 0
-    for cut in [*sorted(cuts), len(data)]:
-        found += lines.feed(data[at:cut])
-        at = max(at, cut)
-    assert found == data.split(b"\n")[:-1]
-
-
-@pytest.mark.parametrize("pieces", [[b"x" * 11], [b"x" * 6, b"x" * 5], [b"ok\n" + b"x" * 11 + b"\n"]])
-def test_a_line_beyond_its_bound_is_refused_before_it_ends(pieces):
-    lines = Lines(10)
-    with pytest.raises(LineTooLong):
-        [lines.feed(piece) for piece in pieces]
-    assert Lines(10).feed(b"x" * 10 + b"\n") == [b"x" * 10]
-
 
 # Names
 

@@ -29,10 +29,10 @@ from rightcall.core.entry import (
     RunResumed,
     RunStarted,
 )
-from rightcall.mcp.server.bounds import Bounds
-from rightcall.mcp.server.peer import caller
-from rightcall.mcp.server.questions import Form, RootList, Roots, Sample, Sampled
-from rightcall.mcp.server.server import ToolServer
+from rightcall.mcp.server.client_questions import Form, RootList, Roots, Sample, Sampled
+from rightcall.mcp.server.remote_client import caller
+from rightcall.mcp.server.serve_options import Bounds
+from rightcall.mcp.server.tool_server import ToolServer
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 

@@ -11,11 +11,10 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from rightcall.mcp.client.launch import Child, launch
-from rightcall.mcp.client.lines import Lines, LineTooLong
 from rightcall.mcp.client.target import Stdio
+from rightcall.mcp.framing import Lines, TooLong, decode, encode
 
 MOST_GARBAGE = 200
 """How many lines that are no messages a server may send; a stray print is forgiven, a stream is not."""
@@ -130,11 +129,11 @@ class _Reader:
         try:
             while data := await self._child.stdout.receive():
                 for line in self._lines.feed(data):
+                    if isinstance(line, TooLong):
+                        return "sent a message that is too long"
                     await self._take(line)
                 if self._forgiven < 0:
                     return f"sent more than {MOST_GARBAGE} lines that are no messages"
-        except LineTooLong:
-            return "sent a message that is too long"
         except OSError as error:
             return f"cannot be read from: {error.strerror}"
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -142,24 +141,21 @@ class _Reader:
         return ""
 
     async def _take(self, line: bytes) -> None:
-        if not line.strip():
-            return
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = decode(line)
         except ValueError:
             if self._forgiven >= 0:
                 self._forgiven -= 1
                 self._garbage(line[:200].decode(errors="replace"))
             return
-        await self._messages.send(SessionMessage(message))
+        await self._messages.send(message)
 
 
 async def _write(child: Child, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
     async with messages:
         async for each in messages:
-            text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
             try:
-                await child.stdin.send(text.encode() + b"\n")
+                await child.stdin.send(encode(each))
             except OSError:
                 # Nobody reads any more; what the server's output says of that is for the reader.
                 return

@@ -3,7 +3,7 @@ from mcp_types import Tool as Listed
 from mcp_types import ToolAnnotations
 
 import rightcall as rc
-from rightcall.mcp.server.describe import hints, offer
+from rightcall.mcp.server.tools_list import hints, offer
 
 
 @pytest.mark.parametrize(

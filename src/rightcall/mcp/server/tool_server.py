@@ -1,7 +1,10 @@
-"""Tools into an MCP server: what is listed, and where calls go."""
+"""Tools into an MCP server, and that into a program that runs until it is told to stop."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import logging
+import signal
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypedDict, Unpack
 
@@ -24,14 +27,12 @@ from rightcall.core.context import ignore
 from rightcall.core.ports import Journal
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.execute.executor import Executor
-from rightcall.mcp.server.bounds import Bounds
-from rightcall.mcp.server.desk import Desk
-from rightcall.mcp.server.levels import Levels
-from rightcall.mcp.server.listen import Listen
-from rightcall.mcp.server.offered import Offered
-from rightcall.mcp.server.passage import Approve, Policy, Setup, ToolHooks
-from rightcall.mcp.server.stdio import serve_stdio
-from rightcall.mcp.server.turns import Turns
+from rightcall.mcp.server.remote_client import LogLevels
+from rightcall.mcp.server.requests import CallRequests
+from rightcall.mcp.server.serve_options import Bounds, Listen
+from rightcall.mcp.server.served_calls import Approve, Policy, Setup, ToolHooks, Turns
+from rightcall.mcp.server.stdio_server import serve_stdio
+from rightcall.mcp.server.tools_list import ToolsList
 
 _A_WHILE = 5 * 60 * 1000
 """Milliseconds for which a client may keep the list of tools that do not change."""
@@ -67,8 +68,8 @@ class ToolServer:
     def __init__(self, tools: ToolSource, **settings: Unpack[ServerSettings]) -> None:
         self.bounds = settings.get("bounds") or Bounds()
         self.name = settings.get("name") or "rightcall"
-        self._offered = Offered(tools)
-        self._levels = Levels()
+        self._offered = ToolsList(tools)
+        self._levels = LogLevels()
         self._setup = Setup(
             executor=Executor(concurrency=self.bounds.concurrency),
             turns=Turns(),
@@ -80,7 +81,7 @@ class ToolServer:
             grace=self.bounds.grace,
             running=set(),
         )
-        self._desk = Desk(self._setup, self.bounds, self._levels)
+        self._requests = CallRequests(self._setup, self.bounds, self._levels)
         self.sdk = self._build(settings.get("instructions", ""))
 
     @property
@@ -99,7 +100,7 @@ class ToolServer:
 
     async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
         """Serve over HTTP until cancelled; ``started`` is told the address."""
-        from rightcall.mcp.server.web import serve_http  # noqa: PLC0415 - stdio needs no web server
+        from rightcall.mcp.server.http_server import serve_http  # noqa: PLC0415 - stdio needs no web server
 
         try:
             await serve_http(self.sdk, listen, self.bounds, started or ignore)
@@ -108,7 +109,7 @@ class ToolServer:
 
     def app(self, listen: Listen) -> ASGIApp:
         """The web application, for an ASGI server of your own. That one then says where it listens."""
-        from rightcall.mcp.server.web import application  # noqa: PLC0415
+        from rightcall.mcp.server.http_server import application  # noqa: PLC0415
 
         return application(self.sdk, listen, self.bounds)
 
@@ -140,7 +141,7 @@ class ToolServer:
     async def _call(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        return await self._desk.call(context, params, self._offered.look())
+        return await self._requests.call(context, params, self._offered.look())
 
     async def _set_level(
         self, context: ServerRequestContext[Any, Any], params: SetLevelRequestParams
@@ -159,3 +160,61 @@ def _version() -> str:
         return version("rightcall")
     except PackageNotFoundError:
         return ""
+
+
+logger = logging.getLogger("rightcall")
+
+
+def serve(
+    tools: ToolSource,
+    *,
+    listen: Listen | None = None,
+    started: Callable[[str], None] | None = None,
+    **settings: Unpack[ServerSettings],
+) -> None:
+    """Serve tools over MCP: to the program that started this one, or, with ``listen``, over HTTP.
+
+    Returns when the client closes its end, or at SIGINT or SIGTERM. Over HTTP, ``started`` is told the
+    address; without it, the log is.
+    """
+    server = ToolServer(tools, **settings)
+    run_server(
+        server, server.stdio() if listen is None else server.http(listen, started=started or _log)
+    )
+
+
+def run_server(server: ToolServer, serving: Coroutine[Any, Any, None]) -> None:
+    """Run one of a server's coroutines to its end, in an event loop of its own."""
+    runner = asyncio.Runner()
+    try:
+        runner.run(_until_told(serving))
+    finally:
+        if server.running:
+            # Closing the loop would wait for them, and they have shown that they do not stop.
+            logger.warning("%d calls could not be stopped; left behind", server.running)
+        else:
+            runner.close()
+
+
+async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(serving)
+    told = False
+
+    def stop() -> None:
+        nonlocal told
+        told = True
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Windows' event loop knows no signals, nor does a thread that is not the main one.
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, stop)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not told:
+            raise
+
+
+def _log(address: str) -> None:
+    logger.info("serving at %s", address)

@@ -12,7 +12,7 @@ from mcp_types import (
 )
 
 import rightcall as rc
-from rightcall.mcp.server.results import to_mcp
+from rightcall.mcp.server.requests import to_mcp
 
 
 def result(*parts, outcome="returned"):

@@ -1,8 +1,7 @@
 import pytest
 
 from rightcall.errors import UsageError
-from rightcall.mcp.server.bounds import Bounds
-from rightcall.mcp.server.listen import Listen, OAuth, is_loopback
+from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth, is_loopback
 
 TOKEN = "a-token-that-is-long-enough"
 OAUTH = OAuth(issuer="https://auth.example.org", resource="https://tools.example.org/mcp")

@@ -6,10 +6,12 @@ client makes it again with the answers. A tool that asks is then run again from 
 ask before it acts.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.connection import allowed_log_levels
@@ -19,15 +21,16 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     InputResponse,
+    LoggingLevel,
     LoggingMessageNotification,
     LoggingMessageNotificationParams,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from rightcall.core.progress import CallProgress
 from rightcall.errors import ToolFailure
-from rightcall.mcp.server.levels import Levels
-from rightcall.mcp.server.questions import (
+from rightcall.mcp.server.client_questions import (
     Answer,
     Question,
     answer_from,
@@ -38,6 +41,11 @@ from rightcall.mcp.server.questions import (
 )
 
 Level: TypeAlias = Literal["debug", "info", "warning", "error"]
+Send: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
+_ORDER: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
+"""From the least grave to the gravest, as the protocol lists them."""
+_MOST = 1024
+"""Clients whose level is remembered."""
 
 _current: ContextVar["Caller | None"] = ContextVar("rightcall_mcp_caller", default=None)
 
@@ -55,7 +63,7 @@ class Caller:
         context: ServerRequestContext[Any, Any],
         given: Mapping[str, InputResponse],
         *,
-        levels: Levels,
+        levels: "LogLevels",
         patience: float,
     ) -> None:
         self._context = context
@@ -160,3 +168,66 @@ def calling(who: Caller) -> Iterator[None]:
         yield
     finally:
         _current.reset(before)
+
+
+class LogLevels:
+    """The level that each session has set. Only the older protocols have sessions, and levels."""
+
+    def __init__(self) -> None:
+        self._set: OrderedDict[str, LoggingLevel] = OrderedDict()
+
+    def choose(self, context: ServerRequestContext[Any, Any], level: LoggingLevel) -> None:
+        """Remember what a client wants."""
+        self._set[_session(context)] = level
+        self._set.move_to_end(_session(context))
+        if len(self._set) > _MOST:
+            self._set.popitem(last=False)
+
+    def wants(self, context: ServerRequestContext[Any, Any], level: LoggingLevel) -> bool:
+        """Whether a client wants a line of that level; all of them unless it said otherwise."""
+        least = self._set.get(_session(context), _ORDER[0])
+        return _ORDER.index(level) >= _ORDER.index(least)
+
+
+def _session(context: ServerRequestContext[Any, Any]) -> str:
+    """What names the session: nothing over stdio, where there is one only."""
+    request = context.request
+    return "" if request is None else str(request.headers.get("mcp-session-id", ""))
+
+
+class ProgressSender:
+    """Sends the newest word, one at a time. What is said while one is under way replaces what waited.
+
+    The protocol wants the number to grow with every notification; one that does not is left out.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._next: CallProgress | None = None
+        self._sent = float("-inf")
+        self._task: asyncio.Task[None] | None = None
+
+    def tell(self, progress: CallProgress) -> None:
+        """Take a word. Belongs to the event loop."""
+        if not progress.done > self._sent:
+            return
+        self._next = progress
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def finish(self) -> None:
+        """Wait until the last word is sent: nothing may follow the result."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    async def stop(self) -> None:
+        """Send nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while (word := self._next) is not None:
+            self._next, self._sent = None, word.done
+            await self._send(word.done, word.total, word.text)

@@ -1,11 +1,13 @@
-"""A client's request into its response: where calls are taken in, refused, held and given back."""
+"""A client's ``tools/call`` into its response: taken in, refused, held for answers, and given back."""
 
 import json
 import logging
+from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from time import monotonic
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import msgspec
@@ -14,11 +16,18 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    AudioContent,
+    BlobResourceContents,
     CallToolRequestParams,
     CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
     InputRequiredResult,
     InputResponse,
     InputResponses,
+    TextContent,
+    TextResourceContents,
 )
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,20 +36,18 @@ from pydantic import TypeAdapter
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.outcome import Denied, Failed, Returned
+from rightcall.core.parts import Media, Text
+from rightcall.core.result import Result
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import Misfit, Returns
 from rightcall.declare.toolbox import Toolbox
 from rightcall.execute.executor import Execution, not_run
 from rightcall.execute.render import render
-from rightcall.mcp.server.approval import QUESTION
-from rightcall.mcp.server.bounds import Bounds
-from rightcall.mcp.server.levels import Levels
-from rightcall.mcp.server.offered import Offered
-from rightcall.mcp.server.passage import AwaitsClient, Passage, Setup
-from rightcall.mcp.server.peer import Caller, calling
-from rightcall.mcp.server.questions import request_for
-from rightcall.mcp.server.record import Record
-from rightcall.mcp.server.results import to_mcp
+from rightcall.mcp.server.client_questions import QUESTION, request_for
+from rightcall.mcp.server.remote_client import Caller, LogLevels, calling
+from rightcall.mcp.server.serve_options import Bounds
+from rightcall.mcp.server.served_calls import AwaitsClient, Passage, Record, Setup
+from rightcall.mcp.server.tools_list import ToolsList
 
 logger = logging.getLogger("rightcall")
 
@@ -58,10 +65,10 @@ class _State(Struct, frozen=True):
 _to_state = msgspec.json.Decoder(_State).decode
 
 
-class Desk:
+class CallRequests:
     """Takes the calls of all clients."""
 
-    def __init__(self, setup: Setup, bounds: Bounds, levels: Levels) -> None:
+    def __init__(self, setup: Setup, bounds: Bounds, levels: LogLevels) -> None:
         self._setup = setup
         self._bounds = bounds
         self._levels = levels
@@ -73,7 +80,7 @@ class Desk:
         self,
         context: ServerRequestContext[Any, Any],
         params: CallToolRequestParams,
-        offered: Offered,
+        offered: ToolsList,
     ) -> CallToolResult | InputRequiredResult:
         """The response to one ``tools/call``."""
         tools, returns = offered.tools, offered.returns
@@ -193,3 +200,46 @@ def _structured(
 def _failed(execution: Execution, why: str, error: str = "") -> Execution:
     outcome = Failed(f"{execution.call.name} ran, but what it returned {why}.", error=error)
     return replace(execution, outcome=outcome, result=render(execution.call, outcome))
+
+
+_TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml")
+
+
+def to_mcp(result: Result, structured: JsonObject | None = None) -> CallToolResult:
+    """What the client is sent. Whatever is not ``returned`` is an error, in our own words."""
+    return CallToolResult(
+        content=list(_content(result)),
+        structured_content=structured,
+        is_error=result.is_error,
+    )
+
+
+def _content(result: Result) -> Iterator[ContentBlock]:
+    for number, part in enumerate(result.content, 1):
+        match part:
+            case Text(text):
+                yield TextContent(text=text)
+            case Media(data, media_type) if media_type.startswith("image/"):
+                yield ImageContent(data=b64encode(data).decode(), mime_type=media_type)
+            case Media(data, media_type) if media_type.startswith("audio/"):
+                yield AudioContent(data=b64encode(data).decode(), mime_type=media_type)
+            case Media():
+                yield _resource(part, f"{result.call_id}/{number}")
+
+
+def _resource(media: Media, place: str) -> EmbeddedResource:
+    """A file: as text where it is text, as bytes otherwise. A name that is an address is kept."""
+    name = media.name or ""
+    uri = name if "://" in name else f"result://{place}" + (f"/{quote(name)}" if name else "")
+    if media.media_type.startswith(_TEXTUAL):
+        try:
+            text = media.data.decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            contents = TextResourceContents(uri=uri, mime_type=media.media_type, text=text)
+            return EmbeddedResource(resource=contents)
+    blob = b64encode(media.data).decode()
+    return EmbeddedResource(
+        resource=BlobResourceContents(uri=uri, mime_type=media.media_type, blob=blob)
+    )

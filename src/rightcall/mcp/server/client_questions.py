@@ -2,9 +2,10 @@
 
 Three things can be asked for: a form that a person fills in (elicitation), words of the client's own
 model (sampling), and the folders the client works in (roots). Which of them a client can answer, it
-says itself.
+says itself. A call that wants a person's yes is such a form, too.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
@@ -26,8 +27,15 @@ from mcp_types import (
 )
 from msgspec import Struct, field
 
+from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal
 from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.sanitize import printable
 from rightcall.core.schema import Schema
+
+QUESTION = "rightcall_approval"
+"""The name under which the form is asked."""
+MOST_SHOWN = 4000
+"""Characters of a call's arguments that a person is shown."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
@@ -82,15 +90,17 @@ Question: TypeAlias = Form | Sample | Roots
 Answer: TypeAlias = Filled | Sampled | RootList
 
 
+_IN_MCP: Mapping[type[Question], tuple[str, type[InputResponse]]] = {
+    Form: ("elicitation", ElicitResult),
+    Sample: ("sampling", CreateMessageResult),
+    Roots: ("roots", ListRootsResult),
+}
+"""For each kind of question, the capability that a client must have declared, and MCP's answer."""
+
+
 def capability_for(question: Question) -> str:
     """The capability that a client must have declared to be asked this."""
-    match question:
-        case Form():
-            return "elicitation"
-        case Sample():
-            return "sampling"
-        case Roots():
-            return "roots"
+    return _IN_MCP[type(question)][0]
 
 
 def can_answer(capabilities: ClientCapabilities | None, question: Question) -> bool:
@@ -129,13 +139,7 @@ def request_for(question: Question) -> InputRequest:
 
 def result_type(question: Question) -> type[InputResponse]:
     """The type of MCP's answer to a question."""
-    match question:
-        case Form():
-            return ElicitResult
-        case Sample():
-            return CreateMessageResult
-        case Roots():
-            return ListRootsResult
+    return _IN_MCP[type(question)][1]
 
 
 def answer_from(question: Question, response: InputResponse) -> Answer | None:
@@ -155,3 +159,29 @@ def answer_from(question: Question, response: InputResponse) -> Answer | None:
             return RootList(uris=tuple([str(root.uri) for root in roots]))
         case _:
             return None
+
+
+def form_for(proposal: Proposal) -> Form:
+    """What a person must know to decide: the tool, why they are asked, the whole of the arguments."""
+    reason = f" ({proposal.reason})" if proposal.reason else ""
+    text = json.dumps(proposal.arguments, ensure_ascii=False, indent=2)
+    if len(text) > MOST_SHOWN:
+        text = f"{text[:MOST_SHOWN]}…\n({len(text):,} characters in all; the rest is not shown)"
+    return Form(
+        message=printable(f"Run {proposal.name}{reason} with\n{text}"),
+        fields={
+            "allow": {"type": "boolean", "title": "Run it"},
+            "reason": {"type": "string", "title": "Why not", "description": "For the model to read"},
+        },
+        required=("allow",),
+    )
+
+
+def decision_from(answer: Answer) -> FinalDecision:
+    """Only a clear yes is one."""
+    if not isinstance(answer, Filled) or answer.action != "accept":
+        return Deny()
+    if answer.content.get("allow") is True:
+        return Allow()
+    reason = answer.content.get("reason")
+    return Deny(reason if isinstance(reason, str) else "")

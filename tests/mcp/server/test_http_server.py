@@ -14,9 +14,8 @@ from mcp_types import ElicitResult
 import rightcall as rc
 from mcp import Client
 from rightcall.errors import UsageError
-from rightcall.mcp.server.bounds import Bounds
-from rightcall.mcp.server.listen import Listen
-from rightcall.mcp.server.server import ToolServer
+from rightcall.mcp.server.serve_options import Bounds, Listen
+from rightcall.mcp.server.tool_server import ToolServer
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 TOKEN = "a-token-that-is-long-enough"

@@ -13,10 +13,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 import rightcall as rc
 from mcp import Client
-from rightcall.mcp.server.listen import Listen, OAuth
-from rightcall.mcp.server.peer import caller
-from rightcall.mcp.server.server import ToolServer
-from rightcall.mcp.server.tokens import JwtVerifier
+from rightcall.mcp.server.auth import JwtVerifier
+from rightcall.mcp.server.remote_client import caller
+from rightcall.mcp.server.serve_options import Listen, OAuth
+from rightcall.mcp.server.tool_server import ToolServer
 
 RESOURCE = "https://tools.example.org/mcp"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from rightcall.mcp.server.turns import Turns
+from rightcall.mcp.server.served_calls import Turns
 
 
 class Scene:

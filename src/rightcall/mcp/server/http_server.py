@@ -9,19 +9,18 @@ from typing import Any
 import uvicorn
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.lowlevel.server import Server
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rightcall.errors import UsageError
-from rightcall.mcp.server.bounds import Bounds
-from rightcall.mcp.server.doors import PatientDoor, TokenDoor, patient_protocol
-from rightcall.mcp.server.listen import Listen, OAuth
-from rightcall.mcp.server.tokens import JwtVerifier
+from rightcall.mcp.server.auth import JwtVerifier, TokenAuth
+from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
 
 _BACKLOG = 128
 
 
 def application(sdk: Server[Any], listen: Listen, bounds: Bounds) -> ASGIApp:
-    """The SDK's application, behind our doors."""
+    """The SDK's application, behind our own checks."""
     oauth = listen.oauth
     inner = sdk.streamable_http_app(
         streamable_http_path=listen.path,
@@ -33,8 +32,8 @@ def application(sdk: Server[Any], listen: Listen, bounds: Bounds) -> ASGIApp:
         auth=None if oauth is None else _settings(oauth),
         token_verifier=None if oauth is None else oauth.verifier or JwtVerifier(oauth),
     )
-    outer = PatientDoor(inner, bounds.request)
-    return outer if listen.token is None else TokenDoor(outer, listen.token)
+    outer = _BodyDeadline(inner, bounds.request)
+    return outer if listen.token is None else TokenAuth(outer, listen.token)
 
 
 def _settings(oauth: OAuth) -> AuthSettings:
@@ -57,7 +56,7 @@ async def serve_http(
         server = _Uvicorn(
             uvicorn.Config(
                 application(sdk, listen, bounds),
-                http=patient_protocol(bounds.request),
+                http=_protocol(bounds.request),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -102,6 +101,56 @@ def _bound(listen: Listen) -> Iterator[socket.socket]:
             ) from error
         bound.listen(_BACKLOG)
         yield bound
+
+
+class _BodyDeadline:
+    """Gives up on a request whose body does not come within so many seconds."""
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self._app = app
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as long as its body comes in time."""
+        is_whole = scope["type"] != "http"
+        until = asyncio.get_running_loop().time() + self._seconds
+
+        async def receive_in_time() -> Message:
+            nonlocal is_whole
+            if is_whole:
+                return await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                return {"type": "http.disconnect"}
+            is_whole = message["type"] != "http.request" or not message.get("more_body", False)
+            return message
+
+        await self._app(scope, receive_in_time, send)
+
+
+def _protocol(seconds: float) -> type[H11Protocol]:
+    """The HTTP of uvicorn, which hangs up on whoever asks for nothing for so many seconds."""
+
+    # uvicorn times connections only between requests (timeout_keep_alive): one that sends nothing, or
+    # half a head, stays open for ever. It has no setting for that, so its protocol is extended here;
+    # what is relied on beyond asyncio's own methods is loop, transport and cycle.
+    class _Protocol(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._first = self.loop.call_later(seconds, self._give_up)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._first.cancel()
+            super().connection_lost(exc)
+
+        def _give_up(self) -> None:
+            # It is None before the first request, though uvicorn's annotation says otherwise.
+            if getattr(self, "cycle", None) is None:
+                self.transport.close()
+
+    return _Protocol
 
 
 class _Uvicorn(uvicorn.Server):

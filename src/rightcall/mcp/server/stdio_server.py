@@ -2,28 +2,38 @@
 
 While it is served, descriptor 1 is standard error and descriptor 0 is empty: what tools and their child
 processes print cannot get between the messages, and what they read is not ours to lose.
+
+Each descriptor has a daemon thread: whatever it is (a pipe, a file, a terminal that others share),
+nothing about it is changed, the event loop never waits for it, and a read that never returns does not
+hold up the end of the process.
 """
 
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from queue import SimpleQueue
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeAlias, TypeVar
 
 import anyio
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
-from rightcall.mcp.server.bounds import Bounds
-from rightcall.mcp.server.lines import Line, Lines, TooLong
-from rightcall.mcp.server.wires import Sink, Source
+from rightcall.mcp.framing import Line, Lines, TooLong, decode, encode
+from rightcall.mcp.server.serve_options import Bounds
 
+T = TypeVar("T")
+
+_CHUNK = 64 * 1024
 _MOST_WAITING = 64
 """Writes that may wait before no more is read: a client that does not read gets no more answers."""
+
+_Job: TypeAlias = "tuple[Callable[[], Any], asyncio.Future[Any]] | None"
 
 
 async def serve_stdio(sdk: Server[object], bounds: Bounds) -> None:
@@ -34,14 +44,16 @@ async def serve_stdio(sdk: Server[object], bounds: Bounds) -> None:
 
 async def serve_descriptors(sdk: Server[object], bounds: Bounds, incoming: int, outgoing: int) -> None:
     """Serve the client at the other end of two descriptors, until there is nothing more to read."""
-    sink = Sink(outgoing)
-    writer = _Writer(sink)
-    reader = _Reader(Source(incoming), writer, bounds.message_bytes)
+    reading, writing = _Worker("stdin"), _Worker("stdout")
+    writer = _Outgoing(writing, outgoing)
+    reader = _Incoming(reading, incoming, writer, bounds.message_bytes)
     try:
         await sdk.run(reader, writer, sdk.create_initialization_options())
     finally:
+        reading.end()
         with anyio.move_on_after(bounds.grace, shield=True):
-            await sink.close()
+            await writing.calm(0)
+        writing.end()
 
 
 @contextmanager
@@ -71,36 +83,61 @@ def _error_stream(otherwise: int) -> int:
     return 2
 
 
-class _Writer:
-    """The SDK's stream of messages to the client."""
+class _Worker:
+    """Does blocking work, one piece after the other, in a daemon thread."""
 
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-        self.is_broken = False
-        """Nobody reads what is sent."""
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._waiting = 0
+        self._calmer = asyncio.Event()
+        threading.Thread(target=self._work, name=f"rightcall: {name}", daemon=True).start()
 
-    async def send(self, item: SessionMessage, /) -> None:
-        """Send one message, as one line."""
-        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-        if self.is_broken:
-            raise anyio.BrokenResourceError
-        try:
-            await self._sink.write(text.encode() + b"\n")
-        except OSError:
-            self.is_broken = True
-            raise anyio.BrokenResourceError from None
+    async def run(self, work: Callable[[], T]) -> T:
+        """Wait for a piece of work. Giving up the wait does not undo it. Raises its OSError."""
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._waiting += 1
+        self._jobs.put((work, done))
+        return await done
 
-    async def calm(self) -> None:
-        """Wait until the client has read most of what it was sent."""
-        await self._sink.calm(_MOST_WAITING)
+    async def calm(self, most: int) -> None:
+        """Wait until no more than so many pieces of work are waiting."""
+        while self._waiting > most:
+            self._calmer.clear()
+            await self._calmer.wait()
 
-    async def refuse(self, code: int, words: str) -> None:
-        """Answer something that has no id to be answered under."""
-        error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=words))
-        await self.send(SessionMessage(error))
+    def end(self) -> None:
+        """Do what is waiting, and no more."""
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            work, done = job
+            value, error = None, None
+            try:
+                value = work()
+            except OSError as found:
+                error = found
+            # Nobody listens once the loop is closed.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._settle, done, value, error)
+
+    def _settle(self, done: "asyncio.Future[Any]", value: object, error: OSError | None) -> None:
+        self._waiting -= 1
+        self._calmer.set()
+        if done.done():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+
+class _Stream:
+    """What the SDK wants of a stream besides its messages. The descriptor is not the stream's."""
 
     async def aclose(self) -> None:
-        """Nothing: the descriptor is not the stream's."""
+        """Do nothing."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -111,11 +148,42 @@ class _Writer:
         await self.aclose()
 
 
-class _Reader:
+class _Outgoing(_Stream):
+    """The SDK's stream of messages to the client."""
+
+    def __init__(self, worker: _Worker, descriptor: int) -> None:
+        self._worker = worker
+        self._descriptor = descriptor
+        self.is_broken = False
+        """Nobody reads what is sent."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send one message, as one line."""
+        data = encode(item)
+        if self.is_broken:
+            raise anyio.BrokenResourceError
+        try:
+            await self._worker.run(lambda: _write(self._descriptor, data))
+        except OSError:
+            self.is_broken = True
+            raise anyio.BrokenResourceError from None
+
+    async def calm(self) -> None:
+        """Wait until the client has read most of what it was sent."""
+        await self._worker.calm(_MOST_WAITING)
+
+    async def refuse(self, code: int, words: str) -> None:
+        """Answer something that has no id to be answered under."""
+        error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=words))
+        await self.send(SessionMessage(error))
+
+
+class _Incoming(_Stream):
     """The SDK's stream of messages from the client. What is no message is answered here."""
 
-    def __init__(self, source: Source, writer: _Writer, limit: int) -> None:
-        self._source = source
+    def __init__(self, worker: _Worker, descriptor: int, writer: _Outgoing, limit: int) -> None:
+        self._worker = worker
+        self._descriptor = descriptor
         self._writer = writer
         self._limit = limit
         self._lines = Lines(limit)
@@ -142,7 +210,7 @@ class _Reader:
             await self._writer.refuse(INVALID_REQUEST, f"a message of more than {self._limit:,} bytes")
             return None
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            return decode(line)
         except ValidationError as error:
             is_json = error.errors(include_url=False)[0]["type"] != "json_invalid"
         if is_json:
@@ -155,16 +223,13 @@ class _Reader:
         while not self._ready:
             if self._is_over:
                 return None
-            data = await self._source.read()
+            data = await self._worker.run(lambda: _read(self._descriptor))
             self._is_over = not data
             self._ready = self._lines.feed(data) if data else self._lines.finish()
             self._ready.reverse()
         # Others must have their turn, too: a flood of lines is never waited for.
         await asyncio.sleep(0)
         return self._ready.pop()
-
-    async def aclose(self) -> None:
-        """Nothing: the descriptor is not the stream's."""
 
     def __aiter__(self) -> Self:
         return self
@@ -175,10 +240,17 @@ class _Reader:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> None:
-        await self.aclose()
+def _read(descriptor: int) -> bytes:
+    """What can be read; nothing at the end."""
+    try:
+        return os.read(descriptor, _CHUNK)
+    except OSError:
+        return b""
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """Write all of it. Raises OSError when nobody is there to read."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -1,16 +1,20 @@
-"""One call of a client on its way to an execution: checked, decided, asked about, run, recorded.
+"""The gate for a client's call: checked, decided, asked about, run in its turn, recorded.
 
-It is the way that a call takes inside an agent; what differs is who asks for it and who is asked.
+It is the way that a call takes inside an agent; what differs is who asks for it and who is asked. The
+protocol's side, which is requests and results, is in ``requests``.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
 import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import (
     Allow,
@@ -22,18 +26,161 @@ from rightcall.core.decision import (
     Proposal,
     Rewrite,
 )
+from rightcall.core.entry import (
+    CallChecked,
+    CallDecided,
+    CallFinished,
+    CallStarted,
+    Entry,
+    ReplyReceived,
+    RunEnded,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+)
 from rightcall.core.jsontext import dump
-from rightcall.core.outcome import Cancelled, Denied, Outcome, Returned
+from rightcall.core.message import Reply
+from rightcall.core.outcome import Cancelled, Denied, Failed, Outcome, Returned
 from rightcall.core.ports import Journal, Tools
+from rightcall.core.tool import Tool
+from rightcall.core.usage import Usage
 from rightcall.errors import ToolFailure
 from rightcall.execute.check import check
 from rightcall.execute.executor import Execution, Executor, not_run
 from rightcall.execute.run import Setting
-from rightcall.mcp.server.approval import QUESTION, decision_from, form_for
-from rightcall.mcp.server.peer import Caller
-from rightcall.mcp.server.pump import Pump
-from rightcall.mcp.server.record import Record
-from rightcall.mcp.server.turns import Turns
+from rightcall.mcp.server.client_questions import QUESTION, decision_from, form_for
+from rightcall.mcp.server.remote_client import Caller, ProgressSender
+
+
+class Turns:
+    """Gives calls their turn. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._is_alone = False
+        self._waiting: deque[tuple[asyncio.Future[None], bool]] = deque()
+
+    async def take(self, *, alone: bool) -> None:
+        """Take a turn for one call, alone or beside others, waiting for it."""
+        if self._waiting or not self._is_free(alone=alone):
+            await self._wait(alone=alone)
+        else:
+            self._begin(alone=alone)
+
+    def give(self) -> None:
+        """Give a turn back."""
+        self._running -= 1
+        self._is_alone = False
+        self._wake()
+
+    def _is_free(self, *, alone: bool) -> bool:
+        return not self._is_alone and not (alone and self._running)
+
+    def _begin(self, *, alone: bool) -> None:
+        self._running += 1
+        self._is_alone = alone
+
+    async def _wait(self, *, alone: bool) -> None:
+        come = asyncio.get_running_loop().create_future()
+        self._waiting.append((come, alone))
+        try:
+            await come
+        except asyncio.CancelledError:
+            if come.done() and not come.cancelled():
+                self.give()
+            else:
+                with suppress(ValueError):
+                    self._waiting.remove((come, alone))
+                self._wake()
+            raise
+
+    def _wake(self) -> None:
+        while self._waiting and self._is_free(alone=self._waiting[0][1]):
+            come, alone = self._waiting.popleft()
+            if not come.done():
+                self._begin(alone=alone)
+                come.set_result(None)
+
+
+_MODEL = "t1.model"
+
+
+class Record:
+    """What is written of one call. Without a journal, nothing."""
+
+    def __init__(self, journal: Journal | None, run: str, call: Call) -> None:
+        self._journal = journal
+        self._run = run
+        self._call = call
+        self._key = f"t1.0.{call.name}"
+        self._is_over = False
+        self.spent: list[Usage] = []
+        """What the call itself spends on models."""
+
+    @property
+    def key(self) -> str:
+        """Names the call, and stays the same when it is made again with a client's answers."""
+        return f"{self._run}.{self._key}"
+
+    def began(self, tool: Tool | None, client: str, user: str) -> None:
+        """The client asked for the call, on behalf of a user where that is known."""
+        if self._journal is None:
+            return
+        specs = () if tool is None else (tool.spec,)
+        self._append(RunStarted(messages=(), budget=Budget(), specs=specs))
+        asking = f"mcp {client}".rstrip() + (f" for {user}" if user else "")
+        reply = Reply((self._call,), "calls", model=asking)
+        self._append(ReplyReceived(key=_MODEL, reply=reply, seconds=0.0))
+
+    def checked(self, verdict: CheckedCall | Outcome) -> None:
+        """The call went through the gate."""
+        if self._journal is None:
+            return
+        refused = None if isinstance(verdict, CheckedCall) else verdict.kind
+        repairs = verdict.repairs if isinstance(verdict, CheckedCall) else ()
+        self._append(CallChecked(key=self._key, call_id=self._call.id, refused=refused, repairs=repairs))
+
+    def decided(self, decision: FinalDecision, *, by_person: bool) -> None:
+        """A policy or a person decided about it."""
+        by = "person" if by_person else "policy"
+        self._append(
+            CallDecided(key=self._key, call_id=self._call.id, decision=decision, by=by)  # type: ignore[arg-type]
+        )
+
+    def started(self) -> None:
+        """It is about to run."""
+        self._append(CallStarted(key=self._key, call_id=self._call.id))
+
+    def paused(self) -> None:
+        """It waits for what the client was asked."""
+        self._append(RunPaused(key=f"{self._key}.asked", call_ids=(self._call.id,)))
+
+    def resumed(self) -> None:
+        """The client made the call again, with answers."""
+        self._append(RunResumed(decisions={}))
+
+    def finished(self, execution: Execution) -> None:
+        """It has its result, and with that the run its end. Only the first end counts."""
+        if self._journal is None or self._is_over:
+            return
+        self._is_over = True
+        outcome = execution.outcome
+        self._append(
+            CallFinished(
+                key=self._key,
+                result=replace(execution.result, call_id=self._call.id),
+                seconds=execution.seconds,
+                attempts=execution.attempts,
+                usage=sum(self.spent, Usage()) if self.spent else None,
+                error=outcome.error if isinstance(outcome, Failed) else "",
+            )
+        )
+        self._append(RunEnded(stop=Stop("end")))
+
+    def _append(self, entry: Entry) -> None:
+        if self._journal is not None:
+            self._journal.append(self._run, entry)
+
 
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
 """Says what is to become of a call; None leaves it to whoever is next, and in the end allows it."""
@@ -185,17 +332,17 @@ class Passage(Struct, frozen=True, kw_only=True, eq=False):
         """
         if checked.tool.effect != "pure":
             self.record.started()
-        pump = Pump(self.who.progress)
-        task = asyncio.get_running_loop().create_task(self._execute(checked, pump))
+        progress = ProgressSender(self.who.progress)
+        task = asyncio.get_running_loop().create_task(self._execute(checked, progress))
         self.setup.running.add(task)
         task.add_done_callback(self.setup.running.discard)
         try:
             await asyncio.wait({task})
-            await pump.finish()
+            await progress.finish()
         except asyncio.CancelledError:
             task.cancel()
             with anyio.CancelScope(shield=True):
-                await pump.stop()
+                await progress.stop()
                 await asyncio.wait({task}, timeout=self.setup.grace)
             self.record.finished(self._end_of(task))
             raise
@@ -207,12 +354,12 @@ class Passage(Struct, frozen=True, kw_only=True, eq=False):
         # A tool can cancel the task it runs in, too, which is nobody's wish but its own.
         return not_run(self.call, Cancelled())
 
-    async def _execute(self, checked: CheckedCall, pump: Pump) -> Execution:
+    async def _execute(self, checked: CheckedCall, progress: ProgressSender) -> Execution:
         setting = Setting(
             dependencies=self.setup.dependencies,
             key=self.record.key,
             spend=self.record.spent.append,
-            tell=pump.tell,
+            tell=progress.tell,
         )
         await self.setup.turns.take(alone=checked.tool.serial)
         try:
