@@ -20,15 +20,15 @@ from mcp_types import (
 
 from rightcall.core.schema import Schema
 from rightcall.errors import ToolFailure
+from rightcall.mcp.client.callbacks import Sampler, Sampling
 from rightcall.mcp.client.content import value_of
-from rightcall.mcp.client.failures import failure_of
 from rightcall.mcp.client.lint import lint
-from rightcall.mcp.client.names import fit, fit_all
-from rightcall.mcp.client.notes import Notes
-from rightcall.mcp.client.sampling import Sampler, Sampling
-from rightcall.mcp.client.schemas import refuse
-from rightcall.mcp.client.sieve import MOST_TOOLS, Sieve
-from rightcall.mcp.definition import Definition
+from rightcall.mcp.client.listing import MOST_TOOLS, refuse
+from rightcall.mcp.client.note_log import NoteLog
+from rightcall.mcp.client.remote_calls import failure_of
+from rightcall.mcp.client.remote_tool import fit, fit_all
+from rightcall.mcp.client.sdk_client import FilteredStream
+from rightcall.mcp.pins import Definition
 from rightcall.testing import ScriptedModel, reply
 
 # Names
@@ -197,7 +197,7 @@ class Stream:
 
 
 async def sifted(*tools: object) -> dict[str, object]:
-    item = await Sieve(Stream({"tools": list(tools)})).receive()
+    item = await FilteredStream(Stream({"tools": list(tools)})).receive()
     assert isinstance(item, SessionMessage)
     return item.message.result
 
@@ -308,7 +308,7 @@ def test_an_answer_that_is_none_is_a_failure(case):
 
 async def test_a_model_is_asked_so_often_and_no_more():
     model = ScriptedModel([reply("one"), reply("two")])
-    sampler = Sampler(Sampling(model=model, max_tokens=10, max_requests=2), Notes("shop", None))
+    sampler = Sampler(Sampling(model=model, max_tokens=10, max_requests=2), NoteLog("shop", None))
     message = SamplingMessage(role="user", content=TextContent(text="Count."))
     params = CreateMessageRequestParams(messages=[message], max_tokens=500, temperature=0.5)
     answers = [await sampler(None, params) for _ in range(3)]

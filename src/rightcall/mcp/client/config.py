@@ -15,8 +15,7 @@ from typing import Any
 
 from rightcall.core.jsontext import JsonError, kind_of, parse
 from rightcall.errors import UsageError
-from rightcall.mcp.client.program import refuse_unsafe
-from rightcall.mcp.client.target import Http, Stdio, Target
+from rightcall.mcp.client.endpoints import Endpoint, Http, Stdio, refuse_unsafe
 
 _LARGEST = 1024 * 1024
 _TABLES = ("mcpServers", "servers")
@@ -30,7 +29,7 @@ def load_config(
     *,
     inputs: Mapping[str, str] | None = None,
     workspace: str | os.PathLike[str] | None = None,
-) -> dict[str, Target]:
+) -> dict[str, Endpoint]:
     """The servers of a file, by name, those left out that it disables. Raises UsageError.
 
     ``inputs`` are the values of ``${input:…}``; ``workspace`` is what ``${workspaceFolder}`` stands for,
@@ -99,7 +98,7 @@ class _Reader:
             "/": os.sep,
         }
 
-    def target(self, name: str, entry: object) -> Target:
+    def target(self, name: str, entry: object) -> Endpoint:
         """One server."""
         if not isinstance(entry, Mapping):
             raise self._wrong(name, "", f"must be an object, not {kind_of(entry)}")

@@ -10,7 +10,8 @@ start.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Literal, TypeVar
 
 from mcp.client.client import Client
 from mcp.client.subscriptions import SubscriptionLost
@@ -18,13 +19,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from rightcall.errors import RightcallError, ToolFailure, TransportError, UsageError
-from rightcall.mcp.client.failures import explain
-from rightcall.mcp.client.notes import Notes
-from rightcall.mcp.client.sampling import Sampler
-from rightcall.mcp.client.session import client_of
+from rightcall.mcp.client.callbacks import Sampler
+from rightcall.mcp.client.endpoints import Http
+from rightcall.mcp.client.note_log import NoteLog
+from rightcall.mcp.client.sdk_client import client_of, explain
 from rightcall.mcp.client.settings import Settings
-from rightcall.mcp.client.target import Http
-from rightcall.mcp.client.tidings import Tidings
 
 T = TypeVar("T")
 
@@ -40,13 +39,13 @@ class Connection:
     """The life of a connection. ``stock`` is awaited with each opened client, and when tools changed."""
 
     def __init__(
-        self, settings: Settings, notes: Notes, stock: Callable[[Client], Awaitable[None]]
+        self, settings: Settings, notes: NoteLog, stock: Callable[[Client], Awaitable[None]]
     ) -> None:
         self._settings = settings
         self._notes = notes
         self._stock = stock
         self._sampler = None if settings.sampling is None else Sampler(settings.sampling, notes)
-        self._tidings = Tidings()
+        self._signals = Signals()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owner: asyncio.Task[None] | None = None
@@ -84,7 +83,7 @@ class Connection:
         if loop is not asyncio.get_running_loop():
             await self.bring_home(self.close)
             return
-        self._tidings.close()
+        self._signals.close()
         if self._opening:
             # It waits for the server's first words, and would for as long as it may.
             owner.cancel()
@@ -113,12 +112,12 @@ class Connection:
         """The client, as soon as there is one. Raises ToolFailure when there is none to wait for."""
         assert self._opened is not None
         assert self._loop is not None
-        if self._tidings.closing:
+        if self._signals.closing:
             raise ToolFailure(self._closed())
         if self._resting_until is not None:
             if self._loop.time() < self._resting_until:
                 raise ToolFailure(self._unreachable())
-            self._tidings.want()
+            self._signals.want()
         return await asyncio.shield(self._opened)
 
     def lose(self, client: Client, reason: str) -> None:
@@ -132,11 +131,11 @@ class Connection:
 
     async def settle(self) -> None:
         """Wait until changes that were announced are seen, so that the next turn has them."""
-        await self._tidings.settled(_REFRESH_SECONDS)
+        await self._signals.settled(_REFRESH_SECONDS)
 
     def was_forgotten(self) -> bool:
         """Whether the server has said, since this was last asked, that it does not know our session."""
-        forgotten, self._tidings.forgotten = self._tidings.forgotten, False
+        forgotten, self._signals.forgotten = self._signals.forgotten, False
         return forgotten
 
     # What the session's watcher is told.
@@ -147,37 +146,37 @@ class Connection:
         if self._client is not None and self._loop is not None:
             self._client = None
             self._opened = self._loop.create_future()
-            self._tidings.lose()
+            self._signals.lose()
 
     def forgotten(self) -> None:
         """The server does not know our session any more."""
-        self._tidings.forgotten = True
+        self._signals.forgotten = True
 
     def changed(self) -> None:
         """The server's tools may have changed."""
-        self._tidings.change()
+        self._signals.change()
 
     # What the owner does.
 
     async def _own(self) -> None:
         try:
-            while not self._tidings.closing:
+            while not self._signals.closing:
                 error = await self._live()
                 self._last = str(error)
                 if not self._was_open:
                     self._fail(error)
                     return
-                if not self._tidings.closing:
+                if not self._signals.closing:
                     await self._pause()
         finally:
-            self._tidings.close()
+            self._signals.close()
             self._fail(ToolFailure(self._closed()))
             for task in self._tasks:
                 task.cancel()
 
     async def _live(self) -> RightcallError:
         """One client's life, and what ended it."""
-        self._tidings.begin()
+        self._signals.begin()
         self._why = ""
         self._opening = True
         listening: asyncio.Task[None] | None = None
@@ -214,12 +213,12 @@ class Connection:
 
     async def _serve(self, client: Client) -> None:
         """Be there for a client until it is lost or closed."""
-        while await self._tidings.next() == "changed":
+        while await self._signals.next() == "changed":
             try:
                 await self._stock(client)
             except (MCPError, RightcallError, ValueError) as error:
                 self._notes.add("changed", f"the tools could not be listed again: {error}")
-            self._tidings.tell()
+            self._signals.tell()
             # A server that says so without end must not keep us busy without end.
             await asyncio.sleep(_REFRESH_PAUSE)
 
@@ -230,9 +229,9 @@ class Connection:
             try:
                 async with client.listen(tools_list_changed=True) as subscription:
                     async for _ in subscription:
-                        self._tidings.change()
+                        self._signals.change()
             except SubscriptionLost:
-                self._tidings.change()
+                self._signals.change()
             except (MCPError, TimeoutError) as error:
                 self._notes.add("changed", f"the server does not tell of changed tools: {error}")
                 return
@@ -244,12 +243,12 @@ class Connection:
         self._losses += 1
         self._notes.add("lost", self._last)
         if self._losses <= self._settings.reconnects:
-            await self._tidings.pause(min(_FIRST_PAUSE * 4 ** (self._losses - 1), _LONGEST_PAUSE))
+            await self._signals.pause(min(_FIRST_PAUSE * 4 ** (self._losses - 1), _LONGEST_PAUSE))
             return
         self._fail(ToolFailure(self._unreachable()))
         self._opened = self._loop.create_future()
         self._resting_until = self._loop.time() + self._settings.cool_down
-        await self._tidings.until_wanted()
+        await self._signals.until_wanted()
 
     def _fail(self, error: RightcallError) -> None:
         if self._opened is not None and not self._opened.done():
@@ -273,3 +272,89 @@ class Connection:
 
     def _unreachable(self) -> str:
         return f"The server {self._settings.name} cannot be used now: {self._last}."
+
+
+class Signals:
+    """What a connection's owner waits for: that it is over, or that there is something to look at.
+
+    All in one event loop.
+    """
+
+    def __init__(self) -> None:
+        self.closing = False
+        self.forgotten = False
+        """The server does not know our session any more."""
+        self._lost = False
+        self._changed = False
+        self._looking = False
+        """Somebody looks at a change, and has not told of it yet."""
+        self._wanted = False
+        self._bell = asyncio.Event()
+        self._waiting: list[asyncio.Event] = []
+
+    def begin(self) -> None:
+        """A new client: what was said of the last one is old."""
+        self.forgotten = self._lost = self._changed = self._wanted = False
+        self.tell()
+
+    def close(self) -> None:
+        """It is over, for good."""
+        self.closing = True
+        self._bell.set()
+        self.tell()
+
+    def lose(self) -> None:
+        """The client is of no use any more."""
+        self._lost = True
+        self._bell.set()
+
+    def change(self) -> None:
+        """The tools may not be what they were."""
+        self._changed = True
+        self._bell.set()
+
+    def want(self) -> None:
+        """Somebody needs the server again."""
+        self._wanted = True
+        self._bell.set()
+
+    async def next(self) -> Literal["changed", "over"]:
+        """Wait for news of this client."""
+        while True:
+            self._bell.clear()
+            if self.closing or self._lost:
+                return "over"
+            if self._changed:
+                self._changed, self._looking = False, True
+                return "changed"
+            await self._bell.wait()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long, or until it is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.closing:
+                    self._bell.clear()
+                    await self._bell.wait()
+
+    async def until_wanted(self) -> None:
+        """Wait until somebody needs the server, or it is over."""
+        while not self.closing and not self._wanted:
+            self._bell.clear()
+            await self._bell.wait()
+
+    def tell(self) -> None:
+        """Let those go on who wait for a change to be seen."""
+        self._looking = False
+        while self._waiting:
+            self._waiting.pop().set()
+
+    async def settled(self, seconds: float) -> None:
+        """Wait until a change that was announced has been looked at; not longer than so many seconds."""
+        if self.closing or not (self._changed or self._looking):
+            return
+        seen = asyncio.Event()
+        self._waiting.append(seen)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await seen.wait()

@@ -27,7 +27,7 @@ class Note(Struct, frozen=True):
     text: str
 
 
-class Notes:
+class NoteLog:
     """The last notes of one server, each passed on to ``record``."""
 
     def __init__(self, server: str, record: Callable[[Note], None] | None) -> None:

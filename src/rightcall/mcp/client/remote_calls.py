@@ -5,14 +5,20 @@ from typing import Any, TypeAlias
 
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    REQUEST_TIMEOUT,
+    CallToolResult,
+)
 from pydantic import ValidationError
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.tool import Effect
 from rightcall.errors import ToolFailure
 from rightcall.mcp.client.connection import Connection
-from rightcall.mcp.client.failures import failure_of, is_closed, is_unknown
+from rightcall.mcp.client.sdk_client import words_of
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 _MOST_PROGRESS = 1000
@@ -21,7 +27,7 @@ _BEYOND = 5.0
 """Seconds beyond a tool's own timeout: who runs it gives it up first, and says so in its own words."""
 
 
-class Caller:
+class RemoteCalls:
     """Puts calls to one server."""
 
     def __init__(self, connection: Connection, server: str, timeout: float) -> None:
@@ -71,9 +77,9 @@ class Caller:
             raise failure_of(error, self._server, "write") from error
 
     async def _failed(self, error: MCPError, client: Client, effect: Effect) -> ToolFailure:
-        if is_closed(error):
+        if _is_closed(error):
             self._connection.lose(client, "closed the connection")
-        if is_unknown(error):
+        if _is_unknown(error):
             self._connection.changed()
             await self._connection.settle()
         return failure_of(error, self._server, effect)
@@ -90,3 +96,44 @@ def _bounded(progress: Progress) -> Any:
             progress(done, total, (message or "")[:_LONGEST_PROGRESS])
 
     return report
+
+
+def _is_closed(error: MCPError) -> bool:
+    """Whether the connection ended under a request.
+
+    The SDK marks it by code and words alone, and servers send the same code for errors of their own,
+    which JSON-RPC leaves to them.
+    """
+    return error.code == CONNECTION_CLOSED and error.message == "Connection closed"
+
+
+def _is_unknown(error: MCPError) -> bool:
+    """Whether the server may not have the tool any more."""
+    return error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}
+
+
+def failure_of(error: Exception, server: str, effect: Effect) -> ToolFailure:
+    """What a call failed with, in words for the model."""
+    harmless = effect != "write"
+    match error:
+        case MCPError() if _is_closed(error):
+            return ToolFailure(
+                f"The server {server} was lost before it answered. {_in_doubt(effect)}",
+                retryable=harmless,
+            )
+        case MCPError(code=code) if code == REQUEST_TIMEOUT:
+            return ToolFailure(
+                f"The server {server} did not answer in time. {_in_doubt(effect)}", retryable=harmless
+            )
+        case MCPError(message=message):
+            return ToolFailure(f"The server refused: {message}")
+        case ValidationError():
+            return ToolFailure("The server's answer breaks the protocol and cannot be read.")
+        case _:
+            return ToolFailure(f"The server's answer cannot be used: {words_of(error)}")
+
+
+def _in_doubt(effect: Effect) -> str:
+    if effect != "write":
+        return "It can be called again."
+    return "It may have done its work. Find out before calling it again."

@@ -5,16 +5,20 @@ itself; so this one is ours. It is opened and closed by one task, and closing ta
 """
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import TypeAlias
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 
+from rightcall.mcp.client.endpoints import Stdio
 from rightcall.mcp.client.launch import Child, launch
-from rightcall.mcp.client.target import Stdio
 from rightcall.mcp.framing import Lines, TooLong, decode, encode
+
+Streams: TypeAlias = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
+]
 
 MOST_GARBAGE = 200
 """How many lines that are no messages a server may send; a stray print is forgiven, a stream is not."""
@@ -30,28 +34,28 @@ async def stdio_streams(
     max_message_bytes: int,
     ended: Callable[[str], None],
     garbage: Callable[[str], None],
-) -> AsyncIterator[TransportStreams]:
+) -> AsyncIterator[Streams]:
     """Start a server and speak to it.
 
     ``ended`` is told when no more can come from it, and why as soon as that is known; ``garbage`` of
     each line that is no message.
     """
     child = await launch(target)
-    line = _Line(child, Lines(max_message_bytes), ended, garbage)
+    link = _Link(child, Lines(max_message_bytes), ended, garbage)
     async with anyio.create_task_group() as group:
-        group.start_soon(line.read)
-        group.start_soon(line.write)
+        group.start_soon(link.read)
+        group.start_soon(link.write)
         try:
-            yield line.incoming, line.outgoing
+            yield link.incoming, link.outgoing
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_SECONDS):
-                await line.flush()
+                await link.flush()
                 group.cancel_scope.cancel()
-                await line.end()
-            line.close()
+                await link.end()
+            link.close()
 
 
-class _Line:
+class _Link:
     """What goes between a child and a session, and the two tasks that carry it."""
 
     def __init__(
@@ -62,10 +66,12 @@ class _Line:
         garbage: Callable[[str], None],
     ) -> None:
         self._child = child
+        self._lines = lines
         self._ended = ended
+        self._garbage = garbage
         self._received, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         self.outgoing, self._sent = anyio.create_memory_object_stream[SessionMessage](0)
-        self._reader = _Reader(child, lines, self._received, garbage)
+        self._forgiven = MOST_GARBAGE
         self._is_over = False
         self._has_read, self._has_written = anyio.Event(), anyio.Event()
 
@@ -73,58 +79,13 @@ class _Line:
         """Carry what the child says, until nothing more can come."""
         try:
             async with self._received:
-                reason = await self._reader.run()
+                reason = await self._read()
                 self._is_over = True
                 self._ended(reason)
         finally:
             self._has_read.set()
 
-    async def write(self) -> None:
-        """Carry what is said to the child, until nobody listens."""
-        try:
-            await _write(self._child, self._sent)
-        finally:
-            self._has_written.set()
-
-    async def flush(self) -> None:
-        """Take no more, and let what was said last, a cancellation for instance, still go out."""
-        self.outgoing.close()
-        with anyio.move_on_after(_FLUSH_SECONDS):
-            await self._has_written.wait()
-
-    async def end(self) -> None:
-        """End the child, when both tasks have been told to stop."""
-        # Whoever watches the pipes should have let go of them before they are closed.
-        with anyio.move_on_after(_FLUSH_SECONDS):
-            await self._has_read.wait()
-            await self._has_written.wait()
-        epitaph = await self._child.end()
-        if self._is_over:
-            self._ended(epitaph)
-
-    def close(self) -> None:
-        """Let go of the streams."""
-        for stream in (self.incoming, self._received, self._sent):
-            stream.close()
-
-
-class _Reader:
-    """What a server writes into messages."""
-
-    def __init__(
-        self,
-        child: Child,
-        lines: Lines,
-        messages: MemoryObjectSendStream[SessionMessage | Exception],
-        garbage: Callable[[str], None],
-    ) -> None:
-        self._child = child
-        self._lines = lines
-        self._messages = messages
-        self._garbage = garbage
-        self._forgiven = MOST_GARBAGE
-
-    async def run(self) -> str:
+    async def _read(self) -> str:
         """Read until nothing more can come; why, unless the output just ended."""
         try:
             while data := await self._child.stdout.receive():
@@ -148,14 +109,36 @@ class _Reader:
                 self._forgiven -= 1
                 self._garbage(line[:200].decode(errors="replace"))
             return
-        await self._messages.send(message)
+        await self._received.send(message)
 
-
-async def _write(child: Child, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
-    async with messages:
-        async for each in messages:
+    async def write(self) -> None:
+        """Carry what is said to the child, until nobody listens."""
+        # Nobody reads any more: what the server's output says of that is for the reader.
+        with suppress(OSError):
             try:
-                await child.stdin.send(encode(each))
-            except OSError:
-                # Nobody reads any more; what the server's output says of that is for the reader.
-                return
+                async with self._sent:
+                    async for message in self._sent:
+                        await self._child.stdin.send(encode(message))
+            finally:
+                self._has_written.set()
+
+    async def flush(self) -> None:
+        """Take no more, and let what was said last, a cancellation for instance, still go out."""
+        self.outgoing.close()
+        with anyio.move_on_after(_FLUSH_SECONDS):
+            await self._has_written.wait()
+
+    async def end(self) -> None:
+        """End the child, when both tasks have been told to stop."""
+        # Whoever watches the pipes should have let go of them before they are closed.
+        with anyio.move_on_after(_FLUSH_SECONDS):
+            await self._has_read.wait()
+            await self._has_written.wait()
+        epitaph = await self._child.end()
+        if self._is_over:
+            self._ended(epitaph)
+
+    def close(self) -> None:
+        """Let go of the streams."""
+        for stream in (self.incoming, self._received, self._sent):
+            stream.close()

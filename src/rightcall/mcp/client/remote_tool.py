@@ -1,6 +1,9 @@
-"""A server's definition into a tool of ours: under our limits, and with our own view of its dangers."""
+"""A server's definition into a tool of ours: its name, its limits, and our own view of its dangers."""
 
-from collections.abc import Awaitable, Callable, Collection
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Literal, TypeAlias
 
 from mcp_types import Tool as Listed
@@ -12,7 +15,12 @@ from rightcall.core.problem import Problem
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Effect, Facts, Limits, Tool
 from rightcall.core.validate import Valid
-from rightcall.mcp.definition import Definition, Hints
+from rightcall.mcp.pins import Definition, Hints
+
+_VALID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_INVALID_CHARACTER = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST = 64
+_MARK = 8
 
 Trusted: TypeAlias = Literal["annotations", "descriptions", "results"]
 """What can be believed of a server: what it says its tools do, what it says to the model of them, and
@@ -20,7 +28,7 @@ what they return."""
 
 EVERYTHING: frozenset[Trusted] = frozenset({"annotations", "descriptions", "results"})
 
-Invoke: TypeAlias = Callable[[JsonObject, Context[Any]], Awaitable[Any]]
+Invoke: TypeAlias = Callable[[Definition, JsonObject, Effect, Context[Any]], Awaitable[Any]]
 """Puts a call to the server: the arguments into what it returns."""
 
 
@@ -46,17 +54,18 @@ def tool_of(
     trust: Collection[Trusted],
 ) -> Tool:
     """The tool, under the name that it has here."""
+    hints = definition.hints if "annotations" in trust else Hints()
+    effect = effect_of(hints)
 
     async def handler(arguments: JsonObject, context: Context[Any]) -> Any:
-        return await invoke(arguments, context)
+        return await invoke(definition, arguments, effect, context)
 
-    hints = definition.hints if "annotations" in trust else Hints()
     return Tool(
         name,
         described(definition, server, believed="descriptions" in trust),
         definition.parameters,
         handler,
-        effect=effect_of(hints),
+        effect=effect,
         limits=limits,
         facts=facts_of(hints, believed="results" in trust),
         validator=_Whole(Schema(definition.parameters)),
@@ -106,3 +115,28 @@ def definition_of(listed: Listed, output: JsonObject | None) -> Definition:
             open_world=hints.open_world_hint,
         ),
     )
+
+
+def fit(name: str) -> str:
+    """The name as it is, or as near to it as is allowed; a long one ends in a mark of its own."""
+    if _VALID.fullmatch(name):
+        return name
+    cleaned = _INVALID_CHARACTER.sub("_", name)
+    if not cleaned or cleaned[0] in "-0123456789":
+        cleaned = f"_{cleaned}"
+    return cleaned if len(cleaned) <= _LONGEST else _marked(cleaned, name)
+
+
+def fit_all(names: Sequence[str]) -> dict[str, str]:
+    """Each name and the one it has here. Two that would have the same are told apart by marks."""
+    fitted = {name: fit(name) for name in names}
+    counts = Counter(fitted.values())
+    return {
+        name: here if here == name or counts[here] == 1 else _marked(here, name)
+        for name, here in fitted.items()
+    }
+
+
+def _marked(cleaned: str, name: str) -> str:
+    mark = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_MARK]
+    return f"{cleaned[: _LONGEST - _MARK - 1]}_{mark}"
