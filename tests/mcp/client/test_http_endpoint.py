@@ -27,8 +27,10 @@ class Site:
         self.calls = 0
         self.headers: list[dict[str, str]] = []
         self.answer = "fine"
+        self.serving: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.serving.add(asyncio.current_task())
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 line, *rest = head.decode().split("\r\n")
@@ -39,7 +41,14 @@ class Site:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            writer.close()
+            # Not close(), which would wait for a client to read the rest of a flood.
+            writer.transport.abort()
+
+    async def close(self) -> None:
+        """Let go of every connection, also of those that are never answered."""
+        for task in self.serving:
+            task.cancel()
+        await asyncio.gather(*self.serving, return_exceptions=True)
 
     async def respond(self, method, headers, body, writer) -> None:
         if method == "DELETE" and self.answer == "never lets go":
@@ -107,6 +116,7 @@ async def opened(**options):
             yield site, server
     finally:
         listening.close()
+        await site.close()
 
 
 async def test_headers_go_with_every_request():
