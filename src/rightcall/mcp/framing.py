@@ -1,10 +1,12 @@
-"""Bytes into lines of bounded length, and lines into JSON-RPC messages and back. Does no I/O.
+"""Bytes into lines of bounded length, lines into JSON-RPC messages and back. Does no I/O.
 
 This is how MCP is spoken over standard input and output, at either end.
 """
 
-from typing import TypeAlias
+from types import TracebackType
+from typing import Self, TypeAlias
 
+import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from msgspec import Struct
@@ -50,6 +52,34 @@ class Lines:
             return [TooLong()]
         self._rest += piece
         return []
+
+
+class MessageStream:
+    """The SDK's port for a stream of messages, but for the one method that receives or sends them."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message; EndOfStream when there are no more."""
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        """Let go of it."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
 
 def encode(item: SessionMessage) -> bytes:

@@ -38,7 +38,6 @@ from rightcall.core.parts import Media, Part, Text
 from rightcall.core.ports import Model
 from rightcall.core.request import Request
 from rightcall.core.schema import Schema, SchemaError
-from rightcall.core.usage import Usage
 from rightcall.mcp.client.content import media_of
 from rightcall.mcp.client.note_log import NoteLog
 
@@ -168,8 +167,6 @@ class Sampler:
         self._sampling = sampling
         self._notes = notes
         self._left = sampling.max_requests
-        self.usage = Usage()
-        """What the server has spent so far."""
 
     async def __call__(
         self,
@@ -191,7 +188,6 @@ class Sampler:
         except Exception as error:  # noqa: BLE001 - the SDK would send its words to the server
             self._notes.add("asked", f"the model failed: {type(error).__name__}: {error}")
             return _refused("the model could not be asked")
-        self.usage = self.usage + reply.usage
         return CreateMessageResult(
             role="assistant",
             content=TextContent(type="text", text=reply.text),

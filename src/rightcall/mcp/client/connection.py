@@ -36,14 +36,14 @@ _LAST_SECONDS = 2.0
 
 
 class Connection:
-    """The life of a connection. ``stock`` is awaited with each opened client, and when tools changed."""
+    """The life of a connection. ``take_tools`` gets each opened client, and again when tools changed."""
 
     def __init__(
-        self, settings: Settings, notes: NoteLog, stock: Callable[[Client], Awaitable[None]]
+        self, settings: Settings, notes: NoteLog, take_tools: Callable[[Client], Awaitable[None]]
     ) -> None:
         self._settings = settings
         self._notes = notes
-        self._stock = stock
+        self._take_tools = take_tools
         self._sampler = None if settings.sampling is None else Sampler(settings.sampling, notes)
         self._signals = Signals()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -123,7 +123,7 @@ class Connection:
     def lose(self, client: Client, reason: str) -> None:
         """Give up a client that is of no use any more, unless that was noticed already."""
         if self._client is client:
-            self.ended(reason)
+            self._ended(reason)
 
     def answered(self) -> None:
         """The server did its work: what was lost before does not count any more."""
@@ -138,25 +138,20 @@ class Connection:
         forgotten, self._signals.forgotten = self._signals.forgotten, False
         return forgotten
 
-    # What the session's watcher is told.
+    async def look_again(self) -> None:
+        """List the tools anew, for they may not be what they were."""
+        self._signals.change()
+        await self.settle()
 
-    def ended(self, reason: str) -> None:
+    # What the owner does.
+
+    def _ended(self, reason: str) -> None:
         """No more can come from the server: whoever needs it waits for the next client."""
         self._why = self._why or reason
         if self._client is not None and self._loop is not None:
             self._client = None
             self._opened = self._loop.create_future()
             self._signals.lose()
-
-    def forgotten(self) -> None:
-        """The server does not know our session any more."""
-        self._signals.forgotten = True
-
-    def changed(self) -> None:
-        """The server's tools may have changed."""
-        self._signals.change()
-
-    # What the owner does.
 
     async def _own(self) -> None:
         try:
@@ -183,9 +178,9 @@ class Connection:
         try:
             async with (
                 asyncio.timeout(self._settings.connect_timeout) as deadline,
-                client_of(self._settings, self._notes, self._sampler, self) as client,
+                self._sdk_client() as client,
             ):
-                await self._stock(client)
+                await self._take_tools(client)
                 deadline.reschedule(None)
                 self._announce(client)
                 if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -195,10 +190,20 @@ class Connection:
             return explain(error, self._settings, self._why)
         finally:
             self._opening = False
-            self.ended("")
+            self._ended("")
             if listening is not None:
                 listening.cancel()
         return TransportError(f"the server {self._settings.name} {self._why or 'was let go of'}")
+
+    def _sdk_client(self) -> Client:
+        return client_of(
+            self._settings,
+            self._notes,
+            self._sampler,
+            ended=self._ended,
+            forgotten=self._signals.forget,
+            changed=self._signals.change,
+        )
 
     def _announce(self, client: Client) -> None:
         assert self._opened is not None
@@ -215,7 +220,7 @@ class Connection:
         """Be there for a client until it is lost or closed."""
         while await self._signals.next() == "changed":
             try:
-                await self._stock(client)
+                await self._take_tools(client)
             except (MCPError, RightcallError, ValueError) as error:
                 self._notes.add("changed", f"the tools could not be listed again: {error}")
             self._signals.tell()
@@ -283,14 +288,13 @@ class Signals:
     def __init__(self) -> None:
         self.closing = False
         self.forgotten = False
-        """The server does not know our session any more."""
         self._lost = False
         self._changed = False
         self._looking = False
         """Somebody looks at a change, and has not told of it yet."""
+        self._looks = 0
         self._wanted = False
         self._bell = asyncio.Event()
-        self._waiting: list[asyncio.Event] = []
 
     def begin(self) -> None:
         """A new client: what was said of the last one is old."""
@@ -301,7 +305,6 @@ class Signals:
         """It is over, for good."""
         self.closing = True
         self._bell.set()
-        self.tell()
 
     def lose(self) -> None:
         """The client is of no use any more."""
@@ -313,48 +316,47 @@ class Signals:
         self._changed = True
         self._bell.set()
 
+    def forget(self) -> None:
+        """The server does not know our session any more."""
+        self.forgotten = True
+
     def want(self) -> None:
         """Somebody needs the server again."""
         self._wanted = True
         self._bell.set()
 
-    async def next(self) -> Literal["changed", "over"]:
-        """Wait for news of this client."""
-        while True:
-            self._bell.clear()
-            if self.closing or self._lost:
-                return "over"
-            if self._changed:
-                self._changed, self._looking = False, True
-                return "changed"
-            await self._bell.wait()
-
-    async def pause(self, seconds: float) -> None:
-        """Wait so long, or until it is over."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while not self.closing:
-                    self._bell.clear()
-                    await self._bell.wait()
-
-    async def until_wanted(self) -> None:
-        """Wait until somebody needs the server, or it is over."""
-        while not self.closing and not self._wanted:
-            self._bell.clear()
-            await self._bell.wait()
-
     def tell(self) -> None:
         """Let those go on who wait for a change to be seen."""
         self._looking = False
-        while self._waiting:
-            self._waiting.pop().set()
+        self._looks += 1
+        self._bell.set()
+
+    async def next(self) -> Literal["changed", "over"]:
+        """Wait for news of this client."""
+        await self._until(lambda: self.closing or self._lost or self._changed)
+        if self.closing or self._lost:
+            return "over"
+        self._changed, self._looking = False, True
+        return "changed"
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long, or until it is over."""
+        await self._until(lambda: self.closing, seconds)
+
+    async def until_wanted(self) -> None:
+        """Wait until somebody needs the server, or it is over."""
+        await self._until(lambda: self.closing or self._wanted)
 
     async def settled(self, seconds: float) -> None:
         """Wait until a change that was announced has been looked at; not longer than so many seconds."""
-        if self.closing or not (self._changed or self._looking):
-            return
-        seen = asyncio.Event()
-        self._waiting.append(seen)
+        looks = self._looks
+        if self._changed or self._looking:
+            await self._until(lambda: self.closing or self._looks > looks, seconds)
+
+    async def _until(self, has_come: Callable[[], bool], seconds: float | None = None) -> None:
+        # Setting the event wakes everybody who waits, also when somebody else clears it first.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await seen.wait()
+                while not has_come():
+                    self._bell.clear()
+                    await self._bell.wait()

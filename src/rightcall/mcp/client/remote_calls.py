@@ -46,17 +46,17 @@ class RemoteCalls:
     ) -> CallToolResult:
         client = await self._connection.ready()
         try:
-            result = await self._ask(client, name, arguments, progress)
-        except MCPError as error:
-            if not self._connection.was_forgotten():
-                raise await self._failed(error, client, effect) from error
-            # The server knew nothing of our session, so it has done nothing for this call.
-            self._connection.lose(client, "does not know our session any more")
-            client = await self._connection.ready()
             try:
                 result = await self._ask(client, name, arguments, progress)
-            except MCPError as again:
-                raise await self._failed(again, client, effect) from again
+            except MCPError:
+                if not self._connection.was_forgotten():
+                    raise
+                # The server knew nothing of our session, so it has done nothing for this call.
+                self._connection.lose(client, "does not know our session any more")
+                client = await self._connection.ready()
+                result = await self._ask(client, name, arguments, progress)
+        except MCPError as error:
+            raise await self._failed(error, client, effect) from error
         self._connection.answered()
         await self._connection.settle()
         return result
@@ -79,9 +79,9 @@ class RemoteCalls:
     async def _failed(self, error: MCPError, client: Client, effect: Effect) -> ToolFailure:
         if _is_closed(error):
             self._connection.lose(client, "closed the connection")
-        if _is_unknown(error):
-            self._connection.changed()
-            await self._connection.settle()
+        if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
+            # The server may not have the tool any more.
+            await self._connection.look_again()
         return failure_of(error, self._server, effect)
 
 
@@ -105,11 +105,6 @@ def _is_closed(error: MCPError) -> bool:
     which JSON-RPC leaves to them.
     """
     return error.code == CONNECTION_CLOSED and error.message == "Connection closed"
-
-
-def _is_unknown(error: MCPError) -> bool:
-    """Whether the server may not have the tool any more."""
-    return error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}
 
 
 def failure_of(error: Exception, server: str, effect: Effect) -> ToolFailure:

@@ -6,8 +6,7 @@ This is the border: no error of the SDK passes it, and nothing of a server's tha
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any
 
 import httpx2
 
@@ -35,6 +34,7 @@ from rightcall.mcp.client.listing import filter_tools
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.settings import Settings
 from rightcall.mcp.client.stdio_client import stdio_streams
+from rightcall.mcp.framing import MessageStream
 
 _LONGEST_LOG = 1000
 _CONNECT_SECONDS = 15.0
@@ -43,21 +43,20 @@ _SESSION = "mcp-session-id"
 _NOT_FOUND = 404
 
 
-class Watcher(Protocol):
-    """Who is told what becomes of a connection."""
+def client_of(
+    settings: Settings,
+    notes: NoteLog,
+    sampler: Sampler | None,
+    *,
+    ended: Callable[[str], None],
+    forgotten: Callable[[], None],
+    changed: Callable[[], None],
+) -> Client:
+    """The SDK's client, not opened yet.
 
-    def ended(self, reason: str) -> None:
-        """No more can come from the server."""
-
-    def forgotten(self) -> None:
-        """The server does not know our session any more."""
-
-    def changed(self) -> None:
-        """The server's tools may not be what they were."""
-
-
-def client_of(settings: Settings, notes: NoteLog, sampler: Sampler | None, watcher: Watcher) -> Client:
-    """The SDK's client, not opened yet."""
+    ``ended`` is told when no more can come from the server, and why; ``forgotten`` when it does not know
+    our session any more; ``changed`` when its tools may not be what they were.
+    """
 
     async def log(params: LoggingMessageNotificationParams) -> None:
         source = f"{params.logger}: " if params.logger else ""
@@ -66,7 +65,7 @@ def client_of(settings: Settings, notes: NoteLog, sampler: Sampler | None, watch
 
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            watcher.changed()
+            changed()
         elif isinstance(message, Exception):
             notes.add("garbage", str(message))
 
@@ -74,7 +73,7 @@ def client_of(settings: Settings, notes: NoteLog, sampler: Sampler | None, watch
     if settings.approve is not None:
         elicitation = Elicitation(settings.name, settings.approve, notes)
     return Client(
-        _streams(settings, notes, watcher),
+        _streams(settings, notes, ended, forgotten),
         mode=settings.protocol,
         read_timeout_seconds=settings.connect_timeout,
         sampling_callback=sampler,
@@ -91,7 +90,7 @@ def client_of(settings: Settings, notes: NoteLog, sampler: Sampler | None, watch
 
 @asynccontextmanager
 async def _streams(
-    settings: Settings, notes: NoteLog, watcher: Watcher
+    settings: Settings, notes: NoteLog, ended: Callable[[str], None], forgotten: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
     target, most = settings.target, settings.max_message_bytes
     if isinstance(target, Http):
@@ -99,16 +98,14 @@ async def _streams(
             notes.add(
                 "garbage", f"{target.url} is not encrypted: headers and tokens can be read on the way"
             )
-        async with _http_streams(target, max_message_bytes=most, forgotten=watcher.forgotten) as streams:
+        async with _http_streams(target, max_message_bytes=most, forgotten=forgotten) as streams:
             yield FilteredStream(streams[0]), streams[1]
         return
 
     def garbage(line: str) -> None:
         notes.add("garbage", f"a line that is no message: {line}")
 
-    async with stdio_streams(
-        target, max_message_bytes=most, ended=watcher.ended, garbage=garbage
-    ) as streams:
+    async with stdio_streams(target, max_message_bytes=most, ended=ended, garbage=garbage) as streams:
         yield FilteredStream(streams[0]), streams[1]
 
 
@@ -163,7 +160,7 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-class FilteredStream:
+class FilteredStream(MessageStream):
     """A stream of messages, in which lists of tools hold only what can be used."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
@@ -181,24 +178,6 @@ class FilteredStream:
     async def aclose(self) -> None:
         """Close the stream below."""
         await self._stream.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        return _filtered(await self._stream.__anext__())
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)
 
 
 def _filtered(item: SessionMessage | Exception) -> SessionMessage | Exception:

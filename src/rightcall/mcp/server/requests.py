@@ -97,7 +97,7 @@ class CallRequests:
                 record.resumed()
             if self._under_way >= self._bounds.calls:
                 busy = Denied(f"{self._under_way} calls are under way already. Try again later.")
-                return self._respond(record, not_run(call, busy), None)
+                return _respond(record, not_run(call, busy), None)
             with calling(who):
                 return await self._pass(call, tools, who, record, given, returns.get(call.name))
         except MCPError:
@@ -126,22 +126,12 @@ class CallRequests:
             self._under_way -= 1
         if isinstance(execution.outcome, Failed) and who.open:
             return self._hold(call.id, who, record, given)
-        response = self._respond(
-            record, execution, _structured(execution, tools.get(call.name), returns)
-        )
+        response = _respond(record, *_structured(execution, tools.get(call.name), returns))
         if execution.outcome.kind == "unknown":
             raise MCPError(INVALID_PARAMS, execution.result.text)
         if isinstance(execution.outcome, Failed) and who.lacking and who.is_modern:
             raise who.missing()
         return response
-
-    def _respond(
-        self, record: Record, execution: Execution, structured: "JsonObject | Execution | None"
-    ) -> CallToolResult:
-        if isinstance(structured, Execution):
-            execution, structured = structured, None
-        record.finished(execution)
-        return to_mcp(execution.result, structured)
 
     def _hold(
         self, run: str, who: Caller, record: Record, given: Mapping[str, InputResponse]
@@ -180,21 +170,26 @@ def _text_of(arguments: Mapping[str, Any] | None) -> str:
         return json.dumps(arguments)
 
 
+def _respond(record: Record, execution: Execution, structured: JsonObject | None) -> CallToolResult:
+    record.finished(execution)
+    return to_mcp(execution.result, structured)
+
+
 def _structured(
     execution: Execution, tool: Tool | None, returns: Returns | None
-) -> "JsonObject | Execution | None":
+) -> tuple[Execution, JsonObject | None]:
     """What the tool returned, as an object that fits its schema; or what to say when it does not."""
     outcome = execution.outcome
     if returns is None or tool is None or not isinstance(outcome, Returned):
-        return None
+        return execution, None
     try:
         value = returns.encode(outcome.value)
     except Misfit as misfit:
-        return _failed(execution, "does not fit what it promises", str(misfit))
+        return _failed(execution, "does not fit what it promises", str(misfit)), None
     limit = tool.limits.max_output_bytes
     if len(dump(value).encode()) > limit:
-        return _failed(execution, f"is longer than {limit:,} bytes")
-    return value
+        return _failed(execution, f"is longer than {limit:,} bytes"), None
+    return execution, value
 
 
 def _failed(execution: Execution, why: str, error: str = "") -> Execution:

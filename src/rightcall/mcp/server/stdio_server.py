@@ -15,8 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from queue import SimpleQueue
-from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from mcp.server.lowlevel.server import Server
@@ -24,7 +23,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
-from rightcall.mcp.framing import Line, Lines, TooLong, decode, encode
+from rightcall.mcp.framing import Line, Lines, MessageStream, TooLong, decode, encode
 from rightcall.mcp.server.serve_options import Bounds
 
 T = TypeVar("T")
@@ -133,23 +132,8 @@ class _Worker:
             done.set_exception(error)
 
 
-class _Stream:
-    """What the SDK wants of a stream besides its messages. The descriptor is not the stream's."""
-
-    async def aclose(self) -> None:
-        """Do nothing."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class _Outgoing(_Stream):
-    """The SDK's stream of messages to the client."""
+class _Outgoing(MessageStream):
+    """The SDK's stream of messages to the client. The descriptor is not the stream's to close."""
 
     def __init__(self, worker: _Worker, descriptor: int) -> None:
         self._worker = worker
@@ -178,7 +162,7 @@ class _Outgoing(_Stream):
         await self.send(SessionMessage(error))
 
 
-class _Incoming(_Stream):
+class _Incoming(MessageStream):
     """The SDK's stream of messages from the client. What is no message is answered here."""
 
     def __init__(self, worker: _Worker, descriptor: int, writer: _Outgoing, limit: int) -> None:
@@ -230,15 +214,6 @@ class _Incoming(_Stream):
         # Others must have their turn, too: a flood of lines is never waited for.
         await asyncio.sleep(0)
         return self._ready.pop()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
 
 def _read(descriptor: int) -> bytes:

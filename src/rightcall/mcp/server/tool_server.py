@@ -105,18 +105,15 @@ class ToolServer:
         try:
             await serve_http(self.sdk, listen, self.bounds, started or ignore)
         finally:
-            await self._settle()
+            # Calls that were told to stop have the time to do so.
+            if self._setup.running:
+                await asyncio.wait(set(self._setup.running), timeout=self.bounds.grace)
 
     def app(self, listen: Listen) -> ASGIApp:
         """The web application, for an ASGI server of your own. That one then says where it listens."""
         from rightcall.mcp.server.http_server import application  # noqa: PLC0415
 
         return application(self.sdk, listen, self.bounds)
-
-    async def _settle(self) -> None:
-        """Give calls that were told to stop the time to do so."""
-        if self._setup.running:
-            await asyncio.wait(set(self._setup.running), timeout=self.bounds.grace)
 
     def _build(self, instructions: str) -> Server[Any]:
         sdk: Server[Any] = Server(

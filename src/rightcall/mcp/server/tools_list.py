@@ -13,6 +13,8 @@ from rightcall.declare.returns import Returns, returns_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError
 
+logger = logging.getLogger("rightcall")
+
 
 class Offer(Struct, frozen=True, eq=False):
     """A tool as a client sees it, and what its values must fit."""
@@ -57,9 +59,6 @@ def hints(tool: Tool) -> ToolAnnotations:
 def _title(name: str) -> str:
     words = name.replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:]
-
-
-logger = logging.getLogger("rightcall")
 
 
 class ToolsList:
