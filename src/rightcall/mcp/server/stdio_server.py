@@ -12,10 +12,10 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from queue import SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import anyio
 from mcp.server.lowlevel.server import Server
@@ -26,13 +26,13 @@ from pydantic import ValidationError
 from rightcall.mcp.framing import Line, Lines, MessageStream, TooLong, decode, encode
 from rightcall.mcp.server.serve_options import Bounds
 
-T = TypeVar("T")
-
 _CHUNK = 64 * 1024
+_AHEAD = 4
+"""Chunks that are read before anybody wants them: to ask a thread for each would cost more."""
 _MOST_WAITING = 64
 """Writes that may wait before no more is read: a client that does not read gets no more answers."""
 
-_Job: TypeAlias = "tuple[Callable[[], Any], asyncio.Future[Any]] | None"
+_Job: TypeAlias = "tuple[bytes, asyncio.Future[None]] | None"
 
 
 async def serve_stdio(sdk: Server[object], bounds: Bounds) -> None:
@@ -43,16 +43,15 @@ async def serve_stdio(sdk: Server[object], bounds: Bounds) -> None:
 
 async def serve_descriptors(sdk: Server[object], bounds: Bounds, incoming: int, outgoing: int) -> None:
     """Serve the client at the other end of two descriptors, until there is nothing more to read."""
-    reading, writing = _Worker("stdin"), _Worker("stdout")
-    writer = _Outgoing(writing, outgoing)
-    reader = _Incoming(reading, incoming, writer, bounds.message_bytes)
+    output = _Output(outgoing)
+    writer = _Outgoing(output)
+    reader = _Incoming(_Input(incoming), writer, bounds.message_bytes)
     try:
         await sdk.run(reader, writer, sdk.create_initialization_options())
     finally:
-        reading.end()
         with anyio.move_on_after(bounds.grace, shield=True):
-            await writing.calm(0)
-        writing.end()
+            await output.calm(0)
+        output.end()
 
 
 @contextmanager
@@ -82,62 +81,92 @@ def _error_stream(otherwise: int) -> int:
     return 2
 
 
-class _Worker:
-    """Does blocking work, one piece after the other, in a daemon thread."""
+class _Input:
+    """Reads in a daemon thread."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._slots = threading.Semaphore(_AHEAD)
+        self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
+        threading.Thread(target=self._read, name="rightcall: stdin", daemon=True).start()
+
+    async def read(self) -> bytes:
+        """The next chunk; b"" at the end."""
+        chunk = await self._chunks.get()
+        self._slots.release()
+        return chunk
+
+    def _read(self) -> None:
+        chunk = b"more"
+        while chunk:
+            self._slots.acquire()
+            try:
+                chunk = os.read(self._descriptor, _CHUNK)
+            except OSError:
+                chunk = b""
+            # Nobody listens once the loop is closed.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._chunks.put_nowait, chunk)
+
+
+class _Output:
+    """Writes in a daemon thread, one after the other."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._waiting = 0
         self._calmer = asyncio.Event()
-        threading.Thread(target=self._work, name=f"rightcall: {name}", daemon=True).start()
+        threading.Thread(target=self._write, name="rightcall: stdout", daemon=True).start()
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Wait for a piece of work. Giving up the wait does not undo it. Raises its OSError."""
-        done: asyncio.Future[T] = self._loop.create_future()
+    async def write(self, data: bytes) -> None:
+        """Write all of it. Giving up the wait does not undo it. Raises OSError when nobody reads."""
+        written: asyncio.Future[None] = self._loop.create_future()
         self._waiting += 1
-        self._jobs.put((work, done))
-        return await done
+        self._jobs.put((data, written))
+        await written
 
     async def calm(self, most: int) -> None:
-        """Wait until no more than so many pieces of work are waiting."""
+        """Wait until no more than so many writes are waiting."""
         while self._waiting > most:
             self._calmer.clear()
             await self._calmer.wait()
 
     def end(self) -> None:
-        """Do what is waiting, and no more."""
+        """Write what is waiting, and no more."""
         self._jobs.put(None)
 
-    def _work(self) -> None:
+    def _write(self) -> None:
         while (job := self._jobs.get()) is not None:
-            work, done = job
-            value, error = None, None
+            data, written = job
+            error = None
+            rest = memoryview(data)
             try:
-                value = work()
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
             except OSError as found:
                 error = found
-            # Nobody listens once the loop is closed.
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._settle, done, value, error)
+                self._loop.call_soon_threadsafe(self._settle, written, error)
 
-    def _settle(self, done: "asyncio.Future[Any]", value: object, error: OSError | None) -> None:
+    def _settle(self, written: "asyncio.Future[None]", error: OSError | None) -> None:
         self._waiting -= 1
         self._calmer.set()
-        if done.done():
+        if written.done():
             return
         if error is None:
-            done.set_result(value)
+            written.set_result(None)
         else:
-            done.set_exception(error)
+            written.set_exception(error)
 
 
 class _Outgoing(MessageStream):
     """The SDK's stream of messages to the client. The descriptor is not the stream's to close."""
 
-    def __init__(self, worker: _Worker, descriptor: int) -> None:
-        self._worker = worker
-        self._descriptor = descriptor
+    def __init__(self, output: _Output) -> None:
+        self._output = output
         self.is_broken = False
         """Nobody reads what is sent."""
 
@@ -147,14 +176,14 @@ class _Outgoing(MessageStream):
         if self.is_broken:
             raise anyio.BrokenResourceError
         try:
-            await self._worker.run(lambda: _write(self._descriptor, data))
+            await self._output.write(data)
         except OSError:
             self.is_broken = True
             raise anyio.BrokenResourceError from None
 
     async def calm(self) -> None:
         """Wait until the client has read most of what it was sent."""
-        await self._worker.calm(_MOST_WAITING)
+        await self._output.calm(_MOST_WAITING)
 
     async def refuse(self, code: int, words: str) -> None:
         """Answer something that has no id to be answered under."""
@@ -165,9 +194,8 @@ class _Outgoing(MessageStream):
 class _Incoming(MessageStream):
     """The SDK's stream of messages from the client. What is no message is answered here."""
 
-    def __init__(self, worker: _Worker, descriptor: int, writer: _Outgoing, limit: int) -> None:
-        self._worker = worker
-        self._descriptor = descriptor
+    def __init__(self, source: _Input, writer: _Outgoing, limit: int) -> None:
+        self._input = source
         self._writer = writer
         self._limit = limit
         self._lines = Lines(limit)
@@ -207,25 +235,10 @@ class _Incoming(MessageStream):
         while not self._ready:
             if self._is_over:
                 return None
-            data = await self._worker.run(lambda: _read(self._descriptor))
+            data = await self._input.read()
             self._is_over = not data
             self._ready = self._lines.feed(data) if data else self._lines.finish()
             self._ready.reverse()
         # Others must have their turn, too: a flood of lines is never waited for.
         await asyncio.sleep(0)
         return self._ready.pop()
-
-
-def _read(descriptor: int) -> bytes:
-    """What can be read; nothing at the end."""
-    try:
-        return os.read(descriptor, _CHUNK)
-    except OSError:
-        return b""
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    """Write all of it. Raises OSError when nobody is there to read."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
