@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
 
@@ -111,6 +112,21 @@ def test_a_stop_cancels_what_is_left_and_ends_generators(background):
     background.run(begin())
     background.stop()
     assert told == ["task", "generator"]
+
+
+def test_who_waits_for_something_when_it_is_stopped_waits_no_longer(background):
+    begun = threading.Event()
+
+    async def forever():
+        begun.set()
+        await asyncio.sleep(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(background.run, forever())
+        assert begun.wait(5)
+        background.stop()
+        with pytest.raises(CancelledError):
+            waiting.result(5)
 
 
 def test_a_forked_child_has_a_loop_of_its_own_and_leaves_the_parents_alone(background):

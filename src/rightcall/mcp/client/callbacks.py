@@ -220,13 +220,11 @@ def _request(params: CreateMessageRequestParams, most: int) -> Request | ErrorDa
 
 
 def _message(message: SamplingMessage) -> Message | None:
-    parts: list[Part] = []
-    for block in message.content_as_list:
-        part = _part(block)
-        if part is None:
-            return None
-        parts.append(part)
-    return User(tuple(parts)) if message.role == "user" else Reply(tuple(parts))
+    blocks = message.content_as_list
+    parts = tuple([part for part in map(_part, blocks) if part is not None])
+    if len(parts) < len(blocks):
+        return None
+    return User(parts) if message.role == "user" else Reply(parts)
 
 
 def _part(block: Any) -> Part | None:

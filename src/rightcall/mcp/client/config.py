@@ -36,7 +36,7 @@ def load_config(
     and where programs run unless their entry says otherwise.
     """
     file = Path(path).expanduser()
-    reader = _Reader(file, inputs or {}, None if workspace is None else Path(workspace).absolute())
+    reader = _ConfigFile(file, inputs or {}, None if workspace is None else Path(workspace).absolute())
     return {
         name: reader.target(name, entry)
         for name, entry in _table(file).items()
@@ -82,7 +82,7 @@ def _without_comments(text: str) -> str:
     return _JSONC.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
 
 
-class _Reader:
+class _ConfigFile:
     """Reads the entries of one file."""
 
     def __init__(self, file: Path, inputs: Mapping[str, str], workspace: Path | None) -> None:

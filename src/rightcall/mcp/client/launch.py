@@ -156,7 +156,9 @@ async def _start(command: Command, listener: socket.socket, name: str) -> Child:
             {running, accepting}, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED
         )
         if not accepting.done():
-            raise _not_started(name, running)  # noqa: TRY301 - what was begun is ended below
+            why = _epitaph(running.result()) if running.done() else "did not start in time"
+            # What was begun is ended below.
+            raise TransportError(f"the server's program {name!r} {why}")  # noqa: TRY301
         return _with_pipes(accepting.result()[0], running)
     except BaseException:
         running.cancel()
@@ -166,11 +168,6 @@ async def _start(command: Command, listener: socket.socket, name: str) -> Child:
         if not accepting.done():
             accepting.cancel()
             await asyncio.wait({accepting})
-
-
-def _not_started(name: str, running: asyncio.Task[Completed]) -> TransportError:
-    why = _epitaph(running.result()) if running.done() else "did not start in time"
-    return TransportError(f"the server's program {name!r} {why}")
 
 
 def _with_pipes(line: socket.socket, running: asyncio.Task[Completed]) -> Child:

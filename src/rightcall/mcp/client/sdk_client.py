@@ -4,7 +4,7 @@ This is the border: no error of the SDK passes it, and nothing of a server's tha
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -93,20 +93,22 @@ async def _streams(
     settings: Settings, notes: NoteLog, ended: Callable[[str], None], forgotten: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
     target, most = settings.target, settings.max_message_bytes
+    opening: AbstractAsyncContextManager[TransportStreams]
     if isinstance(target, Http):
         if target.is_exposed:
             notes.add(
                 "garbage", f"{target.url} is not encrypted: headers and tokens can be read on the way"
             )
-        async with _http_streams(target, max_message_bytes=most, forgotten=forgotten) as streams:
-            yield FilteredStream(streams[0]), streams[1]
-        return
-
-    def garbage(line: str) -> None:
-        notes.add("garbage", f"a line that is no message: {line}")
-
-    async with stdio_streams(target, max_message_bytes=most, ended=ended, garbage=garbage) as streams:
-        yield FilteredStream(streams[0]), streams[1]
+        opening = _http_streams(target, max_message_bytes=most, forgotten=forgotten)
+    else:
+        opening = stdio_streams(
+            target,
+            max_message_bytes=most,
+            ended=ended,
+            garbage=lambda line: notes.add("garbage", f"a line that is no message: {line}"),
+        )
+    async with opening as (incoming, outgoing):
+        yield FilteredStream(incoming), outgoing
 
 
 @asynccontextmanager
