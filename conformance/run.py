@@ -107,19 +107,16 @@ def subject(role: str) -> Iterator[list[str]]:
         client = f"{sys.executable} {HERE / 'client.py'}"
         yield ["--command", client, "--timeout", "300000"]
         return
-    server = subprocess.Popen(
-        [sys.executable, str(HERE / "server.py"), "0"], stderr=subprocess.PIPE, text=True
-    )
-    try:
+    command = [sys.executable, str(HERE / "server.py"), "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         address = next(filter(None, map(_ADDRESS.search, server.stderr)))[1]
         # What it says from now on is not kept, and must not stop it.
-        drain = subprocess.Popen(["cat"], stdin=server.stderr, stdout=subprocess.DEVNULL)
-        yield ["--url", address]
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-    drain.wait(timeout=30)
+        with subprocess.Popen(["cat"], stdin=server.stderr, stdout=subprocess.DEVNULL):
+            try:
+                yield ["--url", address]
+            finally:
+                server.terminate()
 
 
 def report(

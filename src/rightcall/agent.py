@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
 from msgspec.structs import replace
 
+from rightcall.background import run_sync
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import CheckedCall
 from rightcall.core.context import Context
@@ -39,7 +40,6 @@ from rightcall.loop.setup import (
     is_live,
 )
 from rightcall.loop.state import started
-from rightcall.loop.sync import run_sync
 from rightcall.loop.window import Window
 from rightcall.models import connect
 from rightcall.record.steps import JournalSteps, LiveSteps, decisions_in, entries_of, redacted_calls

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from rightcall.errors import UsageError
-from rightcall.mcp.definition import Definition, Hints
-from rightcall.mcp.pins import Difference, Pins
+from rightcall.mcp.pins import Definition, Difference, Hints, Pins
 
 ADD = Definition(
     name="add",

@@ -45,6 +45,14 @@ def printable(text: str) -> str:
     return _UNSAFE.sub(_shown, text)
 
 
+def visible(text: str) -> str:
+    """The text with every character that would not be seen written as its number, except new lines.
+
+    For somebody who decides by what they read: nothing in it is hidden, not even between the letters.
+    """
+    return "".join([c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text])
+
+
 def _shown(found: re.Match[str]) -> str:
     character = found[0]
     code = ord(character)

@@ -10,16 +10,14 @@ from rightcall.core.lazy import lazily
 from rightcall.errors import UsageError
 
 if TYPE_CHECKING:
+    from rightcall.mcp.client.callbacks import Sampling
     from rightcall.mcp.client.config import load_config
-    from rightcall.mcp.client.group import Group, connect_all
+    from rightcall.mcp.client.endpoints import Http, Stdio
     from rightcall.mcp.client.lint import Finding
-    from rightcall.mcp.client.live import LiveView
-    from rightcall.mcp.client.notes import Note
-    from rightcall.mcp.client.sampling import Sampling
-    from rightcall.mcp.client.server import Server, connect
-    from rightcall.mcp.client.target import Http, Stdio
+    from rightcall.mcp.client.note_log import Note
+    from rightcall.mcp.client.remote_servers import Group, LiveView, Server, connect, connect_all
     from rightcall.mcp.pins import Pins
-    from rightcall.mcp.server.running import serve
+    from rightcall.mcp.server.tool_server import serve
 
 __all__ = [
     "Finding",
@@ -41,18 +39,18 @@ _load = lazily(
     __name__,
     {
         "Finding": "mcp.client.lint",
-        "Group": "mcp.client.group",
-        "Http": "mcp.client.target",
-        "LiveView": "mcp.client.live",
-        "Note": "mcp.client.notes",
+        "Group": "mcp.client.remote_servers",
+        "Http": "mcp.client.endpoints",
+        "LiveView": "mcp.client.remote_servers",
+        "Note": "mcp.client.note_log",
         "Pins": "mcp.pins",
-        "Sampling": "mcp.client.sampling",
-        "Server": "mcp.client.server",
-        "Stdio": "mcp.client.target",
-        "connect": "mcp.client.server",
-        "connect_all": "mcp.client.group",
+        "Sampling": "mcp.client.callbacks",
+        "Server": "mcp.client.remote_servers",
+        "Stdio": "mcp.client.endpoints",
+        "connect": "mcp.client.remote_servers",
+        "connect_all": "mcp.client.remote_servers",
         "load_config": "mcp.client.config",
-        "serve": "mcp.server.running",
+        "serve": "mcp.server.tool_server",
     },
 )
 

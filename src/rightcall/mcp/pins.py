@@ -1,4 +1,4 @@
-"""Approved definitions into hashes in a file, and a server's definitions into what changed since.
+"""Tools as their server defines them: approved ones into hashes in a file, later ones into changes.
 
 A server can describe one tool while somebody looks and another one later. What was approved is
 therefore held by hashes, one for each side of a tool, so that a change can be told and named.
@@ -15,8 +15,30 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
+from rightcall.core.jsontext import JsonObject
 from rightcall.errors import UsageError
-from rightcall.mcp.definition import Definition
+
+
+class Hints(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a server says of its tool's effects; None where it said nothing."""
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+
+class Definition(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool as its server lists it."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    parameters: JsonObject
+    output: JsonObject | None = None
+    """The schema of its structured results."""
+    hints: Hints = Hints()
+
 
 VERSION = 1
 _LARGEST = 4 * 1024 * 1024

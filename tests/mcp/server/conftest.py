@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.mcp.server.server import ToolServer
-from rightcall.mcp.server.stdio import serve_descriptors
+from rightcall.mcp.server.stdio_server import serve_descriptors
+from rightcall.mcp.server.tool_server import ToolServer
 
 PATIENCE = 30
 

@@ -28,11 +28,12 @@ from rightcall.core.entry import (
     RunPaused,
     RunResumed,
     RunStarted,
+    StepDone,
 )
-from rightcall.mcp.server.bounds import Bounds
-from rightcall.mcp.server.peer import caller
-from rightcall.mcp.server.questions import Form, RootList, Roots, Sample, Sampled
-from rightcall.mcp.server.server import ToolServer
+from rightcall.mcp.server.client_questions import Form, RootList, Roots, Sample, Sampled
+from rightcall.mcp.server.remote_client import caller
+from rightcall.mcp.server.serve_options import Bounds
+from rightcall.mcp.server.tool_server import ToolServer
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -264,6 +265,7 @@ async def test_a_call_is_recorded_as_an_agents_is(mode):
     assert entries == [
         checked,
         *(paused if mode == "auto" else []),
+        StepDone(key=f"{key}.asked", value='{"type":"allow"}'),
         CallDecided(key=key, call_id=run, decision=rc.Allow(), by="person"),
         CallStarted(key=key, call_id=run),
         finished,

@@ -124,6 +124,7 @@ async def test_files_manifests_yes_and_a_journal_go_together(start, shop, tmp_pa
         "run_started",
         "reply_received",
         "call_checked",
+        "step_done",
         "call_decided",
         "call_started",
         "call_finished",

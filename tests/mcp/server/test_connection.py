@@ -8,7 +8,7 @@ import json
 import pytest
 
 import rightcall as rc
-from rightcall.mcp.server.server import ToolServer
+from rightcall.mcp.server.tool_server import ToolServer
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rightcall.cli.exits import NO_ANSWER, OK
 
 if TYPE_CHECKING:
-    from rightcall.mcp.client.server import Server
-    from rightcall.mcp.client.target import Given
+    from rightcall.mcp.client.endpoints import Given
+    from rightcall.mcp.client.remote_servers import Server
     from rightcall.mcp.pins import Pins
 
 _PINS = "mcp-pins.json"
@@ -77,8 +77,8 @@ def _chosen(options: Namespace) -> "dict[str, Given]":
     """The servers that are meant, by name."""
     from rightcall.errors import UsageError  # noqa: PLC0415
     from rightcall.mcp.client.config import load_config  # noqa: PLC0415
-    from rightcall.mcp.client.server import name_of  # noqa: PLC0415
-    from rightcall.mcp.client.target import target_of  # noqa: PLC0415
+    from rightcall.mcp.client.endpoints import endpoint_of  # noqa: PLC0415
+    from rightcall.mcp.client.remote_servers import name_of  # noqa: PLC0415
 
     words: list[str] = options.servers
     if options.config is not None:
@@ -89,7 +89,7 @@ def _chosen(options: Namespace) -> "dict[str, Given]":
         return {name: known[name] for name in words or known}
     if not words:
         raise UsageError("which server? Give an address, --config FILE, or -- and a program")
-    target = target_of(words[0] if "://" in words[0] else words)
+    target = endpoint_of(words[0] if "://" in words[0] else words)
     return {options.name or name_of(target): target}
 
 

@@ -16,8 +16,8 @@ from rightcall.errors import UsageError
 if TYPE_CHECKING:
     from rightcall.core.decision import Proposal
     from rightcall.declare.toolbox import Toolbox
-    from rightcall.mcp.server.listen import Listen, OAuth
-    from rightcall.mcp.server.passage import Approve
+    from rightcall.gate.gate import Approve
+    from rightcall.mcp.server.serve_options import Listen, OAuth
 
 TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _LONGEST_TOKEN = 4096
@@ -94,7 +94,7 @@ def run(options: Namespace) -> int:
     listen = _listen(options)
     tools = _gather(options)
     try:
-        from rightcall.mcp.server.running import serve  # noqa: PLC0415 - help needs none of this
+        from rightcall.mcp.server.tool_server import serve  # noqa: PLC0415 - help needs none of this
     except ModuleNotFoundError as error:
         raise UsageError("MCP needs its SDK, version 2: pip install 'rightcall[mcp]'") from error
 
@@ -155,7 +155,7 @@ def _listen(options: Namespace) -> "Listen | None":
             if getattr(options, name):
                 raise UsageError("tokens, hosts and origins are for --http; say where to listen")
         return None
-    from rightcall.mcp.server.listen import Listen  # noqa: PLC0415
+    from rightcall.mcp.server.serve_options import Listen  # noqa: PLC0415
 
     host, port = options.http
     oauth = _oauth(options)
@@ -178,7 +178,7 @@ def _oauth(options: Namespace) -> "OAuth | None":
         raise UsageError("--oauth-issuer needs --oauth-resource, the address that tokens are for")
     if options.token_file:
         raise UsageError("either --token-file or --oauth-issuer, not both")
-    from rightcall.mcp.server.listen import OAuth  # noqa: PLC0415
+    from rightcall.mcp.server.serve_options import OAuth  # noqa: PLC0415
 
     return OAuth(
         issuer=options.oauth_issuer, resource=options.oauth_resource, scopes=tuple(options.scopes)

@@ -15,8 +15,7 @@ from typing import Any
 
 from rightcall.core.jsontext import JsonError, kind_of, parse
 from rightcall.errors import UsageError
-from rightcall.mcp.client.program import refuse_unsafe
-from rightcall.mcp.client.target import Http, Stdio, Target
+from rightcall.mcp.client.endpoints import Endpoint, Http, Stdio, refuse_unsafe
 
 _LARGEST = 1024 * 1024
 _TABLES = ("mcpServers", "servers")
@@ -30,14 +29,14 @@ def load_config(
     *,
     inputs: Mapping[str, str] | None = None,
     workspace: str | os.PathLike[str] | None = None,
-) -> dict[str, Target]:
+) -> dict[str, Endpoint]:
     """The servers of a file, by name, those left out that it disables. Raises UsageError.
 
     ``inputs`` are the values of ``${input:…}``; ``workspace`` is what ``${workspaceFolder}`` stands for,
     and where programs run unless their entry says otherwise.
     """
     file = Path(path).expanduser()
-    reader = _Reader(file, inputs or {}, None if workspace is None else Path(workspace).absolute())
+    reader = _ConfigFile(file, inputs or {}, None if workspace is None else Path(workspace).absolute())
     return {
         name: reader.target(name, entry)
         for name, entry in _table(file).items()
@@ -83,7 +82,7 @@ def _without_comments(text: str) -> str:
     return _JSONC.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
 
 
-class _Reader:
+class _ConfigFile:
     """Reads the entries of one file."""
 
     def __init__(self, file: Path, inputs: Mapping[str, str], workspace: Path | None) -> None:
@@ -99,7 +98,7 @@ class _Reader:
             "/": os.sep,
         }
 
-    def target(self, name: str, entry: object) -> Target:
+    def target(self, name: str, entry: object) -> Endpoint:
         """One server."""
         if not isinstance(entry, Mapping):
             raise self._wrong(name, "", f"must be an object, not {kind_of(entry)}")

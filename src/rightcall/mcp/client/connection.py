@@ -10,7 +10,8 @@ start.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Literal, TypeVar
 
 from mcp.client.client import Client
 from mcp.client.subscriptions import SubscriptionLost
@@ -18,13 +19,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from rightcall.errors import RightcallError, ToolFailure, TransportError, UsageError
-from rightcall.mcp.client.failures import explain
-from rightcall.mcp.client.notes import Notes
-from rightcall.mcp.client.sampling import Sampler
-from rightcall.mcp.client.session import client_of
+from rightcall.mcp.client.callbacks import Sampler
+from rightcall.mcp.client.endpoints import Http
+from rightcall.mcp.client.note_log import NoteLog
+from rightcall.mcp.client.sdk_client import client_of, explain
 from rightcall.mcp.client.settings import Settings
-from rightcall.mcp.client.target import Http
-from rightcall.mcp.client.tidings import Tidings
 
 T = TypeVar("T")
 
@@ -37,16 +36,16 @@ _LAST_SECONDS = 2.0
 
 
 class Connection:
-    """The life of a connection. ``stock`` is awaited with each opened client, and when tools changed."""
+    """The life of a connection. ``take_tools`` gets each opened client, and again when tools changed."""
 
     def __init__(
-        self, settings: Settings, notes: Notes, stock: Callable[[Client], Awaitable[None]]
+        self, settings: Settings, notes: NoteLog, take_tools: Callable[[Client], Awaitable[None]]
     ) -> None:
         self._settings = settings
         self._notes = notes
-        self._stock = stock
+        self._take_tools = take_tools
         self._sampler = None if settings.sampling is None else Sampler(settings.sampling, notes)
-        self._tidings = Tidings()
+        self._signals = Signals()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owner: asyncio.Task[None] | None = None
@@ -84,7 +83,7 @@ class Connection:
         if loop is not asyncio.get_running_loop():
             await self.bring_home(self.close)
             return
-        self._tidings.close()
+        self._signals.close()
         if self._opening:
             # It waits for the server's first words, and would for as long as it may.
             owner.cancel()
@@ -113,18 +112,18 @@ class Connection:
         """The client, as soon as there is one. Raises ToolFailure when there is none to wait for."""
         assert self._opened is not None
         assert self._loop is not None
-        if self._tidings.closing:
+        if self._signals.closing:
             raise ToolFailure(self._closed())
         if self._resting_until is not None:
             if self._loop.time() < self._resting_until:
                 raise ToolFailure(self._unreachable())
-            self._tidings.want()
+            self._signals.want()
         return await asyncio.shield(self._opened)
 
     def lose(self, client: Client, reason: str) -> None:
         """Give up a client that is of no use any more, unless that was noticed already."""
         if self._client is client:
-            self.ended(reason)
+            self._ended(reason)
 
     def answered(self) -> None:
         """The server did its work: what was lost before does not count any more."""
@@ -132,61 +131,56 @@ class Connection:
 
     async def settle(self) -> None:
         """Wait until changes that were announced are seen, so that the next turn has them."""
-        await self._tidings.settled(_REFRESH_SECONDS)
+        await self._signals.settled(_REFRESH_SECONDS)
 
     def was_forgotten(self) -> bool:
         """Whether the server has said, since this was last asked, that it does not know our session."""
-        forgotten, self._tidings.forgotten = self._tidings.forgotten, False
+        forgotten, self._signals.forgotten = self._signals.forgotten, False
         return forgotten
 
-    # What the session's watcher is told.
+    async def look_again(self) -> None:
+        """List the tools anew, for they may not be what they were."""
+        self._signals.change()
+        await self.settle()
 
-    def ended(self, reason: str) -> None:
+    # What the owner does.
+
+    def _ended(self, reason: str) -> None:
         """No more can come from the server: whoever needs it waits for the next client."""
         self._why = self._why or reason
         if self._client is not None and self._loop is not None:
             self._client = None
             self._opened = self._loop.create_future()
-            self._tidings.lose()
-
-    def forgotten(self) -> None:
-        """The server does not know our session any more."""
-        self._tidings.forgotten = True
-
-    def changed(self) -> None:
-        """The server's tools may have changed."""
-        self._tidings.change()
-
-    # What the owner does.
+            self._signals.lose()
 
     async def _own(self) -> None:
         try:
-            while not self._tidings.closing:
+            while not self._signals.closing:
                 error = await self._live()
                 self._last = str(error)
                 if not self._was_open:
                     self._fail(error)
                     return
-                if not self._tidings.closing:
+                if not self._signals.closing:
                     await self._pause()
         finally:
-            self._tidings.close()
+            self._signals.close()
             self._fail(ToolFailure(self._closed()))
             for task in self._tasks:
                 task.cancel()
 
     async def _live(self) -> RightcallError:
         """One client's life, and what ended it."""
-        self._tidings.begin()
+        self._signals.begin()
         self._why = ""
         self._opening = True
         listening: asyncio.Task[None] | None = None
         try:
             async with (
                 asyncio.timeout(self._settings.connect_timeout) as deadline,
-                client_of(self._settings, self._notes, self._sampler, self) as client,
+                self._sdk_client() as client,
             ):
-                await self._stock(client)
+                await self._take_tools(client)
                 deadline.reschedule(None)
                 self._announce(client)
                 if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -196,10 +190,20 @@ class Connection:
             return explain(error, self._settings, self._why)
         finally:
             self._opening = False
-            self.ended("")
+            self._ended("")
             if listening is not None:
                 listening.cancel()
         return TransportError(f"the server {self._settings.name} {self._why or 'was let go of'}")
+
+    def _sdk_client(self) -> Client:
+        return client_of(
+            self._settings,
+            self._notes,
+            self._sampler,
+            ended=self._ended,
+            forgotten=self._signals.forget,
+            changed=self._signals.change,
+        )
 
     def _announce(self, client: Client) -> None:
         assert self._opened is not None
@@ -214,12 +218,12 @@ class Connection:
 
     async def _serve(self, client: Client) -> None:
         """Be there for a client until it is lost or closed."""
-        while await self._tidings.next() == "changed":
+        while await self._signals.next() == "changed":
             try:
-                await self._stock(client)
+                await self._take_tools(client)
             except (MCPError, RightcallError, ValueError) as error:
                 self._notes.add("changed", f"the tools could not be listed again: {error}")
-            self._tidings.tell()
+            self._signals.tell()
             # A server that says so without end must not keep us busy without end.
             await asyncio.sleep(_REFRESH_PAUSE)
 
@@ -230,9 +234,9 @@ class Connection:
             try:
                 async with client.listen(tools_list_changed=True) as subscription:
                     async for _ in subscription:
-                        self._tidings.change()
+                        self._signals.change()
             except SubscriptionLost:
-                self._tidings.change()
+                self._signals.change()
             except (MCPError, TimeoutError) as error:
                 self._notes.add("changed", f"the server does not tell of changed tools: {error}")
                 return
@@ -244,12 +248,12 @@ class Connection:
         self._losses += 1
         self._notes.add("lost", self._last)
         if self._losses <= self._settings.reconnects:
-            await self._tidings.pause(min(_FIRST_PAUSE * 4 ** (self._losses - 1), _LONGEST_PAUSE))
+            await self._signals.pause(min(_FIRST_PAUSE * 4 ** (self._losses - 1), _LONGEST_PAUSE))
             return
         self._fail(ToolFailure(self._unreachable()))
         self._opened = self._loop.create_future()
         self._resting_until = self._loop.time() + self._settings.cool_down
-        await self._tidings.until_wanted()
+        await self._signals.until_wanted()
 
     def _fail(self, error: RightcallError) -> None:
         if self._opened is not None and not self._opened.done():
@@ -273,3 +277,86 @@ class Connection:
 
     def _unreachable(self) -> str:
         return f"The server {self._settings.name} cannot be used now: {self._last}."
+
+
+class Signals:
+    """What a connection's owner waits for: that it is over, or that there is something to look at.
+
+    All in one event loop.
+    """
+
+    def __init__(self) -> None:
+        self.closing = False
+        self.forgotten = False
+        self._lost = False
+        self._changed = False
+        self._looking = False
+        """Somebody looks at a change, and has not told of it yet."""
+        self._looks = 0
+        self._wanted = False
+        self._bell = asyncio.Event()
+
+    def begin(self) -> None:
+        """A new client: what was said of the last one is old."""
+        self.forgotten = self._lost = self._changed = self._wanted = False
+        self.tell()
+
+    def close(self) -> None:
+        """It is over, for good."""
+        self.closing = True
+        self._bell.set()
+
+    def lose(self) -> None:
+        """The client is of no use any more."""
+        self._lost = True
+        self._bell.set()
+
+    def change(self) -> None:
+        """The tools may not be what they were."""
+        self._changed = True
+        self._bell.set()
+
+    def forget(self) -> None:
+        """The server does not know our session any more."""
+        self.forgotten = True
+
+    def want(self) -> None:
+        """Somebody needs the server again."""
+        self._wanted = True
+        self._bell.set()
+
+    def tell(self) -> None:
+        """Let those go on who wait for a change to be seen."""
+        self._looking = False
+        self._looks += 1
+        self._bell.set()
+
+    async def next(self) -> Literal["changed", "over"]:
+        """Wait for news of this client."""
+        await self._until(lambda: self.closing or self._lost or self._changed)
+        if self.closing or self._lost:
+            return "over"
+        self._changed, self._looking = False, True
+        return "changed"
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long, or until it is over."""
+        await self._until(lambda: self.closing, seconds)
+
+    async def until_wanted(self) -> None:
+        """Wait until somebody needs the server, or it is over."""
+        await self._until(lambda: self.closing or self._wanted)
+
+    async def settled(self, seconds: float) -> None:
+        """Wait until a change that was announced has been looked at; not longer than so many seconds."""
+        looks = self._looks
+        if self._changed or self._looking:
+            await self._until(lambda: self.closing or self._looks > looks, seconds)
+
+    async def _until(self, has_come: Callable[[], bool], seconds: float | None = None) -> None:
+        # Setting the event wakes everybody who waits, also when somebody else clears it first.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not has_come():
+                    self._bell.clear()
+                    await self._bell.wait()

@@ -14,11 +14,10 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from rightcall.errors import TransportError
-from rightcall.mcp.client.pipes import ReadEnd, WriteEnd
-from rightcall.mcp.client.program import directory_of, environment_of, program_of
-from rightcall.mcp.client.target import Stdio
+from rightcall.mcp.client.endpoints import Stdio, directory_of, environment_of, program_of
 from rightcall.process.command import Command, Completed
 from rightcall.process.report import describe
 from rightcall.process.runner import run
@@ -34,6 +33,7 @@ _FIRST_STEP = (
     "signal.signal(signal.SIGPIPE,signal.SIG_DFL)\n"
     "os.execv(sys.argv[2],sys.argv[2:])\n"
 )
+_CHUNK = 64 * 1024
 _A_WEEK = 7 * 24 * 60 * 60.0
 """A command must end some day. A server that has run so long is started anew."""
 _MOST_PROCESSES = 256
@@ -44,10 +44,55 @@ _LEAVE_SECONDS = 1.0
 """How long a server has to end by itself after its input has ended."""
 
 
+class Pipe:
+    """One end of a pipe, awaited. Nothing is read before somebody wants it."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+
+    async def receive(self) -> bytes:
+        """The next bytes; none at the end."""
+        while True:
+            try:
+                return os.read(self._descriptor, _CHUNK)
+            except BlockingIOError:
+                await self._ready("reader")
+
+    async def send(self, data: bytes) -> None:
+        """Write all of it. Raises OSError when nobody reads any more."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except BlockingIOError:
+                await self._ready("writer")
+
+    def close(self) -> None:
+        """Let go of it: whoever has the other end comes to the end."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    async def _ready(self, side: Literal["reader", "writer"]) -> None:
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        watch, ignore = (
+            (loop.add_reader, loop.remove_reader)
+            if side == "reader"
+            else (loop.add_writer, loop.remove_writer)
+        )
+        watch(self._descriptor, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            ignore(self._descriptor)
+
+
 class Child:
     """A server's process: its two pipes, and how it ended."""
 
-    def __init__(self, stdin: WriteEnd, stdout: ReadEnd, running: asyncio.Task[Completed]) -> None:
+    def __init__(self, stdin: Pipe, stdout: Pipe, running: asyncio.Task[Completed]) -> None:
         self.stdin = stdin
         self.stdout = stdout
         self._running = running
@@ -111,7 +156,9 @@ async def _start(command: Command, listener: socket.socket, name: str) -> Child:
             {running, accepting}, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED
         )
         if not accepting.done():
-            raise _not_started(name, running)  # noqa: TRY301 - what was begun is ended below
+            why = _epitaph(running.result()) if running.done() else "did not start in time"
+            # What was begun is ended below.
+            raise TransportError(f"the server's program {name!r} {why}")  # noqa: TRY301
         return _with_pipes(accepting.result()[0], running)
     except BaseException:
         running.cancel()
@@ -123,11 +170,6 @@ async def _start(command: Command, listener: socket.socket, name: str) -> Child:
             await asyncio.wait({accepting})
 
 
-def _not_started(name: str, running: asyncio.Task[Completed]) -> TransportError:
-    why = _epitaph(running.result()) if running.done() else "did not start in time"
-    return TransportError(f"the server's program {name!r} {why}")
-
-
 def _with_pipes(line: socket.socket, running: asyncio.Task[Completed]) -> Child:
     their_input, our_output = os.pipe()
     our_input, their_output = os.pipe()
@@ -137,7 +179,7 @@ def _with_pipes(line: socket.socket, running: asyncio.Task[Completed]) -> Child:
         finally:
             os.close(their_input)
             os.close(their_output)
-    return Child(WriteEnd(our_output), ReadEnd(our_input), running)
+    return Child(Pipe(our_output), Pipe(our_input), running)
 
 
 def _epitaph(completed: Completed) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.problem import json_path
-from rightcall.mcp.definition import Definition
+from rightcall.mcp.pins import Definition
 
 Weight: TypeAlias = Literal["danger", "doubt"]
 _LONGEST = 20_000

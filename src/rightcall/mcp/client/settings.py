@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from rightcall.core.tool import Limits
 from rightcall.errors import UsageError
-from rightcall.mcp.client.elicitation import Approve
-from rightcall.mcp.client.notes import Note
-from rightcall.mcp.client.sampling import Sampling
-from rightcall.mcp.client.target import Target
-from rightcall.mcp.client.tool import EVERYTHING, Trusted
+from rightcall.gate.gate import Approve
+from rightcall.mcp.client.callbacks import Sampling
+from rightcall.mcp.client.endpoints import Endpoint
+from rightcall.mcp.client.note_log import Note
+from rightcall.mcp.client.remote_tool import EVERYTHING, Trusted
 from rightcall.mcp.pins import Pins
 
 Protocol: TypeAlias = Literal["auto", "legacy"]
@@ -54,7 +54,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     """The same, with everything decided."""
 
     name: str
-    target: Target
+    target: Endpoint
     trust: frozenset[Trusted] = frozenset()
     limits: Limits = Limits()
     pins: Pins | None = None
@@ -75,7 +75,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
                 raise UsageError(f"a server's {name} must be more than 0")
 
 
-def settings_of(name: str, target: Target, options: Options) -> Settings:
+def settings_of(name: str, target: Endpoint, options: Options) -> Settings:
     """The options of ``connect``, read."""
     pins = options.get("pins")
     read: dict[str, Any] = {

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from rightcall.mcp.server.bounds import Bounds
-    from rightcall.mcp.server.listen import Listen, OAuth
-    from rightcall.mcp.server.peer import Caller, caller
-    from rightcall.mcp.server.questions import Filled, Form, RootList, Roots, Sample, Sampled
-    from rightcall.mcp.server.running import serve
-    from rightcall.mcp.server.server import ServerSettings, ToolServer
+    from rightcall.mcp.server.client_questions import Filled, Form, RootList, Roots, Sample, Sampled
+    from rightcall.mcp.server.remote_client import Caller, caller
+    from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
+    from rightcall.mcp.server.tool_server import ServerSettings, ToolServer, serve
 
 __all__ = [
     "Bounds",
@@ -32,19 +30,19 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "Bounds": "mcp.server.bounds",
-        "Caller": "mcp.server.peer",
-        "Filled": "mcp.server.questions",
-        "Form": "mcp.server.questions",
-        "Listen": "mcp.server.listen",
-        "OAuth": "mcp.server.listen",
-        "RootList": "mcp.server.questions",
-        "Roots": "mcp.server.questions",
-        "Sample": "mcp.server.questions",
-        "Sampled": "mcp.server.questions",
-        "ServerSettings": "mcp.server.server",
-        "ToolServer": "mcp.server.server",
-        "caller": "mcp.server.peer",
-        "serve": "mcp.server.running",
+        "Bounds": "mcp.server.serve_options",
+        "Caller": "mcp.server.remote_client",
+        "Filled": "mcp.server.client_questions",
+        "Form": "mcp.server.client_questions",
+        "Listen": "mcp.server.serve_options",
+        "OAuth": "mcp.server.serve_options",
+        "RootList": "mcp.server.client_questions",
+        "Roots": "mcp.server.client_questions",
+        "Sample": "mcp.server.client_questions",
+        "Sampled": "mcp.server.client_questions",
+        "ServerSettings": "mcp.server.tool_server",
+        "ToolServer": "mcp.server.tool_server",
+        "caller": "mcp.server.remote_client",
+        "serve": "mcp.server.tool_server",
     },
 )

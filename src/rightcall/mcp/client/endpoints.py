@@ -1,0 +1,149 @@
+"""Where a server is: an address, or a program of this machine that may be started.
+
+The rules for programs are a manifest's: no shell, no variable that nobody named, and no program that
+somebody else could have put there. Only the lookup by name is added, for the files that other programs
+keep say ``npx`` and ``uvx``; it is done here, in our own ``PATH``, and never again by anybody else.
+"""
+
+import ipaddress
+import os
+import pwd
+import re
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+
+from rightcall.errors import UsageError
+
+INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "USER")
+"""All that a program gets of our environment unless more is allowed: what most need, no secrets."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Stdio(Struct, frozen=True, kw_only=True):
+    """A program that speaks MCP over its standard input and output. No shell ever reads it."""
+
+    command: str
+    """The program: an absolute path, or a name that is looked up in our own ``PATH``."""
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables to set for it."""
+    inherit: tuple[str, ...] = INHERITED
+    """Variables that it gets from our environment. Nothing else of ours reaches it."""
+    directory: str | None = None
+    """Where it runs; an absolute path, ``/`` unless given."""
+
+    def __post_init__(self) -> None:
+        for text in (self.command, *self.arguments, *self.environment.values()):
+            if "\0" in text:
+                raise UsageError("a server's command: no program can be given a NUL character")
+        for name in (*self.environment, *self.inherit):
+            if not _VARIABLE.fullmatch(name):
+                raise UsageError(f"a server's environment: {name!r} is not the name of a variable")
+        if self.directory is not None and not self.directory.startswith("/"):
+            raise UsageError(f"a server's directory must be absolute, not {self.directory!r}")
+
+
+class Http(Struct, frozen=True, kw_only=True):
+    """An address that speaks MCP over streamable HTTP."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    auth: Any = None
+    """What signs requests: an ``httpx2.Auth``, as the SDK's ``OAuthClientProvider`` is one."""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise UsageError(f"a server's address begins with https:// or http://, not {self.url!r}")
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether secrets of ours would cross a network in the clear."""
+        parts = urlsplit(self.url)
+        return (
+            parts.scheme == "http" and bool(self.headers or self.auth) and not _is_here(parts.hostname)
+        )
+
+
+Endpoint: TypeAlias = Stdio | Http
+Given: TypeAlias = Endpoint | str | Sequence[str]
+
+
+def endpoint_of(given: Given) -> Endpoint:
+    """A target; a string is an address, a list a program and its arguments."""
+    if isinstance(given, Stdio | Http):
+        return given
+    if isinstance(given, str):
+        if "://" not in given:
+            raise UsageError(
+                f"{given!r} is no address; a program is a list: connect([{given!r}, …]), "
+                "and a file of servers is read with load_config"
+            )
+        return Http(url=given)
+    command, *arguments = given or [""]
+    if not command:
+        raise UsageError("connect needs a program to start, or an address")
+    return Stdio(command=command, arguments=tuple(arguments))
+
+
+def _is_here(host: str | None) -> bool:
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return host == "localhost" or (host or "").endswith(".localhost")
+
+
+def program_of(target: Stdio) -> str:
+    """The absolute path of the program. Raises UsageError when there is none, or none to trust."""
+    command = target.command
+    if "/" in command and not command.startswith("/"):
+        raise UsageError(f"the command {command!r} must be an absolute path, or a name without slashes")
+    found = shutil.which(command)
+    if found is None or not Path(found).is_absolute():
+        raise UsageError(
+            f"there is no program {command!r} that could be run; install it, or name another"
+        )
+    refuse_unsafe(Path(found))
+    return found
+
+
+def refuse_unsafe(path: Path) -> None:
+    """Raise UsageError when somebody else can write a file, or replace it on the way to it."""
+    target = path.resolve()
+    for place in dict.fromkeys([target, *target.parents, *path.absolute().parents]):
+        status = place.stat()
+        if status.st_uid not in {0, os.geteuid()}:
+            owner = _name(status.st_uid)
+            raise UsageError(f"{place} belongs to {owner}, neither you nor root; {path} is not trusted")
+        # In a sticky directory, such as /tmp, nobody can replace what is another's.
+        sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+        if status.st_mode & stat.S_IWOTH and not sticky:
+            raise UsageError(f"anyone may write {place}; {path} is not trusted. Run chmod o-w {place}")
+
+
+def environment_of(target: Stdio) -> dict[str, str]:
+    """All of the program's environment: what is inherited by name, and what was set."""
+    inherited = {name: os.environ[name] for name in target.inherit if name in os.environ}
+    return inherited | dict(target.environment)
+
+
+def directory_of(target: Stdio) -> str:
+    """Where the program runs. Raises UsageError when there is no such directory."""
+    place = target.directory or "/"
+    if not Path(place).is_dir():
+        raise UsageError(f"a server's directory: there is no {place}")
+    return place
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"

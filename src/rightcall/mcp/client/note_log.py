@@ -1,0 +1,49 @@
+"""What happened with a server, for whoever keeps a record: bounded, and never for the model."""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+logger = logging.getLogger("rightcall.mcp")
+
+NoteKind: TypeAlias = Literal[
+    "log", "changed", "refused", "renamed", "lost", "reopened", "garbage", "asked"
+]
+"""The server's own log; its tools changed; one was refused, or has another name here; the connection
+was lost, or is there again; something that is no message; the server asked for something."""
+
+_KEPT = 1000
+_LONGEST = 2000
+_ALARMING = frozenset({"refused", "lost"})
+
+
+class Note(Struct, frozen=True):
+    """One thing that happened."""
+
+    kind: NoteKind
+    text: str
+
+
+class NoteLog:
+    """The last notes of one server, each passed on to ``record``."""
+
+    def __init__(self, server: str, record: Callable[[Note], None] | None) -> None:
+        self._server = server
+        self._record = record
+        self._kept: deque[Note] = deque(maxlen=_KEPT)
+
+    def add(self, kind: NoteKind, text: str) -> None:
+        """Write something down."""
+        note = Note(kind, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+        self._kept.append(note)
+        level = logging.WARNING if kind in _ALARMING else logging.DEBUG
+        logger.log(level, "%s: %s: %s", self._server, kind, note.text)
+        if self._record is not None:
+            self._record(note)
+
+    def kept(self) -> tuple[Note, ...]:
+        """The notes, oldest first."""
+        return tuple(self._kept)

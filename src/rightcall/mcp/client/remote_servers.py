@@ -1,0 +1,317 @@
+"""``connect``: where servers are into sets of tools that may change, and that any agent takes."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
+from types import TracebackType
+from typing import Any, Self, TypeAlias, Unpack
+from urllib.parse import urlsplit
+
+from mcp.client.client import Client
+
+from rightcall.background import Background
+from rightcall.core.context import Context
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.ports import LiveTools
+from rightcall.core.schema import Schema
+from rightcall.core.tool import Effect, Tool
+from rightcall.declare.toolbox import Selection, Toolbox
+from rightcall.errors import RightcallError, UsageError
+from rightcall.mcp.client.connection import Connection
+from rightcall.mcp.client.content import value_of
+from rightcall.mcp.client.endpoints import Endpoint, Given, Http, endpoint_of
+from rightcall.mcp.client.lint import Finding
+from rightcall.mcp.client.listing import AcceptedTools, Listing, accept, fetch
+from rightcall.mcp.client.note_log import Note, NoteLog
+from rightcall.mcp.client.remote_calls import RemoteCalls
+from rightcall.mcp.client.remote_tool import fit
+from rightcall.mcp.client.settings import Options, Settings, settings_of
+from rightcall.mcp.pins import Definition
+
+_Change: TypeAlias = Callable[[Tool], Tool | None]
+"""What becomes of a tool; None: it is left out."""
+
+
+def connect(target: Given, *, name: str | None = None, **options: Unpack[Options]) -> "Server":
+    """A server, to be opened with ``async with``, or with ``with`` where nothing can be awaited.
+
+    ``target`` is an address, a program and its arguments as a list, or an entry of ``load_config``.
+    ``name`` is what the server is called here: in notes, pins and what the model is told.
+    """
+    found = endpoint_of(target)
+    return Server(settings_of(name or name_of(found), found, options))
+
+
+def connect_all(servers: Mapping[str, Given], **options: Unpack[Options]) -> "Group":
+    """Servers by name, as ``load_config`` gives them, to be opened together with ``async with``.
+
+    Each server's tools have its name and ``_`` before their own. The options hold for every server.
+    """
+    return Group({name: connect(target, name=name, **options) for name, target in servers.items()})
+
+
+class LiveView:
+    """What a toolbox's operations give of tools that change: looked at anew whenever it is looked at.
+
+    Names that are asked for must be there now; one that goes away later is just not there, and is there
+    again when it comes back.
+    """
+
+    def __init__(self, source: LiveTools, change: _Change | None = None) -> None:
+        self._source = source
+        self._change = change
+
+    @property
+    def version(self) -> int:
+        """Another number whenever the tools are not the same any more."""
+        return self._source.version
+
+    def __iter__(self) -> Iterator[Tool]:
+        for tool in self._source:
+            changed = tool if self._change is None else self._change(tool)
+            if changed is not None:
+                yield changed
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def names(self) -> tuple[str, ...]:
+        """The names now, in order."""
+        return tuple(tool.name for tool in self)
+
+    def toolbox(self) -> Toolbox:
+        """The tools as they are now, for good: an ordinary toolbox."""
+        return Toolbox(list(self))
+
+    def filter(self, keep: Selection) -> "LiveView":
+        """Only the tools that are named, or for which ``keep`` says yes."""
+        chosen = self._chooser(keep)
+        return LiveView(self, lambda tool: tool if chosen(tool) else None)
+
+    def prefix(self, text: str) -> "LiveView":
+        """Every name with ``text`` before it; one that becomes too long is shortened, with a mark."""
+        return LiveView(self, lambda tool: tool.replace(name=fit(text + tool.name)))
+
+    def rename(self, names: Mapping[str, str]) -> "LiveView":
+        """Some tools under other names."""
+        self.toolbox().rename(names)
+        return LiveView(self, lambda tool: tool.replace(name=names.get(tool.name, tool.name)))
+
+    def require_approval(self, which: Selection | None = None) -> "LiveView":
+        """A person must say yes to calls of these tools; of all, unless told which."""
+        chosen = (lambda _: True) if which is None else self._chooser(which)
+        return LiveView(self, lambda tool: tool.replace(approval=True) if chosen(tool) else tool)
+
+    def _chooser(self, selection: Selection) -> Callable[[Tool], bool]:
+        # The toolbox of this moment knows which names are mistakes.
+        self.toolbox().filter(selection)
+        if callable(selection):
+            return selection
+        names = {selection} if isinstance(selection, str) else set(selection)
+        return lambda tool: tool.name in names
+
+
+class Server(LiveView):
+    """The tools of one server, as they are now. Goes wherever tools go.
+
+    An agent looks at them again before each turn. What ``filter``, ``prefix``, ``rename`` and
+    ``require_approval`` give follows the changes; ``toolbox()`` is the tools of this moment.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(self)
+        self.name = settings.name
+        self._settings = settings
+        self._notes = NoteLog(settings.name, settings.record)
+        self._connection = Connection(settings, self._notes, self._take_tools)
+        self._calls = RemoteCalls(self._connection, settings.name, settings.limits.timeout)
+        self._background: Background | None = None
+        self._accepted: AcceptedTools | None = None
+        self._version = 0
+        self.protocol_version = ""
+        self.instructions = ""
+        """What the server says of itself to models. Untrusted, and shown to none."""
+
+    async def open(self) -> Self:
+        """Start it and list its tools. Raises TransportError, ProtocolError or UsageError."""
+        await self._connection.open()
+        return self
+
+    async def close(self) -> None:
+        """End it, and its process. Never takes long, and can be done again."""
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __enter__(self) -> Self:
+        self._background = Background(f"mcp {self.name}")
+        try:
+            self._background.run(self.open())
+        except BaseException:
+            self._background.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._background is not None
+        try:
+            self._background.run(self.close())
+        finally:
+            self._background.stop()
+
+    @property
+    def version(self) -> int:
+        """Another number whenever the tools are not the same any more."""
+        return self._version
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools_now().tools)
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The tools as the server lists them, those included that are refused here."""
+        return self._tools_now().listing.definitions
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """The tools that are not offered, by the server's names, and why."""
+        return dict(self._tools_now().refused)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What in the definitions speaks to the model instead of about a tool."""
+        return self._tools_now().findings
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What happened lately: the server's log, changes, losses."""
+        return self._notes.kept()
+
+    async def call(self, name: str, arguments: JsonObject | None = None) -> Any:
+        """Call a tool by the server's own name for it, past every gate. Raises ToolFailure."""
+        known = {each.name: each for each in self._tools_now().listing.definitions}
+        definition = known.get(name) or Definition(name=name, parameters={"type": "object"})
+        return await self._put(definition, arguments or {}, "write", None)
+
+    def _tools_now(self) -> AcceptedTools:
+        if self._accepted is None:
+            raise UsageError(
+                f"the server {self.name} is not open; use it inside async with connect(...)"
+            )
+        return self._accepted
+
+    async def _take_tools(self, client: Client) -> None:
+        """Take the tools that a server has now. What was approved and is not the same is refused."""
+        listing = await fetch(client)
+        self.protocol_version = client.protocol_version
+        self.instructions = client.instructions or ""
+        before = self._accepted
+        if before is not None and listing == before.listing:
+            return
+        refusal = self._unapproved(listing)
+        if refusal and before is None:
+            raise UsageError(refusal)
+        if refusal:
+            self._notes.add("refused", refusal)
+            refused = {each.name: refusal for each in listing.definitions}
+            self._accepted = AcceptedTools(listing=listing, refused=refused)
+        else:
+            self._accepted = accept(listing, self._settings, self._put)
+        self._version += 1
+        self._tell(self._accepted, before)
+
+    def _unapproved(self, listing: Listing) -> str:
+        if self._settings.pins is None:
+            return ""
+        found = self._settings.pins.differences(self.name, listing.definitions)
+        if not found:
+            return ""
+        listed = "; ".join(map(str, found[:10]))
+        return f"the server {self.name} is not as it was approved: {listed}. See: rightcall mcp verify"
+
+    def _tell(self, accepted: AcceptedTools, before: AcceptedTools | None) -> None:
+        """Note what is new: that there are other tools, and what became of them."""
+        if before is not None:
+            self._notes.add("changed", f"the server offers {len(accepted.tools)} tools now")
+        known = before or AcceptedTools()
+        for own, here in accepted.names.items() - known.names.items():
+            if own != here:
+                self._notes.add("renamed", f"{own} is called {here} here")
+        for tool, reason in accepted.refused.items() - known.refused.items():
+            self._notes.add("refused", f"{tool}: {reason}")
+
+    async def _put(
+        self, definition: Definition, arguments: JsonObject, effect: Effect, context: Context[Any] | None
+    ) -> Any:
+        output = None if definition.output is None else Schema(definition.output)
+        progress = None if context is None else context.progress
+        answer = await self._calls.call(definition.name, arguments, effect, progress)
+        return value_of(answer, output)
+
+
+class Group(LiveView):
+    """The tools of several servers, as they are now."""
+
+    def __init__(self, servers: Mapping[str, Server]) -> None:
+        super().__init__(self)
+        self.servers: dict[str, Server] = {}
+        """Those that are open."""
+        self.failed: dict[str, RightcallError] = {}
+        """Those that could not be opened, and why."""
+        self._all = servers
+        self._views: tuple[LiveView, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """Another number whenever the tools are not the same any more."""
+        return sum(view.version for view in self._views)
+
+    def __iter__(self) -> Iterator[Tool]:
+        for view in self._views:
+            yield from view
+
+    async def __aenter__(self) -> Self:
+        tasks = {name: asyncio.ensure_future(server.open()) for name, server in self._all.items()}
+        try:
+            if tasks:
+                await asyncio.wait(tasks.values())
+        except asyncio.CancelledError:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.wait(tasks.values())
+            await self._close()
+            raise
+        for name, task in tasks.items():
+            error = task.exception()
+            if error is None:
+                self.servers[name] = self._all[name]
+            elif isinstance(error, RightcallError):
+                self.failed[name] = error
+            else:
+                await self._close()
+                raise error
+        self._views = tuple(server.prefix(f"{fit(name)}_") for name, server in self.servers.items())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(server.close() for server in self._all.values()))
+
+
+def name_of(target: Endpoint) -> str:
+    """What a server is called when nobody gave it a name."""
+    if isinstance(target, Http):
+        return fit(urlsplit(target.url).hostname or "server")
+    return fit(PurePath(target.command).name)

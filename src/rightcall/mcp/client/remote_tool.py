@@ -1,0 +1,142 @@
+"""A server's definition into a tool of ours: its name, its limits, and our own view of its dangers."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any, Literal, TypeAlias
+
+from mcp_types import Tool as Listed
+
+from rightcall.core.context import Context
+from rightcall.core.handler import Handler
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.problem import Problem
+from rightcall.core.schema import Schema
+from rightcall.core.tool import Effect, Facts, Limits, Tool
+from rightcall.core.validate import Valid
+from rightcall.mcp.pins import Definition, Hints
+
+_VALID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_INVALID_CHARACTER = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST = 64
+_MARK = 8
+
+Trusted: TypeAlias = Literal["annotations", "descriptions", "results"]
+"""What can be believed of a server: what it says its tools do, what it says to the model of them, and
+what they return."""
+
+EVERYTHING: frozenset[Trusted] = frozenset({"annotations", "descriptions", "results"})
+
+Invoke: TypeAlias = Callable[[Definition, JsonObject, Effect, Context[Any]], Awaitable[Any]]
+"""Puts a call to the server: the arguments into what it returns."""
+
+
+class _Whole:
+    """Judges arguments by their schema, and binds them as one, whatever names they have."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
+        """The port for tools that judge their own arguments."""
+        verdict = self._schema.validate(text, value)
+        return Valid({"arguments": value}) if isinstance(verdict, Valid) else verdict
+
+
+def tool_of(
+    definition: Definition,
+    *,
+    name: str,
+    server: str,
+    invoke: Invoke,
+    limits: Limits,
+    trust: Collection[Trusted],
+) -> Tool:
+    """The tool, under the name that it has here."""
+    hints = definition.hints if "annotations" in trust else Hints()
+    effect = effect_of(hints)
+
+    async def handler(arguments: JsonObject, context: Context[Any]) -> Any:
+        return await invoke(definition, arguments, effect, context)
+
+    return Tool(
+        name,
+        described(definition, server, believed="descriptions" in trust),
+        definition.parameters,
+        handler,
+        effect=effect,
+        limits=limits,
+        facts=facts_of(hints, believed="results" in trust),
+        validator=_Whole(Schema(definition.parameters)),
+        calling=Handler(function=handler, is_async=True, context="context"),
+    )
+
+
+def described(definition: Definition, server: str, *, believed: bool) -> str:
+    """What the model is told: the server's words, and whose words they are unless they are believed."""
+    words = definition.description or definition.title or definition.name
+    if believed:
+        return words
+    return f"A tool of the MCP server {server}, in that server's own, untrusted words: {dump(words)}"
+
+
+def effect_of(hints: Hints) -> Effect:
+    """The one word for what running a call again would mean."""
+    if hints.read_only:
+        return "read"
+    return "idempotent" if hints.idempotent else "write"
+
+
+def facts_of(hints: Hints, *, believed: bool) -> Facts:
+    """The dangers, as far as somebody who is believed has spoken of them."""
+    reach: Literal["user", "outside"] | None = None
+    if hints.open_world is not None:
+        reach = "outside" if hints.open_world else "user"
+    deletes = hints.destructive is True and not hints.read_only
+    return Facts(untrusted=not believed, reach=reach, dangers=("deletes",) if deletes else None)
+
+
+def definition_of(listed: Listed, output: JsonObject | None) -> Definition:
+    """The SDK's form of a listed tool, as a definition."""
+    hints = listed.annotations
+    return Definition(
+        name=listed.name,
+        title=listed.title or (hints.title if hints else None) or "",
+        description=listed.description or "",
+        parameters=listed.input_schema,
+        output=output,
+        hints=Hints()
+        if hints is None
+        else Hints(
+            read_only=hints.read_only_hint,
+            destructive=hints.destructive_hint,
+            idempotent=hints.idempotent_hint,
+            open_world=hints.open_world_hint,
+        ),
+    )
+
+
+def fit(name: str) -> str:
+    """The name as it is, or as near to it as is allowed; a long one ends in a mark of its own."""
+    if _VALID.fullmatch(name):
+        return name
+    cleaned = _INVALID_CHARACTER.sub("_", name)
+    if not cleaned or cleaned[0] in "-0123456789":
+        cleaned = f"_{cleaned}"
+    return cleaned if len(cleaned) <= _LONGEST else _marked(cleaned, name)
+
+
+def fit_all(names: Sequence[str]) -> dict[str, str]:
+    """Each name and the one it has here. Two that would have the same are told apart by marks."""
+    fitted = {name: fit(name) for name in names}
+    counts = Counter(fitted.values())
+    return {
+        name: here if here == name or counts[here] == 1 else _marked(here, name)
+        for name, here in fitted.items()
+    }
+
+
+def _marked(cleaned: str, name: str) -> str:
+    mark = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_MARK]
+    return f"{cleaned[: _LONGEST - _MARK - 1]}_{mark}"

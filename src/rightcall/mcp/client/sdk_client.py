@@ -1,0 +1,227 @@
+"""The settings of a connection into the SDK's client: its transport, its callbacks, and its errors.
+
+This is the border: no error of the SDK passes it, and nothing of a server's that was not looked at.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+import httpx2
+
+# Private to the SDK, and still what its Client asks of a transport: no other name is given to these
+# types. Nothing else here, and no other file, relies on the module.
+from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client.auth import OAuthFlowError
+from mcp.client.client import Client
+from mcp.client.session import IncomingMessage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    Implementation,
+    JSONRPCResponse,
+    LoggingMessageNotificationParams,
+    ToolListChangedNotification,
+)
+
+from rightcall.core.jsontext import shorten
+from rightcall.errors import ProtocolError, RightcallError, TransportError, TransportTimeout
+from rightcall.mcp.client.callbacks import Elicitation, Sampler, list_roots
+from rightcall.mcp.client.endpoints import Http
+from rightcall.mcp.client.listing import filter_tools
+from rightcall.mcp.client.note_log import NoteLog
+from rightcall.mcp.client.settings import Settings
+from rightcall.mcp.client.stdio_client import stdio_streams
+from rightcall.mcp.framing import MessageStream
+
+_LONGEST_LOG = 1000
+_CONNECT_SECONDS = 15.0
+_READ_SECONDS = 300.0
+_SESSION = "mcp-session-id"
+_NOT_FOUND = 404
+
+
+def client_of(
+    settings: Settings,
+    notes: NoteLog,
+    sampler: Sampler | None,
+    *,
+    ended: Callable[[str], None],
+    forgotten: Callable[[], None],
+    changed: Callable[[], None],
+) -> Client:
+    """The SDK's client, not opened yet.
+
+    ``ended`` is told when no more can come from the server, and why; ``forgotten`` when it does not know
+    our session any more; ``changed`` when its tools may not be what they were.
+    """
+
+    async def log(params: LoggingMessageNotificationParams) -> None:
+        source = f"{params.logger}: " if params.logger else ""
+        text = params.data if isinstance(params.data, str) else shorten(params.data, _LONGEST_LOG)
+        notes.add("log", f"{params.level}: {source}{text}")
+
+    async def hear(message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changed()
+        elif isinstance(message, Exception):
+            notes.add("garbage", str(message))
+
+    elicitation = None
+    if settings.approve is not None:
+        elicitation = Elicitation(settings.name, settings.approve, notes)
+    return Client(
+        _streams(settings, notes, ended, forgotten),
+        mode=settings.protocol,
+        read_timeout_seconds=settings.connect_timeout,
+        sampling_callback=sampler,
+        elicitation_callback=elicitation,
+        list_roots_callback=list_roots(settings.roots) if settings.roots else None,
+        logging_callback=log,
+        log_level="info",
+        message_handler=hear,
+        client_info=Implementation(name="rightcall", version=version("rightcall")),
+        # A list is asked for when it may have changed, and must not come from a store then.
+        cache=None,
+    )
+
+
+@asynccontextmanager
+async def _streams(
+    settings: Settings, notes: NoteLog, ended: Callable[[str], None], forgotten: Callable[[], None]
+) -> AsyncIterator[TransportStreams]:
+    target, most = settings.target, settings.max_message_bytes
+    opening: AbstractAsyncContextManager[TransportStreams]
+    if isinstance(target, Http):
+        if target.is_exposed:
+            notes.add(
+                "garbage", f"{target.url} is not encrypted: headers and tokens can be read on the way"
+            )
+        opening = _http_streams(target, max_message_bytes=most, forgotten=forgotten)
+    else:
+        opening = stdio_streams(
+            target,
+            max_message_bytes=most,
+            ended=ended,
+            garbage=lambda line: notes.add("garbage", f"a line that is no message: {line}"),
+        )
+    async with opening as (incoming, outgoing):
+        yield FilteredStream(incoming), outgoing
+
+
+@asynccontextmanager
+async def _http_streams(
+    target: Http, *, max_message_bytes: int, forgotten: Callable[[], None]
+) -> AsyncIterator[TransportStreams]:
+    """Speak to a server by HTTP. ``forgotten`` is told when it does not know our session any more."""
+
+    async def look(response: httpx2.Response) -> None:
+        if response.status_code == _NOT_FOUND and _SESSION in response.request.headers:
+            forgotten()
+        if response.headers.get("content-encoding", "identity") != "identity":
+            # Not asked for, and a few bytes of it can become any number.
+            raise httpx2.StreamError("an answer that is compressed")
+        kind = response.headers.get("content-type", "")
+        if not kind.startswith("text/event-stream"):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(response.stream, max_message_bytes)
+
+    client = httpx2.AsyncClient(
+        headers={"accept-encoding": "identity", **target.headers},
+        auth=target.auth,
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
+        event_hooks={"response": [look]},
+    )
+    async with (
+        client,
+        streamable_http_client(
+            target.url, http_client=client, max_sse_event_size=max_message_bytes
+        ) as streams,
+    ):
+        yield streams
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that breaks off when it is longer than a message may be."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, most: int) -> None:
+        self._body = body
+        self._most = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._body:
+            size += len(chunk)
+            if size > self._most:
+                raise httpx2.StreamError(f"an answer of more than {self._most:,} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+class FilteredStream(MessageStream):
+    """A stream of messages, in which lists of tools hold only what can be used."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
+        self._stream = stream
+
+    @property
+    def last_context(self) -> Any:
+        """The sender's context variables, where the stream below carries them."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        return _filtered(await self._stream.receive())
+
+    async def aclose(self) -> None:
+        """Close the stream below."""
+        await self._stream.aclose()
+
+
+def _filtered(item: SessionMessage | Exception) -> SessionMessage | Exception:
+    if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
+        result = item.message.result
+        # Of all results only a list of tools has this member.
+        if isinstance(result.get("tools"), list):
+            filter_tools(result)
+    return item
+
+
+def explain(error: Exception, settings: Settings, why: str) -> RightcallError:
+    """Why a server could not be connected to, or was lost. ``why`` is what the transport knows of it."""
+    cause = next(_leaves(error), error)
+    name = settings.name
+    if isinstance(cause, RightcallError):
+        return cause
+    if why:
+        found: RightcallError = TransportError(f"the server {name} {why}")
+    elif isinstance(cause, TimeoutError):
+        found = TransportTimeout(
+            f"the server {name} was not ready within {settings.connect_timeout:g} s; "
+            "connect_timeout= gives it longer"
+        )
+    elif isinstance(cause, httpx2.HTTPError | OAuthFlowError | OSError):
+        found = TransportError(f"the server {name} cannot be reached: {words_of(cause)}")
+    elif isinstance(cause, MCPError):
+        found = ProtocolError(f"the server {name} refused the connection: {words_of(cause)}")
+    else:
+        found = ProtocolError(f"the server {name} does not speak MCP as agreed: {words_of(cause)}")
+    found.__cause__ = error
+    return found
+
+
+def _leaves(error: BaseException) -> Iterator[Exception]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    elif isinstance(error, Exception):
+        yield error
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, in bounds."""
+    return str(error)[:500] or type(error).__name__

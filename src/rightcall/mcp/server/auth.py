@@ -1,0 +1,177 @@
+"""Who may call over HTTP: those with the one token, or with one of an authorization server."""
+
+import asyncio
+import hmac
+import json
+import logging
+import threading
+from math import inf
+from time import monotonic
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, build_opener
+
+import jwt
+from mcp.server.auth.provider import AccessToken
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rightcall.mcp.server.serve_options import OAuth, is_loopback
+
+logger = logging.getLogger("rightcall")
+
+_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512", "EdDSA"]
+"""Those with a public key alone: a token must not choose to be signed with what everybody knows."""
+_LONGEST = 16 * 1024
+
+SELDOM = 30.0
+"""Seconds between two looks: tokens with made-up keys must not have the issuer asked for each."""
+OFTEN = 600.0
+"""Seconds after which keys are looked at again: one that was taken back must not live on."""
+_TIMEOUT = 10.0
+_LARGEST = 1024 * 1024
+
+
+class TokenAuth:
+    """Lets in requests that carry the token, compared in constant time."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or refuse it."""
+        if scope["type"] != "http" or self._may_pass(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+            return
+        refusal = JSONResponse(
+            {"error": "invalid_token"},
+            status_code=401,
+            headers={"www-authenticate": 'Bearer error="invalid_token"'},
+        )
+        await refusal(scope, receive, send)
+
+    def _may_pass(self, headers: Headers) -> bool:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        given = token.strip().encode("latin-1", "replace")
+        return hmac.compare_digest(given, self._token) and scheme.lower() == "bearer"
+
+
+class JwtVerifier:
+    """Checks a token's signature, issuer, audience and time."""
+
+    def __init__(self, oauth: OAuth) -> None:
+        self._oauth = oauth
+        self._keys = IssuerKeys(oauth.issuer)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Who the token stands for; None when it is not to be trusted."""
+        if len(token) > _LONGEST:
+            return None
+        try:
+            claims = await asyncio.to_thread(self._claims_of, token)
+        except jwt.PyJWTError as error:
+            logger.info("a token was refused: %s", error)
+            return None
+        scope = claims.get("scope", "")
+        return AccessToken(
+            token=token,
+            client_id=str(claims.get("client_id") or claims.get("azp") or claims["sub"]),
+            scopes=scope.split() if isinstance(scope, str) else [],
+            expires_at=int(claims["exp"]),
+            resource=self._oauth.resource,
+            subject=str(claims["sub"]),
+            claims=claims,
+        )
+
+    def _claims_of(self, token: str) -> dict[str, Any]:
+        key = self._keys.find(str(jwt.get_unverified_header(token).get("kid", "")))
+        return jwt.decode(
+            token,
+            key,
+            algorithms=_ALGORITHMS,
+            audience=self._oauth.resource,
+            issuer=self._oauth.issuer,
+            options={"require": ["exp", "iss", "aud", "sub"]},
+        )
+
+
+class NoKey(jwt.PyJWTError):
+    """The issuer has no such key, or cannot be asked."""
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_opener = build_opener(_NoRedirects)
+
+
+class IssuerKeys:
+    """The keys of one issuer. They block while they are fetched; threads may share them."""
+
+    def __init__(self, issuer: str) -> None:
+        self._issuer = issuer
+        self._lock = threading.Lock()
+        self._known: dict[str, jwt.PyJWK] = {}
+        self._looked: float | None = None
+
+    def find(self, name: str) -> jwt.PyJWK:
+        """The key of that name. Raises NoKey."""
+        with self._lock:
+            if self._must_look(name):
+                self._looked = monotonic()
+                self._look()
+        if name not in self._known:
+            raise NoKey(f"{self._issuer} has no key {name[:100]!r}")
+        return self._known[name]
+
+    def _must_look(self, name: str) -> bool:
+        age = inf if self._looked is None else monotonic() - self._looked
+        return age > (SELDOM if name not in self._known else OFTEN)
+
+    def _look(self) -> None:
+        try:
+            found = _get(self._metadata()["jwks_uri"])
+            keys = jwt.PyJWKSet.from_dict(found).keys
+        except jwt.PyJWTError:
+            # An issuer that is away for a moment must not lock everybody out.
+            if not self._known:
+                raise
+        else:
+            self._known = {key.key_id: key for key in keys if key.key_id is not None}
+
+    def _metadata(self) -> dict[str, Any]:
+        """What the issuer says of itself (RFC 8414, or OpenID Connect Discovery)."""
+        parts = urlsplit(self._issuer)
+        path = parts.path.rstrip("/")
+        root = f"{parts.scheme}://{parts.netloc}"
+        for address in (
+            f"{root}/.well-known/oauth-authorization-server{path}",
+            f"{root}{path}/.well-known/openid-configuration",
+        ):
+            try:
+                found = _get(address)
+            except NoKey:
+                continue
+            if found.get("issuer") == self._issuer and isinstance(found.get("jwks_uri"), str):
+                return found
+        raise NoKey(f"{self._issuer} does not say where its keys are")
+
+
+def _get(address: str) -> dict[str, Any]:
+    parts = urlsplit(address)
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+        raise NoKey(f"{address} is not an https address")
+    try:
+        with _opener.open(address, timeout=_TIMEOUT) as response:
+            data = response.read(_LARGEST + 1)
+        found = json.loads(data) if len(data) <= _LARGEST else None
+    except (URLError, OSError, ValueError) as error:
+        raise NoKey(f"{address} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise NoKey(f"{address} does not hold what it should")
+    return found

@@ -1,0 +1,162 @@
+"""A server into a web application, and that into one that listens."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.lowlevel.server import Server
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from rightcall.errors import UsageError
+from rightcall.mcp.server.auth import JwtVerifier, TokenAuth
+from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
+
+_BACKLOG = 128
+
+
+def application(sdk: Server[Any], listen: Listen, bounds: Bounds) -> ASGIApp:
+    """The SDK's application, behind our own checks."""
+    oauth = listen.oauth
+    inner = sdk.streamable_http_app(
+        streamable_http_path=listen.path,
+        max_request_body_size=bounds.message_bytes,
+        session_idle_timeout=bounds.idle,
+        max_sessions=bounds.sessions,
+        transport_security=listen.security,
+        host=listen.host,
+        auth=None if oauth is None else _settings(oauth),
+        token_verifier=None if oauth is None else oauth.verifier or JwtVerifier(oauth),
+    )
+    outer = _BodyDeadline(inner, bounds.request)
+    return outer if listen.token is None else TokenAuth(outer, listen.token)
+
+
+def _settings(oauth: OAuth) -> AuthSettings:
+    # From text: an address that is parsed before gets a slash at its end, and is then another issuer.
+    return AuthSettings.model_validate(
+        {
+            "issuer_url": oauth.issuer,
+            "resource_server_url": oauth.resource,
+            "required_scopes": list(oauth.scopes) or None,
+            "validate_token_resource": True,
+        }
+    )
+
+
+async def serve_http(
+    sdk: Server[Any], listen: Listen, bounds: Bounds, started: Callable[[str], None]
+) -> None:
+    """Serve until cancelled; ``started`` is told the address."""
+    with _bound(listen) as bound:
+        server = _Uvicorn(
+            uvicorn.Config(
+                application(sdk, listen, bounds),
+                http=_protocol(bounds.request),
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                limit_concurrency=bounds.connections,
+                timeout_graceful_shutdown=max(1, round(bounds.grace)),
+            )
+        )
+        host, port = bound.getsockname()[:2]
+        started(f"http://{f'[{host}]' if ':' in host else host}:{port}{listen.path}")
+        await _run(server, bound, bounds.grace)
+
+
+async def _run(server: uvicorn.Server, bound: socket.socket, grace: float) -> None:
+    """Run until cancelled, and then as long as it takes to end what is under way, within bounds."""
+    serving = asyncio.ensure_future(server.serve(sockets=[bound]))
+    try:
+        await asyncio.wait({serving})
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({serving}, timeout=2 * grace + 1)
+        serving.cancel()
+        raise
+    serving.result()
+
+
+@contextlib.contextmanager
+def _bound(listen: Listen) -> Iterator[socket.socket]:
+    host = listen.host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio turns off Nagle's algorithm only where the protocol is named, which create_server does not;
+    # with it, every second response waits 40 ms for an acknowledgement.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    with bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, listen.port))
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {listen.host}:{listen.port}: {error.strerror}"
+            ) from error
+        bound.listen(_BACKLOG)
+        yield bound
+
+
+class _BodyDeadline:
+    """Gives up on a request whose body does not come within so many seconds."""
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self._app = app
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as long as its body comes in time."""
+        is_whole = scope["type"] != "http"
+        until = asyncio.get_running_loop().time() + self._seconds
+
+        async def receive_in_time() -> Message:
+            nonlocal is_whole
+            if is_whole:
+                return await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                return {"type": "http.disconnect"}
+            is_whole = message["type"] != "http.request" or not message.get("more_body", False)
+            return message
+
+        await self._app(scope, receive_in_time, send)
+
+
+def _protocol(seconds: float) -> type[H11Protocol]:
+    """The HTTP of uvicorn, which hangs up on whoever asks for nothing for so many seconds."""
+
+    # uvicorn times connections only between requests (timeout_keep_alive): one that sends nothing, or
+    # half a head, stays open for ever. It has no setting for that, so its protocol is extended here;
+    # what is relied on beyond asyncio's own methods is loop, transport and cycle.
+    class _Protocol(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._first = self.loop.call_later(seconds, self._give_up)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._first.cancel()
+            super().connection_lost(exc)
+
+        def _give_up(self) -> None:
+            # It is None before the first request, though uvicorn's annotation says otherwise.
+            if getattr(self, "cycle", None) is None:
+                self.transport.close()
+
+    return _Protocol
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its own signals: whoever runs the event loop has them."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield

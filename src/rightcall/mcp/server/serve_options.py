@@ -1,0 +1,139 @@
+"""What an operator says of a server: where it listens, who may come in, what its clients may cost."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from mcp.server.auth.provider import TokenVerifier
+from mcp.server.transport_security import TransportSecuritySettings
+from msgspec import Struct
+
+from rightcall.errors import UsageError
+
+SHORTEST_TOKEN = 16
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class OAuth(Struct, frozen=True, kw_only=True, eq=False):
+    """An authorization server whose tokens are accepted. This one is its resource server.
+
+    Without a ``verifier`` tokens must be JWTs, signed with the keys that the issuer publishes.
+    """
+
+    issuer: str
+    """The authorization server's address."""
+    resource: str
+    """This server's own address, as clients know it and tokens must name it."""
+    scopes: tuple[str, ...] = ()
+    """What a token must allow."""
+    verifier: TokenVerifier | None = None
+
+    def __post_init__(self) -> None:
+        for name, address in (("issuer", self.issuer), ("resource", self.resource)):
+            parts = urlsplit(address)
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                raise UsageError(f"oauth: {name} must be an http or https address, not {address!r}")
+            if parts.scheme == "http" and not is_loopback(parts.hostname):
+                raise UsageError(f"oauth: {name} must be an https address: {address}")
+
+
+class Listen(Struct, frozen=True, kw_only=True, eq=False):
+    """Where to listen. Whoever can reach more than this machine must be asked for a token."""
+
+    port: int
+    """0 for any that is free."""
+    host: str = "127.0.0.1"
+    path: str = "/mcp"
+    token: str | None = None
+    """What every request must carry as ``Authorization: Bearer``. Never write it into code."""
+    oauth: OAuth | None = None
+    hosts: tuple[str, ...] = ()
+    """Further names that the server is reached under; any other in a request is refused."""
+    origins: tuple[str, ...] = ()
+    """Web pages that may call it, as ``https://app.example.org``; no other page may."""
+
+    def __post_init__(self) -> None:
+        if self.token is not None and self.oauth is not None:
+            raise UsageError("listen: either a token or oauth, not both")
+        if self.token is not None:
+            _check_token(self.token)
+        if not is_loopback(self.host):
+            self._check_exposed()
+        if not self.path.startswith("/"):
+            raise UsageError(f"listen: path must begin with /, not {self.path!r}")
+
+    def __repr__(self) -> str:
+        return f"Listen({self.host!r}, {self.port}{', token=…' if self.token else ''})"
+
+    @property
+    def security(self) -> TransportSecuritySettings:
+        """Which ``Host`` and ``Origin`` a request may name.
+
+        Unchecked, any web page could have its visitor's browser call a server on the visitor's machine
+        (DNS rebinding).
+        """
+        own = [] if _is_anywhere(self.host) else [_bracketed(self.host)]
+        names = dict.fromkeys([*_LOOPBACK, *own, *self.hosts])
+        pages = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
+        return TransportSecuritySettings(
+            allowed_hosts=[each for name in names for each in (name, f"{name}:*")],
+            allowed_origins=[each for page in pages for each in (page, f"{page}:*")] + [*self.origins],
+        )
+
+    def _check_exposed(self) -> None:
+        if self.token is None and self.oauth is None:
+            raise UsageError(
+                f"listen: {self.host} can be reached from other machines, so a token or oauth is needed"
+            )
+        if _is_anywhere(self.host) and not self.hosts:
+            raise UsageError(f"listen: with {self.host}, say in hosts under which names it is reached")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_anywhere(host: str) -> bool:
+    return host in {"", "0.0.0.0", "::", "[::]"}  # noqa: S104 - to tell that it is one
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _check_token(token: str) -> None:
+    if len(token) < SHORTEST_TOKEN:
+        raise UsageError(f"listen: a token needs at least {SHORTEST_TOKEN} characters")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError("listen: a token is made of printable ASCII characters without spaces")
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """Every server has bounds from birth. What each tool may cost, its own limits say."""
+
+    concurrency: int = 32
+    """Calls that run at once."""
+    calls: int = 256
+    """Calls under way, those that wait for a place or a person among them. More are refused."""
+    message_bytes: int = 4 * 1024 * 1024
+    """A longer message is refused unread."""
+    sessions: int = 128
+    """Clients of the older protocols at once, over HTTP."""
+    connections: int = 256
+    """HTTP connections at once."""
+    request: float = 30.0
+    """Seconds that a client has to send a whole HTTP request."""
+    idle: float = 1800.0
+    """Seconds after which a session that nobody uses is forgotten."""
+    patience: float = 300.0
+    """Seconds that a client has to answer what it is asked."""
+    grace: float = 1.5
+    """Seconds that a call which is given up has to stop, and the server to send what is left to send."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if not getattr(self, name) > 0:
+                raise UsageError(f"bounds: {name} must be more than 0, not {getattr(self, name)!r}")

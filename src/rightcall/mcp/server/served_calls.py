@@ -1,0 +1,256 @@
+"""A client's call through the gate: recorded as a run of its own, run in its turn.
+
+The request of the client stands where a model's reply would, so that whatever reads the records of
+agents reads these. The protocol's side, which is requests and results, is in ``requests``.
+"""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.decision import Deny, FinalDecision, Proposal
+from rightcall.core.entry import (
+    CallFinished,
+    Entry,
+    ReplyReceived,
+    RunEnded,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+)
+from rightcall.core.message import Reply
+from rightcall.core.outcome import Cancelled, Failed
+from rightcall.core.ports import AsyncJournal, Journal, Tools
+from rightcall.core.reasons import CLIENT_CANNOT_ASK, nobody_answered
+from rightcall.core.tool import Tool
+from rightcall.core.usage import Usage
+from rightcall.errors import ToolFailure
+from rightcall.gate.attempt import Setting
+from rightcall.gate.executor import Executor
+from rightcall.gate.gate import Approve, Execution, Gate, Hooks, Policy, not_run
+from rightcall.mcp.server.client_questions import QUESTION, decision_from, form_for
+from rightcall.mcp.server.remote_client import Caller, ProgressSender
+from rightcall.record.steps import JournalSteps, append
+
+
+class SerialLock:
+    """Lets calls run beside each other, and those of serial tools alone, in the order they came.
+
+    Belongs to one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._is_alone = False
+        self._waiting: deque[tuple[asyncio.Future[None], bool]] = deque()
+
+    async def acquire(self, *, alone: bool) -> None:
+        """Wait until a call may run, alone or beside others."""
+        if self._waiting or not self._is_free(alone=alone):
+            await self._wait(alone=alone)
+        else:
+            self._begin(alone=alone)
+
+    def release(self) -> None:
+        """Let the next ones run."""
+        self._running -= 1
+        self._is_alone = False
+        self._wake()
+
+    def _is_free(self, *, alone: bool) -> bool:
+        return not self._is_alone and not (alone and self._running)
+
+    def _begin(self, *, alone: bool) -> None:
+        self._running += 1
+        self._is_alone = alone
+
+    async def _wait(self, *, alone: bool) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append((waiter, alone))
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.release()
+            else:
+                with suppress(ValueError):
+                    self._waiting.remove((waiter, alone))
+                self._wake()
+            raise
+
+    def _wake(self) -> None:
+        while self._waiting and self._is_free(alone=self._waiting[0][1]):
+            waiter, alone = self._waiting.popleft()
+            if not waiter.done():
+                self._begin(alone=alone)
+                waiter.set_result(None)
+
+
+class Record:
+    """What is written of one call besides what the gate writes. Without a journal, nothing."""
+
+    def __init__(self, journal: Journal | AsyncJournal | None, run: str, call: Call) -> None:
+        self._journal = journal
+        self._run = run
+        self._call = call
+        self._is_over = False
+        # A call that comes again with its client's answers begins anew: nothing is remembered of it.
+        self.steps = None if journal is None else JournalSteps(journal, run)
+        self.key = f"t1.0.{call.name}"
+        self.spent: list[Usage] = []
+        """What the call itself spends on models."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """Names the call, and stays the same when it is made again with a client's answers."""
+        return f"{self._run}.{self.key}"
+
+    async def began(self, tool: Tool | None, client: str, user: str) -> None:
+        """The client asked for the call, on behalf of a user where that is known."""
+        specs = () if tool is None else (tool.spec,)
+        await self._append(RunStarted(messages=(), budget=Budget(), specs=specs))
+        asking = f"mcp {client}".rstrip() + (f" for {user}" if user else "")
+        reply = Reply((self._call,), "calls", model=asking)
+        await self._append(ReplyReceived(key="t1.model", reply=reply, seconds=0.0))
+
+    async def paused(self) -> None:
+        """It waits for what the client was asked."""
+        await self._append(RunPaused(key=f"{self.key}.asked", call_ids=(self._call.id,)))
+
+    async def resumed(self) -> None:
+        """The client made the call again, with answers."""
+        await self._append(RunResumed(decisions={}))
+
+    async def finished(self, execution: Execution) -> None:
+        """It has its result, and with that the run its end. Only the first end counts."""
+        if self._is_over:
+            return
+        self._is_over = True
+        outcome = execution.outcome
+        finished = CallFinished(
+            key=self.key,
+            result=replace(execution.result, call_id=self._call.id),
+            seconds=execution.seconds,
+            attempts=execution.attempts,
+            usage=sum(self.spent, Usage()) if self.spent else None,
+            error=outcome.error if isinstance(outcome, Failed) else "",
+        )
+        with anyio.CancelScope(shield=True):
+            await self._append(finished)
+            await self._append(RunEnded(stop=Stop("end")))
+
+    async def _append(self, entry: Entry) -> None:
+        if self._journal is not None:
+            await append(self._journal, self._run, entry)
+
+
+class Setup(Struct, frozen=True, kw_only=True, eq=False):
+    """What every call of a server is run with."""
+
+    executor: Executor
+    lock: SerialLock
+    policy: Policy | None = None
+    approve: Approve | None = None
+    """Asks a person in place of the client."""
+    hooks: Hooks = Hooks()
+    journal: Journal | AsyncJournal | None = None
+    dependencies: Any = None
+    grace: float
+    running: set["asyncio.Task[Execution]"]
+    """Calls that run now, also those that were given up and would not stop."""
+
+
+class AwaitsClient(Exception):
+    """The call cannot go on before the client has answered; ``Caller.open`` holds the questions."""
+
+
+class ServedCall(Struct, frozen=True, kw_only=True, eq=False):
+    """One call of a client, and everything it needs on its way."""
+
+    setup: Setup
+    tools: Tools
+    call: Call
+    who: Caller
+    record: Record
+
+    async def run(self) -> Execution:
+        """What became of the call. Raises AwaitsClient when the client must answer first."""
+        gate = Gate(
+            tools=self.tools,
+            policy=self.setup.policy,
+            approve=self.setup.approve or self._ask_client,
+            hooks=self.setup.hooks,
+            steps=self.record.steps,
+        )
+        try:
+            verdict = await gate.judge(self.call, self.record.key)
+            if isinstance(verdict, CheckedCall):
+                return await gate.run(verdict, self.record.key, self._execute)
+        except asyncio.CancelledError:
+            await self.record.finished(not_run(self.call, Cancelled()))
+            raise
+        assert not isinstance(verdict, Proposal)  # somebody is always asked
+        return not_run(self.call, verdict)
+
+    async def _ask_client(self, proposal: Proposal) -> FinalDecision:
+        form = form_for(proposal)
+        if not self.who.can(form):
+            return Deny(CLIENT_CANNOT_ASK)
+        try:
+            answers = await self.who.ask(**{QUESTION: form})
+        except ToolFailure as failure:
+            if self.who.open:
+                raise AwaitsClient from None
+            return Deny(nobody_answered(str(failure)))
+        return decision_from(answers[QUESTION])
+
+    async def _execute(self, checked: CheckedCall) -> Execution:
+        """Run the call in a task of its own, which is cancelled once and given time to clean up.
+
+        The SDK's cancellation comes again at every step, and no tool's cleaning up survives that.
+        """
+        progress = ProgressSender(self.who.progress)
+        task = asyncio.get_running_loop().create_task(self._run_in_turn(checked, progress))
+        self.setup.running.add(task)
+        task.add_done_callback(self.setup.running.discard)
+        try:
+            await asyncio.wait({task})
+            await progress.finish()
+        except asyncio.CancelledError:
+            task.cancel()
+            with anyio.CancelScope(shield=True):
+                await progress.stop()
+                await asyncio.wait({task}, timeout=self.setup.grace)
+            await self.record.finished(self._end_of(task))
+            raise
+        execution = self._end_of(task)
+        if isinstance(execution.outcome, Failed) and self.who.open:
+            # It has not come to its end: its tool asked the client something.
+            raise AwaitsClient
+        return execution
+
+    def _end_of(self, task: "asyncio.Task[Execution]") -> Execution:
+        if task.done() and not task.cancelled():
+            return task.result()
+        # A tool can cancel the task it runs in, too, which is nobody's wish but its own.
+        return not_run(self.call, Cancelled())
+
+    async def _run_in_turn(self, checked: CheckedCall, progress: ProgressSender) -> Execution:
+        setting = Setting(
+            dependencies=self.setup.dependencies,
+            key=self.record.idempotency_key,
+            spend=self.record.spent.append,
+            tell=progress.tell,
+        )
+        await self.setup.lock.acquire(alone=checked.tool.serial)
+        try:
+            return await self.setup.executor.run(checked, setting)
+        finally:
+            self.setup.lock.release()

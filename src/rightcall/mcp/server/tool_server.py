@@ -1,0 +1,218 @@
+"""Tools into an MCP server, and that into a program that runs until it is told to stop."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypedDict, Unpack
+
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    EmptyResult,
+    InputRequiredResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    SetLevelRequestParams,
+)
+from starlette.types import ASGIApp
+
+from rightcall.core.context import ignore
+from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.gate.executor import Executor
+from rightcall.gate.gate import Approve, Hooks, Policy
+from rightcall.mcp.server.remote_client import LogLevels
+from rightcall.mcp.server.requests import CallRequests
+from rightcall.mcp.server.serve_options import Bounds, Listen
+from rightcall.mcp.server.served_calls import SerialLock, Setup
+from rightcall.mcp.server.stdio_server import serve_stdio
+from rightcall.mcp.server.tools_list import ToolsList
+
+_A_WHILE = 5 * 60 * 1000
+"""Milliseconds for which a client may keep the list of tools that do not change."""
+
+
+class ServerSettings(TypedDict, total=False):
+    """How a server treats calls; all of it can be left out."""
+
+    name: str
+    """What clients are told the server is called."""
+    instructions: str
+    """What clients are told the tools are for, and how to use them together."""
+    policy: Policy | None
+    """Says allow, deny, ask, rewrite or answer for each checked call, as an agent's does."""
+    approve: Approve | None
+    """Asks a person, in place of the client. Without it the client is asked, if it has a way to."""
+    hooks: Hooks | None
+    """Plain async functions around every tool, which may say no; an agent's ``Hooks``."""
+    journal: Journal | AsyncJournal | None
+    """Where every call is recorded."""
+    dependencies: Any
+    """Whatever tools share; it reaches them through ``Context``."""
+    bounds: Bounds
+
+
+class ToolServer:
+    """Tools behind MCP: the same gate, limits, policy, approval and record as inside an agent.
+
+    ``sdk`` is the official SDK's server. ``stdio`` and ``http`` run it; an application that has its own
+    web server mounts what ``app`` gives.
+    """
+
+    def __init__(self, tools: ToolSource, **settings: Unpack[ServerSettings]) -> None:
+        self.bounds = settings.get("bounds") or Bounds()
+        self.name = settings.get("name") or "rightcall"
+        self._offered = ToolsList(tools)
+        self._levels = LogLevels()
+        self._setup = Setup(
+            executor=Executor(concurrency=self.bounds.concurrency),
+            lock=SerialLock(),
+            policy=settings.get("policy"),
+            approve=settings.get("approve"),
+            hooks=settings.get("hooks") or Hooks(),
+            journal=settings.get("journal"),
+            dependencies=settings.get("dependencies"),
+            grace=self.bounds.grace,
+            running=set(),
+        )
+        self._requests = CallRequests(self._setup, self.bounds, self._levels)
+        self.sdk = self._build(settings.get("instructions", ""))
+
+    @property
+    def tools(self) -> Toolbox:
+        """The tools as they are now."""
+        return self._offered.look().tools
+
+    @property
+    def running(self) -> int:
+        """How many calls run. After the end, those are left that would not stop."""
+        return len(self._setup.running)
+
+    async def stdio(self) -> None:
+        """Serve the program at the other end of standard input and output, until it closes the first."""
+        await serve_stdio(self.sdk, self.bounds)
+
+    async def http(self, listen: Listen, *, started: Callable[[str], None] | None = None) -> None:
+        """Serve over HTTP until cancelled; ``started`` is told the address."""
+        from rightcall.mcp.server.http_server import serve_http  # noqa: PLC0415 - stdio needs no web server
+
+        try:
+            await serve_http(self.sdk, listen, self.bounds, started or ignore)
+        finally:
+            # Calls that were told to stop have the time to do so.
+            if self._setup.running:
+                await asyncio.wait(set(self._setup.running), timeout=self.bounds.grace)
+
+    def app(self, listen: Listen) -> ASGIApp:
+        """The web application, for an ASGI server of your own. That one then says where it listens."""
+        from rightcall.mcp.server.http_server import application  # noqa: PLC0415
+
+        return application(self.sdk, listen, self.bounds)
+
+    def _build(self, instructions: str) -> Server[Any]:
+        sdk: Server[Any] = Server(
+            self.name,
+            version=_version(),
+            instructions=instructions or None,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            get_tool_input_schema=self._schema_of,
+            cache_hints={"tools/list": CacheHint(ttl_ms=0 if self._offered.changes else _A_WHILE)},
+        )
+        sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        security = RequestStateSecurity.ephemeral(ttl=self.bounds.patience)
+        sdk.middleware.append(RequestStateBoundary(security, default_audience=self.name))
+        return sdk
+
+    async def _list(
+        self, _: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return self._offered.look().listed
+
+    async def _call(
+        self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        return await self._requests.call(context, params, self._offered.look())
+
+    async def _set_level(
+        self, context: ServerRequestContext[Any, Any], params: SetLevelRequestParams
+    ) -> EmptyResult:
+        self._levels.choose(context, params.level)
+        return EmptyResult()
+
+    def _schema_of(self, name: str) -> Mapping[str, Any] | None:
+        tool = self.tools.get(name)
+        return None if tool is None else tool.parameters
+
+
+def _version() -> str:
+    """What is installed; nothing where it runs from bare files."""
+    try:
+        return version("rightcall")
+    except PackageNotFoundError:
+        return ""
+
+
+logger = logging.getLogger("rightcall")
+
+
+def serve(
+    tools: ToolSource,
+    *,
+    listen: Listen | None = None,
+    started: Callable[[str], None] | None = None,
+    **settings: Unpack[ServerSettings],
+) -> None:
+    """Serve tools over MCP: to the program that started this one, or, with ``listen``, over HTTP.
+
+    Returns when the client closes its end, or at SIGINT or SIGTERM. Over HTTP, ``started`` is told the
+    address; without it, the log is.
+    """
+    server = ToolServer(tools, **settings)
+    run_server(
+        server, server.stdio() if listen is None else server.http(listen, started=started or _log)
+    )
+
+
+def run_server(server: ToolServer, serving: Coroutine[Any, Any, None]) -> None:
+    """Run one of a server's coroutines to its end, in an event loop of its own."""
+    runner = asyncio.Runner()
+    try:
+        runner.run(_until_told(serving))
+    finally:
+        if server.running:
+            # Closing the loop would wait for them, and they have shown that they do not stop.
+            logger.warning("%d calls could not be stopped; left behind", server.running)
+        else:
+            runner.close()
+
+
+async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(serving)
+    told = False
+
+    def stop() -> None:
+        nonlocal told
+        told = True
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Windows' event loop knows no signals, nor does a thread that is not the main one.
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, stop)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not told:
+            raise
+
+
+def _log(address: str) -> None:
+    logger.info("serving at %s", address)

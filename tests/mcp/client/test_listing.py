@@ -1,0 +1,125 @@
+"""A server's list of tools, judged entry by entry, and their schemas."""
+
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    JSONRPCResponse,
+)
+
+from rightcall.mcp.client.listing import MOST_TOOLS, refuse
+from rightcall.mcp.client.sdk_client import FilteredStream
+
+
+def nested(levels: int) -> dict[str, object]:
+    schema: dict[str, object] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+TREE = {
+    "type": "object",
+    "properties": {"child": {"$ref": "#/$defs/node"}},
+    "$defs": {"node": {"type": "object", "properties": {"child": {"$ref": "#/$defs/node"}}}},
+}
+REFUSED = {
+    "deep": (nested(30), "nested more than 40 levels deep"),
+    "bottomless": (nested(5000), "nested more than 40 levels deep"),
+    "large": ({"type": "object", "description": "x" * 70_000}, "has more than 65,536 bytes"),
+    "outside": (
+        {"type": "object", "properties": {"a": {"$ref": "http://x.example/a"}}},
+        "outside of itself",
+    ),
+    "a file": ({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]}, "outside of itself"),
+    "a circle": (
+        {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/a"}},
+            "$defs": {"a": {"$ref": "#/$defs/a"}},
+        },
+        "refers in a circle",
+    ),
+    "a long circle": (
+        {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/a"}},
+            "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}},
+        },
+        "refers in a circle",
+    ),
+    "no schema": ({"type": "object", "properties": {"a": 3}}, "is not a JSON Schema"),
+    "nowhere": (
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}}},
+        "is not a JSON Schema",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_hostile_schema_is_refused_with_the_reason(case):
+    schema, words = REFUSED[case]
+    assert words in (refuse(schema) or "")
+
+
+@pytest.mark.parametrize(
+    "schema", [TREE, {"type": "object"}, nested(10)], ids=["tree", "empty", "nested"]
+)
+def test_a_proper_schema_is_not_refused(schema):
+    assert refuse(schema) is None
+
+
+class Stream:
+    def __init__(self, result: dict[str, object]) -> None:
+        self.message = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result=result))
+
+    async def receive(self) -> SessionMessage:
+        return self.message
+
+
+async def sifted(*tools: object) -> dict[str, object]:
+    item = await FilteredStream(Stream({"tools": list(tools)})).receive()
+    assert isinstance(item, SessionMessage)
+    return item.message.result
+
+
+GOOD = {"name": "add", "inputSchema": {"type": "object"}}
+BAD = {
+    "no object": ("x", "(without a name)", "it is no object"),
+    "no name": ({"inputSchema": {"type": "object"}}, "(without a name)", "its name is no text"),
+    "a long name": ({**GOOD, "name": "x" * 200}, "x" * 128, "its name is no text"),
+    "no schema": ({"name": "a"}, "a", "its inputSchema is no schema of an object"),
+    "another type": (
+        {"name": "a", "inputSchema": {"type": "array"}},
+        "a",
+        "its inputSchema is no schema",
+    ),
+    "a hostile schema": ({"name": "a", "inputSchema": nested(50)}, "a", "nested more than"),
+    "a hostile result": (
+        {**GOOD, "name": "a", "outputSchema": nested(50)},
+        "a",
+        "its outputSchema is nested",
+    ),
+    "long words": (
+        {**GOOD, "name": "a", "description": "x" * 20_000},
+        "a",
+        "more than 16,384 characters",
+    ),
+    "odd words": ({**GOOD, "name": "a", "description": 3}, "a", "description: "),
+    "odd hints": ({**GOOD, "name": "a", "annotations": {"readOnlyHint": []}}, "a", "readOnlyHint"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+async def test_a_bad_entry_is_taken_out_and_the_good_ones_stay(case):
+    entry, name, words = BAD[case]
+    result = await sifted(entry, GOOD)
+    assert result["tools"] == [GOOD]
+    ((refused, reason),) = result["_meta"]["rightcall/refused"]
+    assert refused == name
+    assert words in reason
+
+
+async def test_there_is_an_end_of_tools():
+    result = await sifted(*({**GOOD, "name": f"t{number}"} for number in range(MOST_TOOLS + 300)))
+    assert len(result["tools"]) == MOST_TOOLS
+    assert len(result["_meta"]["rightcall/refused"]) == 100

@@ -1,0 +1,210 @@
+"""An event loop in a daemon thread: for code that cannot await, in forked children, and at the exit."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+
+import pytest
+
+from rightcall.background import Background
+from rightcall.errors import UsageError
+
+
+@pytest.fixture
+def background():
+    made = Background("test")
+    yield made
+    made.stop()
+
+
+async def here():
+    return threading.current_thread()
+
+
+def test_it_starts_when_it_is_needed_and_ends_with_its_thread(background):
+    background.stop()
+    thread = background.run(here())
+    assert (thread.name, thread.daemon) == ("rightcall: test", True)
+    assert background.run(here()) is thread
+    background.stop()
+    assert not thread.is_alive()
+
+
+def test_after_a_stop_it_starts_again(background):
+    first = background.run(here())
+    background.stop()
+    assert background.run(here()) is not first
+
+
+def test_what_it_runs_cannot_wait_for_it(background):
+    async def nested():
+        return background.run(here())
+
+    with pytest.raises(UsageError, match="test inside something that it runs would wait for itself"):
+        background.run(nested())
+
+
+def test_a_thread_of_what_it_runs_can_wait_for_it(background):
+    async def nested():
+        return await asyncio.to_thread(background.run, here())
+
+    assert background.run(nested()) is background.run(here())
+
+
+def test_one_can_wait_for_another(background):
+    other = Background("other")
+
+    async def nested():
+        return other.run(here())
+
+    try:
+        assert background.run(nested()).name == "rightcall: other"
+    finally:
+        other.stop()
+
+
+def test_interrupting_the_wait_cancels_what_is_waited_for(background):
+    begun, cancelled = threading.Event(), threading.Event()
+
+    async def forever():
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    def interrupt():
+        begun.wait(5)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        background.run(forever())
+    assert cancelled.wait(5)
+
+
+def test_a_stop_cancels_what_is_left_and_ends_generators(background):
+    told = []
+
+    async def left():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            told.append("task")
+
+    async def generator():
+        try:
+            yield 1
+        finally:
+            told.append("generator")
+
+    async def begin():
+        background.kept = (asyncio.create_task(left()), generator())
+        await anext(background.kept[1])
+
+    background.run(begin())
+    background.stop()
+    assert told == ["task", "generator"]
+
+
+def test_who_waits_for_something_when_it_is_stopped_waits_no_longer(background):
+    begun = threading.Event()
+
+    async def forever():
+        begun.set()
+        await asyncio.sleep(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(background.run, forever())
+        assert begun.wait(5)
+        background.stop()
+        with pytest.raises(CancelledError):
+            waiting.result(5)
+
+
+def test_a_forked_child_has_a_loop_of_its_own_and_leaves_the_parents_alone(background):
+    thread = background.run(here())
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        # Python 3.12 and later warn of forking beside threads, which is what this is about.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            again = background.run(here())
+            background.stop()
+            os.write(write, b"good" if again is not thread else b"same")
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as answer:
+        assert answer.read() == b"good"
+    os.waitpid(child, 0)
+    assert background.run(here()) is thread
+
+
+def script(body: str) -> tuple[int, str, str]:
+    code = (
+        "import asyncio, os, sys, threading, time\nfrom rightcall.background import Background\n"
+        f"background = Background('test')\n{body}"
+    )
+    options = ["-X", "dev", "-W", "always::ResourceWarning"]
+    done = subprocess.run(
+        [sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=30, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+EXITS = {
+    "idle": "background.run(asyncio.sleep(0))\n",
+    "never used": "",
+    "a task is left": (
+        "async def begin():\n    global task\n    task = asyncio.create_task(asyncio.sleep(60))\n"
+        "background.run(begin())\n"
+    ),
+    "a task that fails when it is cancelled": (
+        "async def fail():\n    try:\n        await asyncio.sleep(60)\n    finally:\n        1 / 0\n"
+        "async def begin():\n    asyncio.create_task(fail())\n    await asyncio.sleep(0)\n"
+        "background.run(begin())\n"
+    ),
+    "a socket is left open": (
+        "async def serve():\n"
+        "    async with await asyncio.start_server(lambda *_: None, '127.0.0.1', 0) as server:\n"
+        "        ready.set()\n        await server.serve_forever()\n"
+        "ready = threading.Event()\n"
+        "async def begin():\n    global task\n    task = asyncio.create_task(serve())\n"
+        "background.run(begin())\nready.wait()\n"
+    ),
+    "a forked child": (
+        "background.run(asyncio.sleep(0))\nimport warnings\n"
+        "warnings.simplefilter('ignore', DeprecationWarning)\n"
+        "child = os.fork()\nbackground.run(asyncio.sleep(0))\n"
+        "if child:\n    os.waitpid(child, 0)\n"
+    ),
+    "run_sync": (
+        "from rightcall.background import run_sync\nasync def one():\n    return 1\n"
+        "assert run_sync(one()) == 1\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", EXITS.values(), ids=EXITS)
+def test_the_interpreter_exits_without_a_word(body):
+    assert script(body) == (0, "", "")
+
+
+def test_what_blocks_the_loop_does_not_hold_up_the_exit():
+    begun = time.monotonic()
+    code, _, errors = script(
+        "async def begin():\n    asyncio.get_running_loop().call_later(0.1, time.sleep, 60)\n"
+        "background.run(begin())\ntime.sleep(0.3)\n"
+    )
+    assert (code, errors) == (0, "")
+    assert time.monotonic() - begun < 15
