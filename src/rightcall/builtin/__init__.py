@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rightcall.builtin.calculate.tool import calculate
+    from rightcall.builtin.calculator import calculate
     from rightcall.builtin.clock import date_math, datetime
     from rightcall.builtin.defaults import default_tools
     from rightcall.builtin.fs.editor import text_editor
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "apply_patch": "patch.tool",
-    "calculate": "calculate.tool",
+    "calculate": "calculator",
     "date_math": "clock",
     "datetime": "clock",
     "default_tools": "defaults",

@@ -1,6 +1,6 @@
 """The tools that need no gate: they touch nothing of the user's and nothing outside."""
 
-from rightcall.builtin.calculate.tool import calculate
+from rightcall.builtin.calculator import calculate
 from rightcall.builtin.clock import datetime
 from rightcall.core.tool import Tool
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.builtin.calculate.evaluate import evaluate
-from rightcall.builtin.calculate.show import show
+from rightcall.builtin.arithmetic import show
+from rightcall.builtin.calculator import evaluate
 
 SHOWN = {
     "a whole number": (Fraction(391), "391"),

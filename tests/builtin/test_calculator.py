@@ -1,4 +1,4 @@
-"""Expressions into numbers."""
+"""Expressions into numbers, and arithmetic as a tool."""
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.builtin.calculate.arithmetic import MOST_BITS
-from rightcall.builtin.calculate.evaluate import DEEPEST, evaluate
-from rightcall.builtin.calculate.functions import FUNCTIONS
-from rightcall.builtin.calculate.tokens import LONGEST, Trouble
+from builtin.kit import told
+from rightcall import builtin
+from rightcall.builtin.arithmetic import FUNCTIONS, MOST_BITS, Trouble
+from rightcall.builtin.calculator import DEEPEST, LONGEST, evaluate
+from rightcall.core.tool import Facts
 
 LEAVES = st.integers(0, 10**6).map(str)
 
@@ -252,6 +253,89 @@ def test_what_cannot_be_worked_out_is_said_in_words(expression, words):
     assert str(caught.value) == words
 
 
+HOSTILE = {
+    "a call of Python": ("__import__('os').system('id')", '"\'" is not understood.'),
+    "a call of Python without quotes": ("__import__(os)", '"__import__" is not known.'),
+    "an attribute": ("(1).real", '"." is not understood.'),
+    "an attribute of a name": ("pi.real", '"." is not understood.'),
+    "a dunder of a number": ("1 .__class__", '"." is not understood.'),
+    "a lambda": ("lambda: 1", '":" is not understood.'),
+    "a lambda without its colon": ("lambda x", '"lambda" is not known.'),
+    "a walrus": ("(x := 5)", '":" is not understood.'),
+    "a formatted string": ("f'{1}'", '"\'" is not understood.'),
+    "a comprehension": ("[n for n in 1]", 'a number is expected, not "[".'),
+    "a condition": ("1 if 2 else 3", '"if" is not expected'),
+    "a keyword": ("None", '"None" is not known.'),
+    "another keyword": ("not 1", '"not" is not known.'),
+    "starred arguments": ("max(*[1, 2])", 'a number is expected, not "*".'),
+    "named arguments": ("round(1, places=2)", '"places" is not known.'),
+    "a call of a number": ("2(3)", '"(" is not expected'),
+    "a call of a constant": ("pi(3)", '"(" is not expected'),
+    "a subscript": ("pi[0]", '"[" is not expected'),
+    "a NUL": ("1 + \x00", '"\\u0000" is not understood.'),
+    "a comment": ("1 # 2", '"#" is not understood.'),
+    "a backslash at a line's end": ("1 + \\\n2", r'"\\" is not understood.'),
+    "a semicolon": ("1; 2", '";" is not understood.'),
+    "digits of another script": ("\u0661 + 1", "is not understood."),
+    "letters of another alphabet": ("\u0440i", "is not understood."),
+    "a literal of many digits": ("1" * 1001, "1,000 is the most."),
+    "an exponent of many digits": (f"1e{'9' * 900}", "the number has more than 3,900 digits."),
+    "a complex number": ("1j", '"j" is not expected'),
+    "text of any length": ("+" * 10**7, "1,000 is the most."),
+    "brackets of any depth": ("(" * 1000, "nests more than 50 deep."),
+    "signs and brackets in turn": ("-(" * 500, "nests more than 50 deep."),
+    "signs anew in each bracket": (("-" * 30 + "(1+") * 30, "nests more than 50 deep."),
+    "powers anew in each bracket": ("2**(" * 250, "nests more than 50 deep."),
+    "lists in lists": ("sum(" + "[" * 400, 'a number is expected, not "[".'),
+    "a word before a raised number": ("3 squared³", '"squared" is not expected'),
+}
+
+
+@pytest.mark.parametrize(("expression", "words"), HOSTILE.values(), ids=HOSTILE)
+async def test_hostile_text_is_refused_in_words(expression, words):
+    if len(expression) > 16 * LONGEST:
+        with pytest.raises(Trouble, match=words):
+            evaluate(expression)
+        return
+    with pytest.raises(Trouble) as caught:
+        evaluate(expression)
+    assert words in str(caught.value)
+    assert "Traceback" not in (await told(builtin.calculate(), expression=expression))[1]
+
+
+def test_half_a_pair_of_surrogates_is_refused_in_words():
+    assert outcome("1 + \ud800") == 'a number is expected, not "?".'
+
+
+LONG = {
+    "a sum": ("+".join(["1"] * 500), 500),
+    "a sum with spaces": (" - ".join(["1"] * 250), -248),
+    "products": ("*".join(["1"] * 500), 1),
+    "percentages": ("+".join(["1%"] * 333), Fraction(333, 100)),
+    "raised again and again": ("1" + "²" * 999, 1),
+    "hundredths of hundredths": ("(5" + "%" * 900 + ")*0", 0),
+    "arguments": ("sum(" + ",".join(["1"] * 497) + ")", 497),
+    "roots of roots": ("√(" * 48 + "1" + ")" * 48, 1),
+}
+
+
+@pytest.mark.parametrize(("expression", "value"), LONG.values(), ids=LONG)
+def test_what_is_long_and_flat_is_worked_out_however_deep_its_tree(expression, value):
+    assert evaluate(expression) == value
+
+
+def test_a_caller_deep_in_a_stack_is_told_so_and_not_broken():
+    def deeper(left: int) -> str:
+        try:
+            return deeper(left - 1) if left else str(outcome("+".join(["1"] * 500)))
+        except RecursionError:
+            return "no room at all"
+
+    said = {deeper(depth) for depth in range(100, 1000, 25)}
+    assert said <= {"500", "there is too little room here to work it out.", "no room at all"}
+    assert "500" in said
+
+
 @pytest.mark.parametrize("opening", ["(", "-", "2**", "√(", "max("])
 def test_nesting_has_a_bottom(opening):
     with pytest.raises(Trouble, match=f"nests more than {DEEPEST} deep"):
@@ -277,3 +361,26 @@ def test_the_most_that_is_worked_with_is_still_quick():
 def test_every_function_takes_its_fewest_arguments(name):
     arguments = ", ".join(["1"] * FUNCTIONS[name].fewest)
     assert math.isfinite(evaluate(f"{name}({arguments})"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("17 * 23", ("returned", "391")),
+        ("0.1 + 0.2", ("returned", "0.3")),
+        ("1 / 0", ("failed", "At character 3: division by zero.")),
+    ],
+)
+async def test_a_model_reads_the_number_or_what_is_wrong(expression, expected):
+    assert await told(builtin.calculate(), expression=expression) == expected
+
+
+@pytest.mark.parametrize("example", builtin.calculate().examples, ids=lambda each: each["expression"])
+async def test_its_examples_work(example):
+    assert (await told(builtin.calculate(), **example))[0] == "returned"
+
+
+def test_it_touches_nothing():
+    tool = builtin.calculate()
+    assert (tool.effect, tool.approval) == ("pure", False)
+    assert tool.facts == Facts(untrusted=False, private=False, reach="nothing", targets=())
