@@ -1,0 +1,251 @@
+"""A URL into a page: over HTTP within bounds, and through redirects, each checked like the first.
+
+A few kilobytes can unpack to gigabytes, so what is unpacked stops at a limit, in the middle if need be.
+"""
+
+import asyncio
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, Protocol
+
+import aiohttp
+from msgspec import Struct, field
+from yarl import URL
+
+from rightcall.builtin.net.readable import Page, read
+from rightcall.builtin.net.ssrf import Grant, Resolve, follow, guarded, locate, system_resolve
+from rightcall.core.jsontext import shorten
+from rightcall.errors import ToolFailure
+
+_GZIP = 16 + zlib.MAX_WBITS
+_RAW = -zlib.MAX_WBITS
+_ZLIB_HEADER = 0x78
+
+
+class Unpacker(Protocol):
+    """Takes a body's bytes as they come."""
+
+    def feed(self, data: bytes, room: int, /) -> bytes:
+        """At most ``room`` plain bytes more. Raises ToolFailure for bytes that cannot be unpacked."""
+        ...
+
+
+class Plain:
+    """A body that is not compressed."""
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        """The same bytes."""
+        return data[:room]
+
+
+class Inflated:
+    """A body in gzip or deflate."""
+
+    def __init__(self, *, gzip: bool) -> None:
+        self._gzip = gzip
+        self._stream: zlib._Decompress | None = zlib.decompressobj(_GZIP) if gzip else None
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        """What the bytes unpack to. Whatever would not fit is lost, so feed no more after that."""
+        plain = b""
+        try:
+            while data and len(plain) < room:
+                if self._stream is None:
+                    # Deflate has come with and without the header of zlib since the days of HTTP/1.0.
+                    self._stream = zlib.decompressobj(
+                        zlib.MAX_WBITS if data[0] & 0x7F == _ZLIB_HEADER else _RAW
+                    )
+                plain += self._stream.decompress(data, room - len(plain))
+                if not self._stream.eof:
+                    break
+                # One gzip file may follow another, and make one body.
+                data = self._stream.unused_data if self._gzip else b""
+                self._stream = zlib.decompressobj(_GZIP) if self._gzip else self._stream
+        except zlib.error:
+            raise ToolFailure("The reply says it is compressed, and cannot be unpacked.") from None
+        return plain
+
+
+def unpacker(encoding: str) -> Unpacker:
+    """For a Content-Encoding. Raises ToolFailure for one that was not asked for."""
+    match encoding.strip().lower():
+        case "" | "identity":
+            return Plain()
+        case "gzip" | "x-gzip":
+            return Inflated(gzip=True)
+        case "deflate":
+            return Inflated(gzip=False)
+        case _:
+            raise ToolFailure("The reply is compressed in a way that was not asked for.")
+
+
+_CHUNK = 64 * 1024
+_CONNECT_SECONDS = 10.0
+_PAUSE_SECONDS = 10.0
+"""How long a server may be silent."""
+_AGENT = "rightcall"
+
+
+class Outgoing(Struct, frozen=True, kw_only=True):
+    """What is asked for."""
+
+    url: URL
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    max_bytes: int
+    """The most that is read, packed or unpacked."""
+
+
+def outgoing(*, url: str, query: Mapping[str, str] | None = None, **parts: Any) -> Outgoing:
+    """A request to a URL and, with it, a query."""
+    return Outgoing(url=URL(url).update_query(query), **parts)
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_cut: bool = False
+    """There was more than would be read."""
+
+    @property
+    def words(self) -> str:
+        """The status, with what it means."""
+        with suppress(ValueError):
+            return f"{self.status} {HTTPStatus(self.status).phrase}"
+        return str(self.status)
+
+
+async def exchange(outgoing: Outgoing, connector: aiohttp.TCPConnector | None = None) -> Answer:
+    """Ask for something once. Raises ToolFailure for whatever goes wrong on the way.
+
+    The connector is closed afterwards. The caller keeps the time.
+    """
+    limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_PAUSE_SECONDS)
+    headers = {"Accept-Encoding": "gzip, deflate", "User-Agent": _AGENT, **outgoing.headers}
+    try:
+        async with (
+            aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=False,
+                timeout=limits,
+            ) as session,
+            session.request(
+                outgoing.method,
+                outgoing.url,
+                headers=headers,
+                data=outgoing.body,
+                allow_redirects=False,
+            ) as response,
+        ):
+            return await _answer(response, outgoing.max_bytes)
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise _failure(outgoing.url, error) from error
+
+
+async def _answer(response: aiohttp.ClientResponse, most: int) -> Answer:
+    unpack = unpacker(response.headers.get("Content-Encoding", ""))
+    body = bytearray()
+    arrived = 0
+    is_cut = False
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        arrived += len(chunk)
+        # One byte more than is kept, to know whether there was more.
+        body += unpack.feed(chunk, most + 1 - len(body))
+        if len(body) > most or arrived > most:
+            is_cut = True
+            break
+    return Answer(
+        status=response.status,
+        headers={name.lower(): value for name, value in response.headers.items()},
+        body=bytes(body[:most]),
+        is_cut=is_cut,
+    )
+
+
+def _failure(url: URL, error: Exception) -> ToolFailure:
+    where = shorten(f"{url.scheme}://{url.raw_authority}")
+    match error:
+        case aiohttp.ServerTimeoutError() | asyncio.TimeoutError():
+            return ToolFailure(f"{where} did not answer in time.", retryable=True)
+        case aiohttp.ClientSSLError():
+            return ToolFailure(
+                f"{where} cannot be reached securely: it has no certificate, or none to trust."
+            )
+        case aiohttp.ClientConnectorError():
+            return ToolFailure(f"{where} cannot be connected to.", retryable=True)
+        case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError():
+            return ToolFailure(f"{where} broke off in the middle of its answer.", retryable=True)
+        case _:
+            return ToolFailure(f"{where} did not answer as a web server does.")
+
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
+_SUCCESS = range(200, 300)
+_ACCEPTED = "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.1"
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """What fetching one page may cost."""
+
+    seconds: float
+    max_bytes: int
+    max_redirects: int = 5
+
+
+class Fetched(Struct, frozen=True, kw_only=True):
+    """A page, and where it was found in the end."""
+
+    url: str
+    page: Page
+    is_cut: bool
+
+
+class Fetcher(Struct, frozen=True, kw_only=True):
+    """Fetches what it is granted."""
+
+    grant: Grant
+    bounds: Bounds
+    resolve: Resolve = system_resolve
+
+    async def fetch(self, address: str) -> Fetched:
+        """The page at an address. Raises ToolFailure, whose words are for a model."""
+        url = locate(address, self.grant)
+        try:
+            async with asyncio.timeout(self.bounds.seconds):
+                url, answer = await self._follow(url)
+                page = await read(answer.body, answer.headers.get("content-type", ""), str(url))
+        except TimeoutError:
+            raise ToolFailure(
+                f"{shorten(str(url))} did not arrive within {self.bounds.seconds:g} s.", retryable=True
+            ) from None
+        return Fetched(url=str(url), page=page, is_cut=answer.is_cut)
+
+    async def _follow(self, url: URL) -> tuple[URL, Answer]:
+        for _ in range(self.bounds.max_redirects + 1):
+            connector = await guarded(url, self.grant, self.resolve)
+            outgoing = Outgoing(url=url, headers={"Accept": _ACCEPTED}, max_bytes=self.bounds.max_bytes)
+            answer = await exchange(outgoing, connector)
+            location = answer.headers.get("location")
+            if answer.status not in _REDIRECTS or location is None:
+                return url, _successful(url, answer)
+            url = follow(url, location, self.grant)
+        raise ToolFailure(
+            f"More than {self.bounds.max_redirects} redirects; the last one to {shorten(str(url))}."
+        )
+
+
+def _successful(url: URL, answer: Answer) -> Answer:
+    if answer.status in _SUCCESS:
+        return answer
+    raise ToolFailure(
+        f"{shorten(str(url), 200)} answered {answer.words}.", retryable=answer.status in _LATER
+    )
