@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.process.capture import Capture
-from rightcall.process.command import Captured
+from rightcall.process.command import Capture, Captured
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 100))

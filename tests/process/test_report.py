@@ -2,8 +2,7 @@
 
 import pytest
 
-from rightcall.process.command import Crowded, Exited, Lost, NotStarted, Signalled, TimedOut
-from rightcall.process.report import describe
+from rightcall.process.command import Crowded, Exited, Lost, NotStarted, Signalled, TimedOut, describe
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.process.command import Captured
-from rightcall.process.text import decode
+from rightcall.process.command import Captured, decode
 
 
 def whole(data: bytes) -> Captured:

@@ -115,13 +115,13 @@ def show(done: Completed, longest: int | None = None) -> str:
 
 
 def _said(done: Completed) -> str:
-    from rightcall.process.text import decode  # noqa: PLC0415 - with the runner
+    from rightcall.process.command import decode  # noqa: PLC0415 - with the runner
 
     return decode(done.output).rstrip()
 
 
 def _failure(done: Completed) -> ToolFailure:
-    from rightcall.process.report import describe  # noqa: PLC0415 - with the runner
+    from rightcall.process.command import describe  # noqa: PLC0415 - with the runner
 
     said = _said(done)
     return ToolFailure(
@@ -180,7 +180,7 @@ def _show_all(done: Sequence[Completed], skipped: int, longest: int | None) -> s
 
     Raises ToolFailure if one did not come to its own end, or was not begun.
     """
-    from rightcall.process.report import describe  # noqa: PLC0415 - with the runner
+    from rightcall.process.command import describe  # noqa: PLC0415 - with the runner
 
     ends = [f"Command {number} {describe(each.exit)}." for number, each in enumerate(done, start=1)]
     ends += [f"Command {len(done) + number} was not run." for number in range(1, skipped + 1)]

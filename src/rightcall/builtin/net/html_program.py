@@ -3,7 +3,7 @@
 Converting HTML is the one step whose cost a stranger decides: tables that pad themselves to gigabytes,
 tags without end. Here a page can exhaust what this process is given, and nothing else.
 
-    python -I -S convert.py <directory of the library> <file> <base address>
+    python -I -S html_program.py <directory of the library> <file> <base address>
 """
 
 import re

@@ -19,10 +19,8 @@ from rightcall.errors import TransportError
 from rightcall.mcp.client.pipes import ReadEnd, WriteEnd
 from rightcall.mcp.client.program import directory_of, environment_of, program_of
 from rightcall.mcp.client.target import Stdio
-from rightcall.process.command import Command, Completed
-from rightcall.process.report import describe
+from rightcall.process.command import Command, Completed, decode, describe
 from rightcall.process.runner import run
-from rightcall.process.text import decode
 
 _FIRST_STEP = (
     "import os,signal,socket,sys\n"
