@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.trust.pattern import compares, matches
+from rightcall.trust.spelling import compares, matches
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from msgspec.structs import fields, replace
 
 from rightcall.core.decision import Grant
 from rightcall.errors import UsageError
-from rightcall.trust.policy import Rule
-from rightcall.trust.rules import Rules
+from rightcall.trust.rules import Rule, Rules
 
 _TYPES: Mapping[str, Any] = {
     "vouched": tuple[str, ...],

@@ -4,7 +4,7 @@ import pytest
 
 from rightcall.core.decision import Allow, Ask, Deny, Rewrite
 from rightcall.trust.guard import Finding
-from rightcall.trust.policy import Rule
+from rightcall.trust.rules import Rule
 from trust.kit import EVIL, Office, checked, exchange, guard_of
 
 

@@ -1,18 +1,58 @@
 """Text into tokens that are the same however it was written: case, quotes, spacing, forms of an address.
 
 An address (a link, an e-mail address, a host) is one token, whole: ``my-bank.com`` and ``my.bank.com``
-belong to different people. So is a path. Other text is words, and punctuation between them does not
-count, but for what could be a wildcard.
+belong to different people. So is a path, and so is a date. Other text is words, and punctuation between
+them does not count, but for what could be a wildcard.
+
+An operator's patterns, such as ``*@example.com`` or ``api.example.com/*``, are compared in that
+spelling. A star takes no spaces, and before a link's path no slash and no at sign, so that no pattern
+matches an address of somebody else's that merely contains what the operator wrote.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
-from rightcall.trust import dates
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+"""A month's name, whole or in short."""
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_YEAR = r"(?:,?\s+\d{4})?"
+_DATE = (
+    rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:t(?=\d)|(?![\w-]))"
+    rf"|{_MONTH}\s+{_DAY}{_YEAR}(?![\w:])|{_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}(?!\w)"
+)
+"""A date with or without its year, for a pattern that does not mind case."""
+
+_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_PIECE = re.compile(r"[a-z]{3,}|\d+")
+
+
+def _spelled(date: str) -> str:
+    """``2025-01-11``; without a year, ``--01-11``."""
+    if found := _ISO.match(date):
+        return f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}"
+    year, month, day = "-", 0, 0
+    for piece in _PIECE.findall(date.casefold()):
+        if not piece.isdigit():
+            month = _MONTHS.find(piece[:3]) // 4 + 1 if piece[:3] in _MONTHS else month
+        elif len(piece) == 4:  # noqa: PLR2004 - the digits of a year
+            year = piece
+        else:
+            day = int(piece)
+    return f"{year}-{month:02}-{day:02}"
+
+
+def without_year(date: str) -> str:
+    """The same day of any year."""
+    return f"-{date[4:]}"
+
 
 Kind: TypeAlias = Literal["link", "mail", "host", "date", "word"]
 
@@ -58,11 +98,11 @@ def _token() -> re.Pattern[str]:
     """Made when it is first needed: compiling it takes as long as importing much of the rest."""
     return re.compile(
         # Nearly every token is a plain word; one that could begin a date or an address is not.
-        rf"""(?P<plain>(?!{dates.MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
+        rf"""(?P<plain>(?!{_MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
     |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+
         |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
     |(?P<mail>\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*)
-    |(?P<date>{dates.PATTERN})
+    |(?P<date>{_DATE})
     |(?P<host>(?:\w[\w-]*\.)+(?:[a-z][a-z0-9]+|xn--[a-z0-9-]+)(?![\w@])(?::\d+)?(?:[/?#]{_END}*)?
         |(?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![\w.])(?:[:/]{_END}*)?)
     |(?P<path>(?<![\w.~-])(?:[\w.~-]*+[/\\])++[\w.~*-]*)
@@ -81,7 +121,7 @@ def scan(text: str) -> Iterator[tuple[Kind, str]]:
             case "link" | "mail" | "host":
                 yield kind, canonical(token)
             case "date":
-                yield "date", dates.spelled(token)
+                yield "date", _spelled(token)
             case "path":
                 yield "word", _place(token)
             case "number":
@@ -178,3 +218,40 @@ def _is_host(token: str) -> bool:
     authority = _AUTHORITY.match(token)
     host = authority[0].partition(":")[0] if authority else ""
     return len(host) < len(token) or _ENDING.fullmatch(host.rpartition(".")[2]) is not None
+
+
+_NUMERIC = re.compile(r"\s*(<=|>=|<|>|=)\s*(-?\d+(?:\.\d+)?)\s*")
+_STAR = "\ue000"
+_INSIDE = r"[^\s/?#@:,;\\<>\"']*"
+_PATH = r"[^\s,;\\<>\"']*"
+
+
+@lru_cache(1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # A mark that no text holds, so that the star is not taken for the end of a sentence.
+    head, slash, path = canonical(plain(pattern).replace("*", _STAR)).partition("/")
+    told = _INSIDE.join(re.escape(piece) for piece in head.split(_STAR))
+    if slash:
+        rest = _PATH.join(re.escape(piece) for piece in path.split(_STAR))
+        told += f"(?:/{rest})" + ("?" if path == _STAR else "")
+    return re.compile(told)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether a value is one of those that a pattern means; an address's spelling does not count."""
+    text = canonical(plain(text).strip())
+    return ".." not in text and _compiled(pattern).fullmatch(text) is not None
+
+
+def compares(pattern: str, text: str) -> bool:
+    """The same, where a pattern may also be a bound for a number: ``<= 100``."""
+    bound = _NUMERIC.fullmatch(pattern)
+    if bound is None:
+        return matches(pattern, text)
+    try:
+        left, right = float(text), float(bound[2])
+    except ValueError:
+        return False
+    return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}.get(
+        bound[1], left == right
+    )

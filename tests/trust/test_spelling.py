@@ -5,7 +5,7 @@ import time
 import pytest
 
 from rightcall.trust.provenance import Provenance
-from rightcall.trust.words import active, apart, grouped, parents, tokens, unnumbered
+from rightcall.trust.spelling import active, apart, grouped, parents, tokens, unnumbered
 
 
 @pytest.mark.parametrize(

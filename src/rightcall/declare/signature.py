@@ -15,12 +15,13 @@ from rightcall.core.jsontext import JsonObject
 from rightcall.declare.typed import Typed
 from rightcall.errors import DeclarationError
 
-_NO_SCHEMA = (
+NO_SCHEMA = (
     PydanticSchemaGenerationError,
     PydanticInvalidForJsonSchema,
     PydanticUndefinedAnnotation,
     PydanticUserError,
 )
+"""What pydantic raises for a type that no JSON Schema describes."""
 
 
 class Description(Struct, frozen=True, eq=False):
@@ -37,7 +38,7 @@ def describe_parameters(tool: str, parameters: Parameters, meanings: Mapping[str
     try:
         adapter = _adapter(parameters)
         schema = _schema_of(adapter)
-    except _NO_SCHEMA as error:
+    except NO_SCHEMA as error:
         raise _blame(tool, parameters, error) from error
     properties = schema.get("properties", {})
     for name, text in meanings.items():
@@ -51,7 +52,7 @@ def describe_model(tool: str, model: type[BaseModel]) -> Description:
     try:
         adapter = TypeAdapter(model)
         schema = _schema_of(adapter)
-    except _NO_SCHEMA as error:
+    except NO_SCHEMA as error:
         raise DeclarationError(tool, f"the model has no JSON Schema: {_reason(error)}.") from error
     if "$ref" in schema:  # a model that contains itself
         itself = schema["$defs"][schema["$ref"].rpartition("/")[2]]
@@ -90,7 +91,7 @@ def _blame(tool: str, parameters: Parameters, error: Exception) -> DeclarationEr
     for name, parameter in parameters.items():
         try:
             _schema_of(_adapter({name: parameter}))
-        except _NO_SCHEMA as cause:
+        except NO_SCHEMA as cause:
             return DeclarationError(
                 tool,
                 f"{parameter.annotation!r} cannot be described to a model: {_reason(cause)}.",
