@@ -11,12 +11,12 @@ import pytest
 
 from builtin.files.kit import refusal, tree, use
 from rightcall.builtin.files import change, resolve
-from rightcall.builtin.files.change import Desk, Replacement, create, edit, insert
+from rightcall.builtin.files.change import Replacement, create, edit, insert
 from rightcall.builtin.files.fs_tool import fs
 from rightcall.builtin.files.place import Place
 from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.textfile import version_of
-from rightcall.builtin.files.tree import FileLimits
+from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.errors import ToolFailure
 
 
@@ -267,11 +267,11 @@ def test_a_write_that_fails_in_the_middle_leaves_nothing_behind(tool, tmp_path):
 
 def test_a_call_that_was_given_up_changes_nothing(tmp_path):
     (tmp_path / "a.txt").write_text("one")
-    desk = Desk(Root(tmp_path), FileLimits(), lambda: True)
+    access = Access(Root(tmp_path), FileLimits(), lambda: True)
     with pytest.raises(ToolFailure, match="given up; nothing was changed"):
-        create(desk, Place(("b.txt",)), "x")
+        create(access, Place(("b.txt",)), "x")
     with pytest.raises(ToolFailure, match="given up; nothing was changed"):
-        edit(desk, Place(("a.txt",)), Replacement(old="one", new="two"))
+        edit(access, Place(("a.txt",)), Replacement(old="one", new="two"))
     assert tree(tmp_path) == {"a.txt": b"one"}
 
 
@@ -341,11 +341,11 @@ def test_of_two_that_make_the_same_file_one_does(tool, tmp_path):
 )
 def test_lines_are_inserted_after_a_line(content, after, text, expected, tmp_path):
     (tmp_path / "a.txt").write_bytes(content)
-    insert(Desk(Root(tmp_path), FileLimits()), Place(("a.txt",)), after, text)
+    insert(Access(Root(tmp_path), FileLimits()), Place(("a.txt",)), after, text)
     assert (tmp_path / "a.txt").read_bytes() == expected
 
 
 def test_lines_are_inserted_only_where_there_are_lines(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a\nb\n")
     with pytest.raises(ToolFailure, match=r"a\.txt has 2 lines; there is no line 3\."):
-        insert(Desk(Root(tmp_path), FileLimits()), Place(("a.txt",)), 3, "x")
+        insert(Access(Root(tmp_path), FileLimits()), Place(("a.txt",)), 3, "x")

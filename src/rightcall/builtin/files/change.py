@@ -19,24 +19,12 @@ from rightcall.builtin.files.miss import explain_many, explain_miss, line_of
 from rightcall.builtin.files.place import Place
 from rightcall.builtin.files.root import Root, kind_of
 from rightcall.builtin.files.textfile import Loaded, TextFile, in_bytes, load_whole, numbered, version_of
-from rightcall.builtin.files.tree import FileLimits, in_words
+from rightcall.builtin.files.tree import Access, FileLimits, in_words
 from rightcall.errors import ToolFailure
 
 _AROUND = 3
 """Lines shown before and after an edit."""
 _MOST_SHOWN = 40
-
-
-class Desk(Struct, frozen=True):
-    """Where changes are made: the root, the limits, and whether the call is still wanted."""
-
-    root: Root
-    limits: FileLimits
-    is_cancelled: Callable[[], bool] = bool
-    instead: str = ""
-    """What a model can do about a file that is there already, in words."""
-    several: str = ""
-    """What else it can do about a text that is there several times."""
 
 
 class Replacement(Struct, frozen=True, kw_only=True):
@@ -49,60 +37,60 @@ class Replacement(Struct, frozen=True, kw_only=True):
     """However often it is there."""
 
 
-def create(desk: Desk, place: Place, content: str) -> str:
+def create(access: Access, place: Place, content: str) -> str:
     """Make a new file, and the directories above it."""
-    data = _encode(TextFile(content), place, desk.limits.max_write_bytes)
+    data = _encode(TextFile(content), place, access.limits.max_write_bytes)
     _refuse_root(place)
-    with in_words(desk.root, place), desk.root.changing():
-        desk.root.make_directory(place.parent)
+    with in_words(access.root, place), access.root.changing():
+        access.root.make_directory(place.parent)
         try:
-            put_new(desk.root, place, data, is_cancelled=desk.is_cancelled)
+            put_new(access.root, place, data, is_cancelled=access.is_cancelled)
         except FileExistsError:
-            raise ToolFailure(_exists(desk, place)) from None
+            raise ToolFailure(_exists(access, place)) from None
     return f"Created {place.shown} ({in_bytes(len(data))}, version {version_of(data)})."
 
 
-def overwrite(desk: Desk, place: Place, content: str, version: str) -> str:
+def overwrite(access: Access, place: Place, content: str, version: str) -> str:
     """Put a whole new text in the place of the one that ``version`` names."""
-    with in_words(desk.root, place), desk.root.changing():
-        loaded = load_whole(desk.root, place, desk.limits)
+    with in_words(access.root, place), access.root.changing():
+        loaded = load_whole(access.root, place, access.limits)
         _check_version(loaded, version)
         # What was written in UTF-16 or with a mark stays so; line ends are as they are given.
         file = TextFile(content, loaded.file.encoding, loaded.file.mark)
-        data = _encode(file, place, desk.limits.max_write_bytes)
-        _replace(desk, loaded, data)
+        data = _encode(file, place, access.limits.max_write_bytes)
+        _replace(access, loaded, data)
     return f"Replaced {place.shown} ({in_bytes(len(data))}, version {version_of(data)})."
 
 
-def edit(desk: Desk, place: Place, replacement: Replacement, version: str = "") -> str:
+def edit(access: Access, place: Place, replacement: Replacement, version: str = "") -> str:
     """Replace a text that is there exactly as given; otherwise say what is there instead."""
     old, new = (each.replace("\r\n", "\n") for each in (replacement.old, replacement.new))
     if not old:
         raise ToolFailure("The text to replace is empty. Give it exactly as it is in the file.")
     if old == new:
         raise ToolFailure("The new text is the same as the old; nothing would change.")
-    with in_words(desk.root, place), desk.root.changing():
-        loaded = load_whole(desk.root, place, desk.limits)
+    with in_words(access.root, place), access.root.changing():
+        loaded = load_whole(access.root, place, access.limits)
         _check_version(loaded, version)
         starts = _occurrences(loaded.file.text, old)
         if not starts:
             raise ToolFailure(f"{place.shown}: {explain_miss(loaded.file.text, old, new)}")
         if len(starts) != replacement.count and not replacement.every:
             words = explain_many(loaded.file.text, starts, replacement.count)
-            raise ToolFailure(f"{place.shown}: {words} {desk.several}".rstrip())
+            raise ToolFailure(f"{place.shown}: {words} {access.several}".rstrip())
         changed = loaded.file.replaced(starts, len(old), new)
-        data = _encode(changed, place, desk.limits.max_file_bytes)
-        _replace(desk, loaded, data)
+        data = _encode(changed, place, access.limits.max_file_bytes)
+        _replace(access, loaded, data)
     first = line_of(loaded.file.text, starts[0])
     times = "" if len(starts) == 1 else f" in {len(starts):,} places, the first"
     words = f"Edited {place.shown}{times} at line {first:,} (version {version_of(data)})."
-    return f"{words}\n{_around(changed, first, new, desk.limits)}"
+    return f"{words}\n{_around(changed, first, new, access.limits)}"
 
 
-def insert(desk: Desk, place: Place, after: int, text: str, version: str = "") -> str:
+def insert(access: Access, place: Place, after: int, text: str, version: str = "") -> str:
     """Put lines after the line of that number; after line 0 is the beginning."""
-    with in_words(desk.root, place), desk.root.changing():
-        loaded = load_whole(desk.root, place, desk.limits)
+    with in_words(access.root, place), access.root.changing():
+        loaded = load_whole(access.root, place, access.limits)
         _check_version(loaded, version)
         lines = loaded.file.lines
         if not 0 <= after <= len(lines):
@@ -113,14 +101,14 @@ def insert(desk: Desk, place: Place, after: int, text: str, version: str = "") -
             # The last line has no end of its own yet, and the new last one gets none either.
             at, new = at - 1, "\n" + new.removesuffix("\n")
         changed = loaded.file.replaced([at], 0, new)
-        data = _encode(changed, place, desk.limits.max_file_bytes)
-        _replace(desk, loaded, data)
+        data = _encode(changed, place, access.limits.max_file_bytes)
+        _replace(access, loaded, data)
     words = f"Edited {place.shown} after line {after:,} (version {version_of(data)})."
-    return f"{words}\n{_around(changed, after + 1, text, desk.limits)}"
+    return f"{words}\n{_around(changed, after + 1, text, access.limits)}"
 
 
-def _replace(desk: Desk, loaded: Loaded, data: bytes) -> None:
-    put_over(desk.root, loaded.place, data, loaded.found, is_cancelled=desk.is_cancelled)
+def _replace(access: Access, loaded: Loaded, data: bytes) -> None:
+    put_over(access.root, loaded.place, data, loaded.found, is_cancelled=access.is_cancelled)
 
 
 def _encode(file: TextFile, place: Place, most: int) -> bytes:
@@ -150,11 +138,11 @@ def _refuse_root(place: Place) -> None:
         raise ToolFailure("The root is a directory. Name a file in it.")
 
 
-def _exists(desk: Desk, place: Place) -> str:
+def _exists(access: Access, place: Place) -> str:
     size = ""
     with suppress(OSError):
-        size = f" ({in_bytes(desk.root.stat(place).st_size)})"
-    return f"{place.shown} exists already{size}. {desk.instead}".rstrip()
+        size = f" ({in_bytes(access.root.stat(place).st_size)})"
+    return f"{place.shown} exists already{size}. {access.instead}".rstrip()
 
 
 def _occurrences(text: str, old: str) -> Sequence[int]:

@@ -11,11 +11,11 @@ from typing import Any
 
 from rightcall.builtin.files import change
 from rightcall.builtin.files.fs_tool import Arguments, file_facts
-from rightcall.builtin.files.grep import Search, is_directory, list_directory
+from rightcall.builtin.files.grep import is_directory, list_directory
 from rightcall.builtin.files.place import Place, place
 from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.textfile import load, read
-from rightcall.builtin.files.tree import FileLimits, Watch
+from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.core.context import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.tool import Limits, Tool
@@ -73,8 +73,8 @@ def text_editor(
     read_only = read_only or granted.read_only
 
     def handler(command: str, path: str, context: Context[Any], **arguments: Any) -> str:
-        desk = change.Desk(granted, limits, context.is_cancelled, "To change it, use str_replace.")
-        return edit_as_told(desk, command, place(path, granted.names), arguments)
+        access = Access(granted, limits, context.is_cancelled, "To change it, use str_replace.")
+        return edit_as_told(access, command, place(path, granted.names), arguments)
 
     commands = ["view"] if read_only else ["view", *CHANGES]
     properties = {name: EDITING[name] for name in ("path", "view_range")} if read_only else EDITING
@@ -98,11 +98,11 @@ def text_editor(
     )
 
 
-def edit_as_told(desk: change.Desk, command: str, where: Place, arguments: Arguments) -> str:
+def edit_as_told(access: Access, command: str, where: Place, arguments: Arguments) -> str:
     """Do what the vendor's commands say: view, create, str_replace or insert."""
     if command == "view":
-        return _view(desk, where, arguments)
-    return CHANGES[command](desk, where, arguments)
+        return _view(access, where, arguments)
+    return CHANGES[command](access, where, arguments)
 
 
 def needed(arguments: Arguments, command: str, name: str) -> Any:
@@ -112,33 +112,32 @@ def needed(arguments: Arguments, command: str, name: str) -> Any:
     return arguments[name]
 
 
-def _view(desk: change.Desk, where: Place, arguments: Arguments) -> str:
-    search = Search(desk.root, where, desk.limits, Watch(desk.limits.search_seconds, desk.is_cancelled))
-    if is_directory(search):
-        return list_directory(search, _DEPTH)
+def _view(access: Access, where: Place, arguments: Arguments) -> str:
+    if is_directory(access, where):
+        return list_directory(access, where, _DEPTH)
     view_range = arguments.get("view_range") or (1, -1)
     if len(view_range) != _RANGE:
         raise ToolFailure("view_range is two line numbers, the first and the last.")
-    return read(load(desk.root, where, desk.limits), desk.limits, *view_range)
+    return read(load(access.root, where, access.limits), access.limits, *view_range)
 
 
-def _create(desk: change.Desk, where: Place, arguments: Arguments) -> str:
-    return change.create(desk, where, needed(arguments, "create", "file_text"))
+def _create(access: Access, where: Place, arguments: Arguments) -> str:
+    return change.create(access, where, needed(arguments, "create", "file_text"))
 
 
-def _replace(desk: change.Desk, where: Place, arguments: Arguments) -> str:
+def _replace(access: Access, where: Place, arguments: Arguments) -> str:
     old = needed(arguments, "str_replace", "old_str")
-    return change.edit(desk, where, change.Replacement(old=old, new=arguments.get("new_str") or ""))
+    return change.edit(access, where, change.Replacement(old=old, new=arguments.get("new_str") or ""))
 
 
-def _insert(desk: change.Desk, where: Place, arguments: Arguments) -> str:
+def _insert(access: Access, where: Place, arguments: Arguments) -> str:
     # The editor's earlier version called the text new_str, and models still do.
     text = arguments.get("insert_text", arguments.get("new_str"))
     after = needed(arguments, "insert", "insert_line")
-    return change.insert(desk, where, after, needed({"insert_text": text}, "insert", "insert_text"))
+    return change.insert(access, where, after, needed({"insert_text": text}, "insert", "insert_text"))
 
 
-CHANGES: Mapping[str, Callable[[change.Desk, Place, Arguments], str]] = {
+CHANGES: Mapping[str, Callable[[Access, Place, Arguments], str]] = {
     "create": _create,
     "str_replace": _replace,
     "insert": _insert,

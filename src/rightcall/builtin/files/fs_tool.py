@@ -8,7 +8,7 @@ from rightcall.builtin.files import change, grep
 from rightcall.builtin.files.place import Place, place
 from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.textfile import load, read
-from rightcall.builtin.files.tree import FileLimits, Watch
+from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.core.context import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.tool import Facts, Limits, Tool
@@ -108,11 +108,8 @@ def fs(
         given = {key: value for key, value in arguments.items() if value not in ("", False, None)}
         _check_members(mode, given, arguments)
         where = place(arguments.get("path", "."), granted.names)
-        if mode in _WRITES:
-            desk = change.Desk(granted, limits, context.is_cancelled, **_HINTS)
-            return _CHANGES[mode](desk, where, arguments)
-        watch = Watch(limits.search_seconds, context.is_cancelled)
-        return _LOOKS[mode](grep.Search(granted, where, limits, watch), arguments)
+        access = Access(granted, limits, context.is_cancelled, **_HINTS)
+        return _MODES[mode](access, where, arguments)
 
     modes = [mode for mode in _TAKES if not (read_only and mode in _WRITES)]
     return Tool(
@@ -166,47 +163,43 @@ _HINTS = {
 }
 
 
-def _read(search: grep.Search, arguments: Arguments) -> str:
-    loaded = load(search.root, search.place, search.limits)
-    return read(loaded, search.limits, arguments.get("start_line"), arguments.get("end_line"))
+def _read(access: Access, where: Place, arguments: Arguments) -> str:
+    loaded = load(access.root, where, access.limits)
+    return read(loaded, access.limits, arguments.get("start_line"), arguments.get("end_line"))
 
 
-def _grep(search: grep.Search, arguments: Arguments) -> str:
+def _grep(access: Access, where: Place, arguments: Arguments) -> str:
     wanted = grep.Grep(
         pattern=arguments["pattern"],
         include=arguments.get("include", ""),
         ignore_case=arguments.get("ignore_case", False),
         context=arguments.get("context_lines", 0),
     )
-    return grep.grep(search, wanted)
+    return grep.grep(access, where, wanted)
 
 
-_LOOKS: Mapping[str, Callable[[grep.Search, Arguments], str]] = {
-    "read": _read,
-    "list": lambda search, given: grep.list_directory(search, given.get("depth", 1)),
-    "glob": lambda search, given: grep.glob(search, given["pattern"]),
-    "grep": _grep,
-}
-
-
-def _write(desk: change.Desk, where: Place, arguments: Arguments) -> str:
+def _write(access: Access, where: Place, arguments: Arguments) -> str:
     version = arguments.get("version")
     if version:
-        return change.overwrite(desk, where, arguments["content"], version)
-    return change.create(desk, where, arguments["content"])
+        return change.overwrite(access, where, arguments["content"], version)
+    return change.create(access, where, arguments["content"])
 
 
-def _edit(desk: change.Desk, where: Place, arguments: Arguments) -> str:
+def _edit(access: Access, where: Place, arguments: Arguments) -> str:
     replacement = change.Replacement(
         old=arguments["old_text"],
         new=arguments["new_text"],
         count=arguments.get("count", 1),
         every=arguments.get("replace_all", False),
     )
-    return change.edit(desk, where, replacement, arguments.get("version", ""))
+    return change.edit(access, where, replacement, arguments.get("version", ""))
 
 
-_CHANGES: Mapping[str, Callable[[change.Desk, Place, Arguments], str]] = {
+_MODES: Mapping[str, Callable[[Access, Place, Arguments], str]] = {
+    "read": _read,
+    "list": lambda access, where, given: grep.list_directory(access, where, given.get("depth", 1)),
+    "glob": lambda access, where, given: grep.glob(access, where, given["pattern"]),
+    "grep": _grep,
     "write": _write,
     "edit": _edit,
 }

@@ -8,7 +8,8 @@ https://docs.rs/regex/latest/regex/#untrusted-input
 
 import re
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from msgspec import Struct
@@ -16,9 +17,8 @@ from pydantic_core import SchemaError, SchemaValidator
 from pydantic_core.core_schema import str_schema
 
 from rightcall.builtin.files.place import Place
-from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.textfile import cut_line, in_bytes, load
-from rightcall.builtin.files.tree import Entry, FileLimits, Tree, Watch, in_words
+from rightcall.builtin.files.tree import Access, Entry, Tree, in_words
 from rightcall.errors import ToolFailure
 
 MAX_PATTERN = 500
@@ -122,52 +122,36 @@ _WHOLE_TEXT = ("\\A", "\\z")
 """Anchors that mean a line's ends when lines are tested one by one, and not when many are at once."""
 
 
-class Search(Struct, frozen=True):
-    """Where to search, within which limits, until when."""
-
-    root: Root
-    place: Place
-    limits: FileLimits
-    watch: Watch
-
-
-def list_directory(search: Search, depth: int) -> str:
+def list_directory(access: Access, place: Place, depth: int) -> str:
     """What is in a directory, so many levels deep."""
-    tree = Tree(search.root, search.limits, search.watch)
-    shown: list[str] = []
-    more = 0
-    _require_directory(search)
-    with in_words(search.root, search.place):
-        for entry in tree.entries(search.place, depth):
-            if len(shown) < search.limits.max_entries:
-                shown.append(_described(entry, search.place))
-            else:
-                more += 1
+    shown, notes = _listed(access, place, lambda entry: _described(entry, place), depth)
     if not shown:
-        return f"{search.place.shown} is an empty directory."
-    if more:
-        shown.append(f"[… and {more:,} more]")
-    return "\n".join([f"{search.place.shown}:", *shown, *_notes(tree)])
+        return f"{place.shown} is an empty directory."
+    return "\n".join([f"{place.shown}:", *shown, *notes])
 
 
-def glob(search: Search, pattern: str) -> str:
+def glob(access: Access, place: Place, pattern: str) -> str:
     """The files and directories beneath a directory whose path from there matches."""
     wanted = glob_pattern(pattern)
-    tree = Tree(search.root, search.limits, search.watch)
-    shown: list[str] = []
-    more = 0
-    _require_directory(search)
-    with in_words(search.root, search.place):
-        for entry in tree.entries(search.place):
-            if not wanted.is_in(_within(entry.place, search.place)):
-                continue
-            if len(shown) < search.limits.max_entries:
-                shown.append(entry.shown)
-            else:
-                more += 1
-    if more:
-        shown.append(f"[… and {more:,} more]")
-    return "\n".join([*(shown or ["Nothing matches."]), *_notes(tree)])
+    shown, notes = _listed(
+        access, place, lambda entry: entry.shown if wanted.is_in(_within(entry.place, place)) else None
+    )
+    return "\n".join([*(shown or ["Nothing matches."]), *notes])
+
+
+def _listed(
+    access: Access, place: Place, show: Callable[[Entry], str | None], depth: int | None = None
+) -> tuple[list[str], list[str]]:
+    """What is beneath a directory and shown, as far as the limits go, and what was left out."""
+    if not is_directory(access, place):
+        raise ToolFailure(f"{place.shown} is not a directory.")
+    tree = Tree(access)
+    with in_words(access.root, place):
+        found = [line for entry in tree.entries(place, depth) if (line := show(entry)) is not None]
+    shown = found[: access.limits.max_entries]
+    if len(found) > len(shown):
+        shown.append(f"[… and {len(found) - len(shown):,} more]")
+    return shown, list(_notes(tree))
 
 
 class Grep(Struct, frozen=True, kw_only=True):
@@ -181,55 +165,55 @@ class Grep(Struct, frozen=True, kw_only=True):
     """Lines shown before and after each."""
 
 
-def grep(search: Search, wanted: Grep) -> str:
+def grep(access: Access, place: Place, wanted: Grep) -> str:
     """The lines that match, in the files of a directory or in one file."""
-    lines = _Lines(search, wanted)
-    tree = Tree(search.root, search.limits, search.watch)
-    if is_directory(search):
+    tree = Tree(access)
+    lines = _Lines(access, wanted, tree.is_late)
+    if is_directory(access, place):
         include = glob_pattern(wanted.include) if wanted.include else None
-        with in_words(search.root, search.place):
-            for entry in tree.entries(search.place):
-                is_wanted = include is None or include.is_in(_within(entry.place, search.place))
-                if entry.kind == "file" and is_wanted and not lines.look_into(entry):
+        with in_words(access.root, place):
+            for entry in tree.entries(place):
+                is_wanted = include is None or include.is_in(_within(entry.place, place))
+                if entry.kind == "file" and is_wanted and not lines.look_into_entry(entry):
                     break
     else:
-        lines.look_into(None)
+        lines.look_into(place)
     return "\n".join([*(lines.shown or ["Nothing matches."]), *lines.notes(), *_notes(tree)])
 
 
 class _Lines:
     """The lines found so far."""
 
-    def __init__(self, search: Search, wanted: Grep) -> None:
+    def __init__(self, access: Access, wanted: Grep, is_late: Callable[[], bool]) -> None:
         self._pattern = line_pattern(wanted.pattern, ignore_case=wanted.ignore_case)
         self._line_by_line = any(anchor in wanted.pattern for anchor in _WHOLE_TEXT)
         self._context = wanted.context
-        self._search = search
+        self._root, self._limits, self._is_late = access.root, access.limits, is_late
         self._matches = 0
-        self._room = search.limits.max_characters
+        self._room = access.limits.max_characters
         self._is_cut = False
         self.shown: list[str] = []
-        self._passed: dict[str, int] = {}
+        self._passed: Counter[str] = Counter()
 
-    def look_into(self, entry: Entry | None) -> bool:
-        """Search a file; None is the one that was asked for. False when it is time to stop."""
-        search = self._search
-        place = search.place if entry is None else entry.place
-        if entry is not None and entry.size > search.limits.max_file_bytes:
-            self._pass("too large")
+    def look_into_entry(self, entry: Entry) -> bool:
+        """Search a file if it can be. False when it is time to stop."""
+        if entry.size > self._limits.max_file_bytes:
+            self._passed["too large"] += 1
             return True
         try:
-            loaded = load(search.root, place, search.limits)
+            return self.look_into(entry.place)
         except ToolFailure:
-            if entry is None:
-                raise
-            self._pass("not text, or not to be opened")
+            self._passed["not text, or not to be opened"] += 1
             return True
-        left = search.limits.max_matches - self._matches
-        numbers = list(islice(self._numbers(loaded.file.lines), left + 1))
+
+    def look_into(self, place: Place) -> bool:
+        """Search a file. False when it is time to stop."""
+        lines = load(self._root, place, self._limits).file.lines
+        left = self._limits.max_matches - self._matches
+        numbers = list(islice(self._numbers(lines), left + 1))
         if len(numbers) > left:
             self._is_cut = True
-        self._show(place, loaded.file.lines, numbers[:left])
+        self._show(place, lines, numbers[:left])
         return not self._is_cut
 
     def notes(self) -> Iterator[str]:
@@ -239,13 +223,10 @@ class _Lines:
         if self._is_cut:
             yield f"[Stopped after {self._matches:,} matching lines. Narrow the pattern or the path.]"
 
-    def _pass(self, reason: str) -> None:
-        self._passed[reason] = self._passed.get(reason, 0) + 1
-
     def _numbers(self, lines: list[str]) -> Iterator[int]:
         """The numbers of the lines that match."""
         for first, block in _blocks(lines):
-            if self._search.watch.is_over():
+            if self._is_late():
                 self._is_cut = True
                 return
             if self._line_by_line or self._pattern.is_in("\n".join(block)):
@@ -268,7 +249,7 @@ class _Lines:
             last = min(number + self._context, len(lines))
             for each in range(start, last + 1):
                 mark = ":" if each in matching else "-"
-                self._add(f"{each:>6}{mark} {cut_line(lines[each - 1], self._search.limits)}")
+                self._add(f"{each:>6}{mark} {cut_line(lines[each - 1], self._limits)}")
 
     def _add(self, line: str) -> None:
         self.shown.append(line)
@@ -289,15 +270,10 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
         yield first, block
 
 
-def is_directory(search: Search) -> bool:
-    """Whether the search begins at a directory."""
-    with in_words(search.root, search.place):
-        return stat.S_ISDIR(search.root.stat(search.place).st_mode)
-
-
-def _require_directory(search: Search) -> None:
-    if not is_directory(search):
-        raise ToolFailure(f"{search.place.shown} is not a directory.")
+def is_directory(access: Access, place: Place) -> bool:
+    """Whether a search begins at a directory."""
+    with in_words(access.root, place):
+        return stat.S_ISDIR(access.root.stat(place).st_mode)
 
 
 def _described(entry: Entry, within: Place) -> str:

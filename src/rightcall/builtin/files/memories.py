@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from rightcall.builtin.files import change
 from rightcall.builtin.files.editor import EDITING, edit_as_told, needed
 from rightcall.builtin.files.fs_tool import file_facts
 from rightcall.builtin.files.place import Place, place
 from rightcall.builtin.files.root import Root
-from rightcall.builtin.files.tree import FileLimits, Tree, Watch, in_words
+from rightcall.builtin.files.tree import Access, FileLimits, Tree, in_words
 from rightcall.core.context import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.tool import Limits, Tool
@@ -64,16 +63,16 @@ def memory(
     read_only = read_only or granted.read_only
 
     def handler(command: str, context: Context[Any], **arguments: Any) -> str:
-        desk = change.Desk(granted, limits, context.is_cancelled, "To change it, use str_replace.")
+        access = Access(granted, limits, context.is_cancelled, "To change it, use str_replace.")
         if command == "rename":
             old, new = (_note(needed(arguments, command, name)) for name in ("old_path", "new_path"))
-            return _rename(desk, old, new)
+            return _rename(access, old, new)
         where = _note(needed(arguments, command, "path"))
         if command == "delete":
-            return _delete(desk, where)
+            return _delete(access, where)
         if command != "view":
-            _check_room(desk, max_notes, max_bytes)
-        return edit_as_told(desk, command, where, arguments)
+            _check_room(access, max_notes, max_bytes)
+        return edit_as_told(access, command, where, arguments)
 
     commands = ["view"] if read_only else ["view", "create", "str_replace", "insert", "delete", "rename"]
     properties = (
@@ -106,9 +105,9 @@ def _note(path: str) -> Place:
     return Place(place(path.removeprefix(PREFIX).strip("/")).parts, PREFIX)
 
 
-def _check_room(desk: change.Desk, max_notes: int, max_bytes: int) -> None:
+def _check_room(access: Access, max_notes: int, max_bytes: int) -> None:
     """Whether there is room for one more change."""
-    tree = Tree(desk.root, desk.limits, Watch(desk.limits.search_seconds, desk.is_cancelled))
+    tree = Tree(access)
     entries = list(tree.entries(Place()))
     size = sum(entry.size for entry in entries)
     if tree.is_cut or len(entries) >= max_notes or size >= max_bytes:
@@ -117,12 +116,12 @@ def _check_room(desk: change.Desk, max_notes: int, max_bytes: int) -> None:
         )
 
 
-def _delete(desk: change.Desk, where: Place) -> str:
+def _delete(access: Access, where: Place) -> str:
     _refuse_root(where)
     with (
-        in_words(desk.root, where),
-        desk.root.changing(),
-        desk.root.directory(where.parent) as directory,
+        in_words(access.root, where),
+        access.root.changing(),
+        access.root.directory(where.parent) as directory,
     ):
         found = os.stat(where.name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISDIR(found.st_mode):
@@ -133,14 +132,14 @@ def _delete(desk: change.Desk, where: Place) -> str:
     return f"Deleted {where.shown}."
 
 
-def _rename(desk: change.Desk, old: Place, new: Place) -> str:
+def _rename(access: Access, old: Place, new: Place) -> str:
     _refuse_root(old)
     _refuse_root(new)
-    with in_words(desk.root, old), desk.root.changing(), desk.root.directory(old.parent) as source:
+    with in_words(access.root, old), access.root.changing(), access.root.directory(old.parent) as source:
         os.stat(old.name, dir_fd=source, follow_symlinks=False)
-        with in_words(desk.root, new):
-            desk.root.make_directory(new.parent)
-            with desk.root.directory(new.parent) as target:
+        with in_words(access.root, new):
+            access.root.make_directory(new.parent)
+            with access.root.directory(new.parent) as target:
                 _refuse_taken(target, new)
                 os.rename(old.name, new.name, src_dir_fd=source, dst_dir_fd=target)
     return f"Renamed {old.shown} to {new.shown}."

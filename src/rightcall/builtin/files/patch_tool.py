@@ -18,7 +18,7 @@ from rightcall.builtin.files.patch import Patched, apply, parse_hunks, parse_new
 from rightcall.builtin.files.place import Place, place
 from rightcall.builtin.files.root import Root, kind_of
 from rightcall.builtin.files.textfile import in_bytes, load_whole
-from rightcall.builtin.files.tree import FileLimits, Watch, in_words
+from rightcall.builtin.files.tree import Access, FileLimits, in_words
 from rightcall.core.context import Context
 from rightcall.core.tool import Limits, Tool
 from rightcall.errors import ToolFailure, UsageError
@@ -48,8 +48,8 @@ def apply_patch(
 
     def handler(path: str, context: Context[Any], **operation: Any) -> str:
         where = place(path, granted.names)
-        desk = change.Desk(granted, limits, context.is_cancelled, "To change it, use update_file.")
-        return _OPERATIONS[operation["type"]](desk, where, operation.get("diff"))
+        access = Access(granted, limits, context.is_cancelled, "To change it, use update_file.")
+        return _OPERATIONS[operation["type"]](access, where, operation.get("diff"))
 
     return Tool(
         "apply_patch",
@@ -78,47 +78,46 @@ def apply_patch(
     )
 
 
-def _create(desk: change.Desk, where: Place, diff: str | None) -> str:
-    return change.create(desk, where, parse_new(_needed(desk, "create_file", diff)))
+def _create(access: Access, where: Place, diff: str | None) -> str:
+    return change.create(access, where, parse_new(_needed(access, "create_file", diff)))
 
 
-def _update(desk: change.Desk, where: Place, diff: str | None) -> str:
-    hunks = parse_hunks(_needed(desk, "update_file", diff))
-    loaded = load_whole(desk.root, where, desk.limits)
-    watch = Watch(desk.limits.search_seconds, desk.is_cancelled)
+def _update(access: Access, where: Place, diff: str | None) -> str:
+    hunks = parse_hunks(_needed(access, "update_file", diff))
+    loaded = load_whole(access.root, where, access.limits)
     try:
-        patched = apply(hunks, loaded.file.original, loaded.file.newline, watch.is_over)
+        patched = apply(hunks, loaded.file.original, loaded.file.newline, access.deadline())
     except ToolFailure as failure:
         raise ToolFailure(f"{where.shown} was not changed. {failure.message}") from None
     # Reads the file again, under the lock, and refuses if it is no longer the one that was patched.
-    limits = replace(desk.limits, max_write_bytes=desk.limits.max_file_bytes)
-    change.overwrite(replace(desk, limits=limits), where, patched.text, loaded.version)
+    limits = replace(access.limits, max_write_bytes=access.limits.max_file_bytes)
+    change.overwrite(replace(access, limits=limits), where, patched.text, loaded.version)
     return f"Updated {where.shown} {_where(patched)}."
 
 
-def _delete(desk: change.Desk, where: Place, diff: str | None) -> str:
+def _delete(access: Access, where: Place, diff: str | None) -> str:
     if diff:
         raise ToolFailure("delete_file takes no diff. Nothing was done.")
     if not where.parts:
         raise ToolFailure("The root is a directory. Name a file in it.")
     with (
-        in_words(desk.root, where),
-        desk.root.changing(),
-        desk.root.directory(where.parent) as directory,
+        in_words(access.root, where),
+        access.root.changing(),
+        access.root.directory(where.parent) as directory,
     ):
         found = os.stat(where.name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISDIR(found.st_mode):
             raise ToolFailure(f"{where.shown} is {kind_of(found)}, not a file. Nothing was deleted.")
-        if desk.is_cancelled():
+        if access.is_cancelled():
             raise ToolFailure("The call was given up; nothing was deleted.")
         os.unlink(where.name, dir_fd=directory)
     return f"Deleted {where.shown}."
 
 
-def _needed(desk: change.Desk, operation: str, diff: str | None) -> str:
+def _needed(access: Access, operation: str, diff: str | None) -> str:
     if diff is None:
         raise ToolFailure(f"{operation} needs diff.")
-    size, most = len(diff.encode(errors="replace")), desk.limits.max_write_bytes
+    size, most = len(diff.encode(errors="replace")), access.limits.max_write_bytes
     if size > most:
         raise ToolFailure(
             f"A diff of {in_bytes(size)} is more than the {most:,} that are taken at once."
@@ -134,7 +133,7 @@ def _where(patched: Patched) -> str:
     return f"at line {lines}{loose}"
 
 
-_OPERATIONS: Mapping[str, Callable[[change.Desk, Place, str | None], str]] = {
+_OPERATIONS: Mapping[str, Callable[[Access, Place, str | None], str]] = {
     "create_file": _create,
     "update_file": _update,
     "delete_file": _delete,

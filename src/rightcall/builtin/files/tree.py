@@ -48,16 +48,21 @@ class FileLimits(Struct, frozen=True, kw_only=True):
                 raise UsageError(f"file limits: {name} must be more than 0, not {value!r}")
 
 
-class Watch:
-    """Says when a search must end: its time is up, or nobody waits for it any more."""
+class Access(Struct, frozen=True):
+    """What a call works on and within, and whether it is still wanted."""
 
-    def __init__(self, seconds: float, is_cancelled: Callable[[], bool] = bool) -> None:
-        self._end = monotonic() + seconds
-        self._is_cancelled = is_cancelled
+    root: Root
+    limits: FileLimits
+    is_cancelled: Callable[[], bool] = bool
+    instead: str = ""
+    """What a model can do about a file that is there already, in words."""
+    several: str = ""
+    """What else it can do about a text that is there several times."""
 
-    def is_over(self) -> bool:
-        """Whether to stop now."""
-        return self._is_cancelled() or monotonic() > self._end
+    def deadline(self) -> Callable[[], bool]:
+        """Says when a search must end: its time is up, or nobody waits for it any more."""
+        end = monotonic() + self.limits.search_seconds
+        return lambda: self.is_cancelled() or monotonic() > end
 
 
 Kind: TypeAlias = Literal["file", "directory", "link", "other"]
@@ -80,11 +85,11 @@ class Entry(Struct, frozen=True):
 class Tree:
     """Everything beneath a directory, depth first. Symbolic links are named and never followed."""
 
-    def __init__(self, root: Root, limits: FileLimits, watch: Watch) -> None:
-        self._root = root
-        self._limits = limits
-        self._watch = watch
-        self._left = limits.max_visited
+    def __init__(self, access: Access) -> None:
+        self._root = access.root
+        self._skipped = access.limits.skipped
+        self._left = access.limits.max_visited
+        self.is_late = access.deadline()
         self.passed: set[str] = set()
         """The names of directories that were passed by."""
         self.unreadable = 0
@@ -103,7 +108,7 @@ class Tree:
             yield entry
             if entry.kind != "directory" or depth == 1:
                 continue
-            if entry.place.name in self._limits.skipped:
+            if entry.place.name in self._skipped:
                 self.passed.add(entry.place.name)
                 continue
             if len(entry.place.parts) >= MAX_PARTS:
@@ -117,7 +122,7 @@ class Tree:
 
     def _is_over(self) -> bool:
         self._left -= 1
-        if self._left < 0 or self._watch.is_over():
+        if self._left < 0 or self.is_late():
             self.is_cut = True
         return self.is_cut
 
@@ -206,7 +211,7 @@ def _beside(root: Root, place: Place) -> list[str]:
 
 def _elsewhere(root: Root, place: Place) -> list[str]:
     """What is called just so in another directory."""
-    tree = Tree(root, FileLimits(max_visited=_MOST_NAMES), Watch(_SEARCH_SECONDS))
+    tree = Tree(Access(root, FileLimits(max_visited=_MOST_NAMES, search_seconds=_SEARCH_SECONDS)))
     entries = tree.entries(Place(prefix=place.prefix))
     same = (entry.place.shown for entry in entries if entry.place.name == place.name)
     return list(islice(same, _SHOWN_NAMES))

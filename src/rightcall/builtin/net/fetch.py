@@ -8,10 +8,9 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Protocol
 
 import aiohttp
-from msgspec import Struct, field
+from msgspec import Struct
 from yarl import URL
 
 from rightcall.builtin.net.readable import Page, read
@@ -24,61 +23,41 @@ _RAW = -zlib.MAX_WBITS
 _ZLIB_HEADER = 0x78
 
 
-class Unpacker(Protocol):
-    """Takes a body's bytes as they come."""
+class Unpacker:
+    """Takes the bytes of a body as they come, packed as its Content-Encoding says."""
 
-    def feed(self, data: bytes, room: int, /) -> bytes:
-        """At most ``room`` plain bytes more. Raises ToolFailure for bytes that cannot be unpacked."""
-        ...
-
-
-class Plain:
-    """A body that is not compressed."""
-
-    def feed(self, data: bytes, room: int) -> bytes:
-        """The same bytes."""
-        return data[:room]
-
-
-class Inflated:
-    """A body in gzip or deflate."""
-
-    def __init__(self, *, gzip: bool) -> None:
-        self._gzip = gzip
-        self._stream: zlib._Decompress | None = zlib.decompressobj(_GZIP) if gzip else None
+    def __init__(self, encoding: str) -> None:
+        """Raises ToolFailure for an encoding that was not asked for."""
+        name = encoding.strip().lower()
+        self._encoding = {"": "identity", "x-gzip": "gzip"}.get(name, name)
+        if self._encoding not in {"identity", "gzip", "deflate"}:
+            raise ToolFailure("The reply is compressed in a way that was not asked for.")
+        self._stream: zlib._Decompress | None = None
 
     def feed(self, data: bytes, room: int) -> bytes:
-        """What the bytes unpack to. Whatever would not fit is lost, so feed no more after that."""
+        """At most ``room`` plain bytes more. What would not fit is lost, so feed no more after that."""
+        if self._encoding == "identity":
+            return data[:room]
         plain = b""
         try:
             while data and len(plain) < room:
                 if self._stream is None:
-                    # Deflate has come with and without the header of zlib since the days of HTTP/1.0.
-                    self._stream = zlib.decompressobj(
-                        zlib.MAX_WBITS if data[0] & 0x7F == _ZLIB_HEADER else _RAW
-                    )
+                    self._stream = zlib.decompressobj(self._window(data[0]))
                 plain += self._stream.decompress(data, room - len(plain))
                 if not self._stream.eof:
                     break
                 # One gzip file may follow another, and make one body.
-                data = self._stream.unused_data if self._gzip else b""
-                self._stream = zlib.decompressobj(_GZIP) if self._gzip else self._stream
+                data = self._stream.unused_data if self._encoding == "gzip" else b""
+                self._stream = None if self._encoding == "gzip" else self._stream
         except zlib.error:
             raise ToolFailure("The reply says it is compressed, and cannot be unpacked.") from None
         return plain
 
-
-def unpacker(encoding: str) -> Unpacker:
-    """For a Content-Encoding. Raises ToolFailure for one that was not asked for."""
-    match encoding.strip().lower():
-        case "" | "identity":
-            return Plain()
-        case "gzip" | "x-gzip":
-            return Inflated(gzip=True)
-        case "deflate":
-            return Inflated(gzip=False)
-        case _:
-            raise ToolFailure("The reply is compressed in a way that was not asked for.")
+    def _window(self, first: int) -> int:
+        if self._encoding == "gzip":
+            return _GZIP
+        # Deflate has come with and without the header of zlib since the days of HTTP/1.0.
+        return zlib.MAX_WBITS if first & 0x7F == _ZLIB_HEADER else _RAW
 
 
 _CHUNK = 64 * 1024
@@ -86,22 +65,6 @@ _CONNECT_SECONDS = 10.0
 _PAUSE_SECONDS = 10.0
 """How long a server may be silent."""
 _AGENT = "rightcall"
-
-
-class Outgoing(Struct, frozen=True, kw_only=True):
-    """What is asked for."""
-
-    url: URL
-    method: str = "GET"
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-    max_bytes: int
-    """The most that is read, packed or unpacked."""
-
-
-def outgoing(*, url: str, query: Mapping[str, str] | None = None, **parts: Any) -> Outgoing:
-    """A request to a URL and, with it, a query."""
-    return Outgoing(url=URL(url).update_query(query), **parts)
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -121,13 +84,22 @@ class Answer(Struct, frozen=True, kw_only=True):
         return str(self.status)
 
 
-async def exchange(outgoing: Outgoing, connector: aiohttp.TCPConnector | None = None) -> Answer:
+async def exchange(
+    url: URL,
+    *,
+    max_bytes: int,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    connector: aiohttp.TCPConnector | None = None,
+) -> Answer:
     """Ask for something once. Raises ToolFailure for whatever goes wrong on the way.
 
-    The connector is closed afterwards. The caller keeps the time.
+    No more than ``max_bytes`` is read, packed or unpacked. The connector is closed afterwards. The
+    caller keeps the time.
     """
     limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_PAUSE_SECONDS)
-    headers = {"Accept-Encoding": "gzip, deflate", "User-Agent": _AGENT, **outgoing.headers}
+    sent = {"Accept-Encoding": "gzip, deflate", "User-Agent": _AGENT, **(headers or {})}
     try:
         async with (
             aiohttp.ClientSession(
@@ -137,21 +109,15 @@ async def exchange(outgoing: Outgoing, connector: aiohttp.TCPConnector | None = 
                 auto_decompress=False,
                 timeout=limits,
             ) as session,
-            session.request(
-                outgoing.method,
-                outgoing.url,
-                headers=headers,
-                data=outgoing.body,
-                allow_redirects=False,
-            ) as response,
+            session.request(method, url, headers=sent, data=body, allow_redirects=False) as response,
         ):
-            return await _answer(response, outgoing.max_bytes)
+            return await _answer(response, max_bytes)
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise _failure(outgoing.url, error) from error
+        raise _failure(url, error) from error
 
 
 async def _answer(response: aiohttp.ClientResponse, most: int) -> Answer:
-    unpack = unpacker(response.headers.get("Content-Encoding", ""))
+    unpack = Unpacker(response.headers.get("Content-Encoding", ""))
     body = bytearray()
     arrived = 0
     is_cut = False
@@ -187,18 +153,11 @@ def _failure(url: URL, error: Exception) -> ToolFailure:
             return ToolFailure(f"{where} did not answer as a web server does.")
 
 
+_MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SUCCESS = range(200, 300)
 _ACCEPTED = "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.1"
-
-
-class Bounds(Struct, frozen=True, kw_only=True):
-    """What fetching one page may cost."""
-
-    seconds: float
-    max_bytes: int
-    max_redirects: int = 5
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
@@ -213,34 +172,33 @@ class Fetcher(Struct, frozen=True, kw_only=True):
     """Fetches what it is granted."""
 
     grant: Grant
-    bounds: Bounds
+    seconds: float
+    max_bytes: int
     resolve: Resolve = system_resolve
 
     async def fetch(self, address: str) -> Fetched:
         """The page at an address. Raises ToolFailure, whose words are for a model."""
         url = locate(address, self.grant)
         try:
-            async with asyncio.timeout(self.bounds.seconds):
+            async with asyncio.timeout(self.seconds):
                 url, answer = await self._follow(url)
                 page = await read(answer.body, answer.headers.get("content-type", ""), str(url))
         except TimeoutError:
             raise ToolFailure(
-                f"{shorten(str(url))} did not arrive within {self.bounds.seconds:g} s.", retryable=True
+                f"{shorten(str(url))} did not arrive within {self.seconds:g} s.", retryable=True
             ) from None
         return Fetched(url=str(url), page=page, is_cut=answer.is_cut)
 
     async def _follow(self, url: URL) -> tuple[URL, Answer]:
-        for _ in range(self.bounds.max_redirects + 1):
+        for _ in range(_MOST_REDIRECTS + 1):
             connector = await guarded(url, self.grant, self.resolve)
-            outgoing = Outgoing(url=url, headers={"Accept": _ACCEPTED}, max_bytes=self.bounds.max_bytes)
-            answer = await exchange(outgoing, connector)
+            headers = {"Accept": _ACCEPTED}
+            answer = await exchange(url, max_bytes=self.max_bytes, headers=headers, connector=connector)
             location = answer.headers.get("location")
             if answer.status not in _REDIRECTS or location is None:
                 return url, _successful(url, answer)
             url = follow(url, location, self.grant)
-        raise ToolFailure(
-            f"More than {self.bounds.max_redirects} redirects; the last one to {shorten(str(url))}."
-        )
+        raise ToolFailure(f"More than {_MOST_REDIRECTS} redirects; the last one to {shorten(str(url))}.")
 
 
 def _successful(url: URL, answer: Answer) -> Answer:

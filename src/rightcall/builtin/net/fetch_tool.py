@@ -121,6 +121,7 @@ def _fetcher(
             hosts=None if hosts is None else tuple(hosts),
             ports=None if ports is None else tuple(ports),
         ),
-        bounds=fetch.Bounds(seconds=timeout, max_bytes=max_bytes),
+        seconds=timeout,
+        max_bytes=max_bytes,
         resolve=resolve or ssrf.system_resolve,
     )

@@ -78,18 +78,23 @@ def web_search(
     wanted, question = _prepared(engine, key, url, count)
 
     async def handler(query: str) -> str:
-        from rightcall.builtin.net.fetch import exchange, outgoing  # noqa: PLC0415 - aiohttp is heavy
+        from yarl import URL  # noqa: PLC0415 - comes with aiohttp
+
+        from rightcall.builtin.net.fetch import exchange  # noqa: PLC0415 - aiohttp is heavy
 
         asked = wanted.ask(replace(question, query=query))
+        url = URL(asked.pop("url")).update_query(asked.pop("query", {}))
         try:
             async with asyncio.timeout(timeout):
-                answer = await exchange(outgoing(max_bytes=_MAX_BYTES, **asked))
+                answer = await exchange(url, max_bytes=_MAX_BYTES, **asked)
         except TimeoutError:
             raise ToolFailure(f"The search took longer than {timeout:g} s.", retryable=True) from None
         if answer.status != HTTPStatus.OK:
             later = answer.status >= HTTPStatus.TOO_MANY_REQUESTS
             raise ToolFailure(f"The search engine answered {answer.words}.", retryable=later)
-        return show(_read(answer.body, wanted), count)
+        found = _found(answer.body, wanted)[:count]
+        numbered = [f"{number}. {each}" for number, each in enumerate(found, 1)]
+        return "\n\n".join(numbered) or "Nothing was found."
 
     return Tool(
         "web_search",
@@ -105,25 +110,6 @@ def web_search(
     )
 
 
-class Found(Struct, frozen=True, gc=False):
-    """One result."""
-
-    title: str
-    url: str
-    snippet: str
-
-
-def show(found: list[Found], count: int) -> str:
-    """The results as a model reads them."""
-    if not found:
-        return "Nothing was found."
-    blocks = [
-        f"{number}. {each.title}\n{each.url}\n{each.snippet}".rstrip()
-        for number, each in enumerate(found[:count], 1)
-    ]
-    return "\n\n".join(blocks)
-
-
 def _prepared(engine: Engine, key: str | None, url: str | None, count: int) -> tuple[_Wanted, Question]:
     if engine not in ENGINES:
         raise UsageError(f"web_search: {engine!r} is not one of {', '.join(get_args(Engine))}")
@@ -131,21 +117,22 @@ def _prepared(engine: Engine, key: str | None, url: str | None, count: int) -> t
         raise UsageError(f"web_search: count must be 1 to {_MOST}, not {count}")
     wanted = ENGINES[engine]
     given = os.environ.get(wanted.variable, "")
-    if wanted.url:
-        question = Question(query="", count=count, url=url or wanted.url, key=key or given)
-        missing = not question.key
-    else:
-        question = Question(query="", count=count, url=url or given, key=key or "")
-        missing = not question.url
-    if missing:
-        what = "key" if wanted.url else "url"
+    what = "key" if wanted.url else "url"
+    question = Question(
+        query="",
+        count=count,
+        url=url or wanted.url or given,
+        key=key or (given if what == "key" else ""),
+    )
+    if not getattr(question, what):
         raise UsageError(
             f"web_search: {engine} needs {what}=..., or {wanted.variable} in the environment"
         )
     return wanted, question
 
 
-def _read(body: bytes, wanted: _Wanted) -> list[Found]:
+def _found(body: bytes, wanted: _Wanted) -> list[str]:
+    """The results in an answer: of each its title, its address and a few lines."""
     try:
         value: JsonValue = parse(body.decode(errors="replace"))
     except JsonError:
@@ -154,7 +141,7 @@ def _read(body: bytes, wanted: _Wanted) -> list[Found]:
         value = value.get(name) if isinstance(value, Mapping) else None
     rows = value if isinstance(value, list) else []
     return [
-        Found(_line(row.get("title")), _line(row.get("url")), _line(row.get(wanted.snippet)))
+        "\n".join(_line(row.get(name)) for name in ("title", "url", wanted.snippet)).rstrip()
         for row in rows
         if isinstance(row, Mapping) and isinstance(row.get("url"), str)
     ]
