@@ -196,7 +196,7 @@ def _read(digits: str, at: int) -> Fraction:
     return Fraction(digits)
 
 
-class _Level(Struct):
+class _Bracket(Struct):
     """A bracket that is open, or the expression as a whole."""
 
     closing: str = ""
@@ -209,7 +209,7 @@ class _Level(Struct):
 
 def _skeleton(tokens: list[_Token]) -> tuple[str, Mapping[int, _Token]]:
     """The tokens as Python, and the token behind each column of that. Refuses what is no expression."""
-    written, columns, levels = "", {}, [_Level()]
+    written, columns, levels = "", {}, [_Bracket()]
     before, wants_operand = tokens[-1], True
     for at, token in enumerate(tokens[:-1]):
         level, following = levels[-1], tokens[at + 1]
@@ -217,7 +217,7 @@ def _skeleton(tokens: list[_Token]) -> tuple[str, Mapping[int, _Token]]:
         if piece in {")", "]"}:
             levels.pop()
         elif wants_operand and piece in {"n(", "(", "["}:
-            levels.append(_Level("]" if piece == "[" else ")", takes_commas=piece != "n("))
+            levels.append(_Bracket("]" if piece == "[" else ")", takes_commas=piece != "n("))
         elif piece not in {"n", "[n]"}:
             # Signs and powers nest to the right; all other operators begin again.
             level.nested = level.nested + 1 if wants_operand or piece == "**" else 1
@@ -237,7 +237,7 @@ def _is_function(token: _Token) -> bool:
     return token.kind == "name" and token.text.lower() in FUNCTIONS
 
 
-def _begun(token: _Token, before: _Token, following: _Token, level: _Level) -> str:
+def _begun(token: _Token, before: _Token, following: _Token, level: _Bracket) -> str:
     """What is written for a token where an operand is to begin."""
     if token.kind == "number":
         return "n"
@@ -266,7 +266,7 @@ def _named(token: _Token, following: _Token) -> str:
     raise Trouble(f"{shorten(token.text)} is not known.{hint}", token.at)
 
 
-def _continued(token: _Token, before: _Token, following: _Token, level: _Level) -> str:
+def _continued(token: _Token, before: _Token, following: _Token, level: _Bracket) -> str:
     """What is written for a token after an operand."""
     if token.kind == "sign" and token.text == level.closing:
         return token.text
@@ -297,7 +297,7 @@ def _is_percent(token: _Token, following: _Token) -> bool:
     return following.kind != "number" and following.text != "("
 
 
-def _refuse_thousands(before: _Token, comma: _Token, after: _Token, level: _Level) -> None:
+def _refuse_thousands(before: _Token, comma: _Token, after: _Token, level: _Bracket) -> None:
     """Refuse commas of which some may stand within a number: in sum(1,234, 5) the first one may."""
     is_digits = before.kind == after.kind == "number" and comma.glued and before.text.isdigit()
     if not after.glued:
@@ -315,7 +315,7 @@ def _what(token: _Token) -> str:
     return "the end" if token.kind == "end" else shorten(token.text)
 
 
-def _unexpected(token: _Token, level: _Level) -> Trouble:
+def _unexpected(token: _Token, level: _Bracket) -> Trouble:
     if level.closing:
         words = f"{shorten(',' if level.takes_commas else ')')} is expected, not {_what(token)}."
     elif token.text == ",":

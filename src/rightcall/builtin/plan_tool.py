@@ -54,7 +54,7 @@ class Step(Struct, frozen=True, gc=False):
     status: Status
 
 
-class _Plan(Struct):
+class _PlanArguments(Struct):
     steps: tuple[Step, ...]
 
 
@@ -85,7 +85,9 @@ def plan_in(messages: Iterable[Message], *, name: str = "plan") -> tuple[Step, .
         elif isinstance(message, Results):
             for result in message.results:
                 if result.call_id in calls and not result.is_error:
-                    steps = msgspec.json.decode(calls[result.call_id].arguments, type=_Plan).steps
+                    steps = msgspec.json.decode(
+                        calls[result.call_id].arguments, type=_PlanArguments
+                    ).steps
     return steps
 
 

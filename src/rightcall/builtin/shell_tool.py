@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.tool import Facts, Limits, Tool
 from rightcall.errors import ToolFailure, UsageError
-from rightcall.process.command import Command, Completed, Exited, Isolation
+from rightcall.process.command import Command, Completed, Exited, Isolation, decode, describe
 
 Signature: TypeAlias = Literal["plain", "anthropic", "openai"]
 """Whose shell it looks like to a model: our own, or the one that a vendor has trained its models on."""
@@ -42,17 +42,11 @@ eval "$__command"
 """
 
 
-class _Shell(Struct, frozen=True, kw_only=True):
-    """Where commands run, and within what."""
+async def _run(shell: Command, *arguments: str, seconds: float | None = None) -> Completed:
+    from rightcall.process.runner import run  # noqa: PLC0415 - starting processes is heavy
 
-    command: Command
-    """The shell, still without what it is to run."""
-
-    async def run(self, *arguments: str, seconds: float | None = None) -> Completed:
-        from rightcall.process.runner import run  # noqa: PLC0415 - starting processes is heavy
-
-        command = replace(self.command, argv=(*self.command.argv, *arguments))
-        return await run(command if seconds is None else replace(command, timeout=seconds))
+    timeout = shell.timeout if seconds is None else seconds
+    return await run(replace(shell, argv=(*shell.argv, *arguments), timeout=timeout))
 
 
 def shell(
@@ -76,22 +70,21 @@ def shell(
         raise UsageError(
             f"shell: signature {signature!r} is not one of {', '.join(get_args(Signature))}"
         )
-    runner = _Shell(
-        command=Command(
-            argv=_program(signature),
-            directory=_directory(cwd),
-            environment=_environment(env or {}),
-            timeout=timeout,
-            max_output_bytes=max_output_bytes,
-            isolation=isolation,
-        )
+    # Still without what it is to run.
+    command = Command(
+        argv=_program(signature),
+        directory=_directory(cwd),
+        environment=_environment(env or {}),
+        timeout=timeout,
+        max_output_bytes=max_output_bytes,
+        isolation=isolation,
     )
     form = _FORMS[signature]
     return Tool(
         form.name,
         form.description,
         form.parameters,
-        form.handler(runner),
+        form.handler(command),
         short="Run shell commands on this machine.",
         examples=form.examples,
         questions=("Which files are here?",),
@@ -109,34 +102,22 @@ def show(done: Completed, longest: int | None = None) -> str:
 
     Raises ToolFailure if the command did not come to its own end.
     """
-    if not isinstance(done.exit, Exited):
-        raise _failure(done)
-    return f"Exit code: {done.exit.code}\n\n{_said(done)[:longest]}".rstrip()
-
-
-def _said(done: Completed) -> str:
-    from rightcall.process.command import decode  # noqa: PLC0415 - with the runner
-
-    return decode(done.output).rstrip()
-
-
-def _failure(done: Completed) -> ToolFailure:
-    from rightcall.process.command import describe  # noqa: PLC0415 - with the runner
-
-    said = _said(done)
-    return ToolFailure(
+    said = decode(done.output).rstrip()
+    if isinstance(done.exit, Exited):
+        return f"Exit code: {done.exit.code}\n\n{said[:longest]}".rstrip()
+    raise ToolFailure(
         f"The command {describe(done.exit)}." + (f" It had said:\n\n{said}" if said else "")
     )
 
 
-def _plain(runner: _Shell) -> Callable[..., Awaitable[Any]]:
+def _plain(shell: Command) -> Callable[..., Awaitable[Any]]:
     async def handler(command: str) -> str:
-        return show(await runner.run("-c", command))
+        return show(await _run(shell, "-c", command))
 
     return handler
 
 
-def _anthropic(runner: _Shell) -> Callable[..., Awaitable[Any]]:
+def _anthropic(shell: Command) -> Callable[..., Awaitable[Any]]:
     places: list[Path] = []
 
     async def handler(command: str = "", restart: bool = False) -> str:  # noqa: FBT001, FBT002 - the vendor's
@@ -150,21 +131,21 @@ def _anthropic(runner: _Shell) -> Callable[..., Awaitable[Any]]:
             places.append(Path(directory, "state"))
         if not command:
             raise ToolFailure("There is no command to run.")
-        return show(await runner.run("-c", _SESSION, "bash", str(places[0]), command))
+        return show(await _run(shell, "-c", _SESSION, "bash", str(places[0]), command))
 
     return handler
 
 
-def _openai(runner: _Shell) -> Callable[..., Awaitable[Any]]:
+def _openai(shell: Command) -> Callable[..., Awaitable[Any]]:
     async def handler(
         commands: Sequence[str], timeout_ms: int | None = None, max_output_length: int | None = None
     ) -> str:
-        given = runner.command.timeout if timeout_ms is None else timeout_ms / 1000
-        left = min(given, runner.command.timeout)
+        given = shell.timeout if timeout_ms is None else timeout_ms / 1000
+        left = min(given, shell.timeout)
         end = monotonic() + left
         done: list[Completed] = []
         for command in commands:
-            done.append(await runner.run("-c", command, seconds=left))
+            done.append(await _run(shell, "-c", command, seconds=left))
             left = end - monotonic()
             if left <= 0 or not isinstance(done[-1].exit, Exited):
                 break
@@ -180,11 +161,11 @@ def _show_all(done: Sequence[Completed], skipped: int, longest: int | None) -> s
 
     Raises ToolFailure if one did not come to its own end, or was not begun.
     """
-    from rightcall.process.command import describe  # noqa: PLC0415 - with the runner
-
     ends = [f"Command {number} {describe(each.exit)}." for number, each in enumerate(done, start=1)]
     ends += [f"Command {len(done) + number} was not run." for number in range(1, skipped + 1)]
-    outputs = [(number, _said(each)[:longest]) for number, each in enumerate(done, start=1)]
+    outputs = [
+        (number, decode(each.output).rstrip()[:longest]) for number, each in enumerate(done, start=1)
+    ]
     said = [f"Output of command {number}:\n{output}" for number, output in outputs if output]
     text = "\n\n".join(["\n".join(ends), *said])
     if skipped or not isinstance(done[-1].exit, Exited):
@@ -213,7 +194,7 @@ def _environment(added: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": _DEFAULT_PATH, "TERM": "dumb", **inherited, **added}
 
 
-class _Form(Struct, frozen=True, kw_only=True):
+class _ShellForm(Struct, frozen=True, kw_only=True):
     """What a shell looks like to a model."""
 
     name: str
@@ -221,14 +202,14 @@ class _Form(Struct, frozen=True, kw_only=True):
     parameters: JsonObject
     examples: Sequence[JsonObject]
     targets: Sequence[str]
-    handler: Callable[[_Shell], Callable[..., Awaitable[Any]]]
+    handler: Callable[[Command], Callable[..., Awaitable[Any]]]
     native: Mapping[str, JsonObject] = {}
 
 
 _COMMAND: JsonObject = {"type": "string", "description": "The command line, as typed into bash."}
 _WARNING = "It runs on the user's own machine, unprotected: nothing undoes what it does."
-_FORMS: Mapping[Signature, _Form] = {
-    "plain": _Form(
+_FORMS: Mapping[Signature, _ShellForm] = {
+    "plain": _ShellForm(
         name="shell",
         description=f"Run a command line in a new shell. Gives its exit code and output. {_WARNING}",
         parameters={
@@ -242,7 +223,7 @@ _FORMS: Mapping[Signature, _Form] = {
         handler=_plain,
     ),
     # https://platform.claude.com/docs/en/agents-and-tools/tool-use/bash-tool (bash_20250124)
-    "anthropic": _Form(
+    "anthropic": _ShellForm(
         name="bash",
         description=(
             "Run a command in bash. The directory and exported variables are kept from one command to "
@@ -262,7 +243,7 @@ _FORMS: Mapping[Signature, _Form] = {
         native={"anthropic": {"type": "bash_20250124", "name": "bash"}},
     ),
     # https://platform.openai.com/docs/guides/tools-shell
-    "openai": _Form(
+    "openai": _ShellForm(
         name="shell",
         description=f"Run command lines one after the other, each in a new shell. {_WARNING}",
         parameters={

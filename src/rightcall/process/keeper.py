@@ -59,7 +59,7 @@ class Gone(Exception):
     """Nobody listens any more."""
 
 
-class Request:
+class Job:
     """A command as it was asked for."""
 
     argv: list[bytes]
@@ -163,7 +163,7 @@ class Keeper:
         # Not raised from here: between a start and the note of it, something would be forgotten.
         self.dismissed = True
 
-    def _receive(self) -> Request:
+    def _receive(self) -> Job:
         while not self._wait(None):
             pass
         text, passed, _, _ = self.line.recvmsg(1 << 16, socket.CMSG_SPACE(4), CLOSE_ON_EXEC)
@@ -180,9 +180,9 @@ class Keeper:
             if not more:
                 raise Gone
             whole += more
-        return Request(bytes(whole[HEADER.size :]), output)
+        return Job(bytes(whole[HEADER.size :]), output)
 
-    def _start(self, request: Request) -> int:
+    def _start(self, request: Job) -> int:
         self.leader, kind = None, NO_DIRECTORY
         try:
             os.chdir(request.directory)
@@ -194,7 +194,7 @@ class Keeper:
             return kind
         return EXITED
 
-    def _attend(self, request: Request) -> int:
+    def _attend(self, request: Job) -> int:
         """Wait for the command, for its time to be up, or for a word to end it; say which it was."""
         kind, deadline = EXITED, time.monotonic() + request.timeout
         look = time.monotonic() + _WATCH_SECONDS if LINUX else deadline
@@ -218,7 +218,7 @@ class Keeper:
                 kind, deadline = ENDED, self._ask_to_end(request)
         return kind
 
-    def _ask_to_end(self, request: Request) -> float:
+    def _ask_to_end(self, request: Job) -> float:
         # What was stopped hears nothing until it goes on.
         signal_all((signal.SIGTERM, signal.SIGCONT), self.leader)
         return time.monotonic() + request.grace

@@ -58,7 +58,7 @@ async def run(command: Command) -> Completed:
         request = _encode(wall.command)
     except (NoIsolation, ValueError) as refusal:
         return Completed(exit=NotStarted(str(refusal)))
-    talk = _Conversation(command)
+    talk = _CommandRun(command)
     try:
         await talk.ask(request)
         await talk.wait()
@@ -91,7 +91,7 @@ def _encode(command: Command) -> bytes:
     return keeper.HEADER.pack(len(text)) + text
 
 
-class _Conversation:
+class _CommandRun:
     """One command's way through a keeper: what is open for it, and what it has said so far."""
 
     def __init__(self, command: Command) -> None:

@@ -13,7 +13,7 @@ from yarl import URL
 from builtin.kit import told, use
 from builtin.net.kit import Names, answer, reader, redirect, site
 from rightcall import builtin
-from rightcall.builtin.net.ssrf import Grant, guarded
+from rightcall.builtin.net.ssrf import WebGrant, guarded
 from rightcall.core.outcome import Failed
 from rightcall.core.tool import Facts
 from rightcall.errors import ToolFailure, UsageError
@@ -151,7 +151,7 @@ async def test_a_name_that_changes_its_address_between_redirects_is_refused():
 
 async def test_a_connector_reaches_only_what_was_checked():
     url = URL("http://checked.test/")
-    grant = Grant(networks=(), private=True)
+    grant = WebGrant(networks=(), private=True)
     connector = await guarded(url, grant, Names(checked_test="127.0.0.1"))
     async with site({"/": answer(PAGE)}) as here:
         make = connector._socket_factory
@@ -438,4 +438,4 @@ async def test_the_systems_own_names_are_used_unless_others_are_given():
         tool = reader(networks=["127.0.0.1/32", "::1/128"])
         assert (await told(tool, url=here.url(name="localhost")))[0] == "returned"
         with pytest.raises(ToolFailure, match="may not be reached"):
-            await guarded(URL("http://localhost/"), Grant(), Names(localhost="127.0.0.1"))
+            await guarded(URL("http://localhost/"), WebGrant(), Names(localhost="127.0.0.1"))

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from rightcall.builtin.net.ssrf import Grant, follow, locate
+from rightcall.builtin.net.ssrf import WebGrant, follow, locate
 from rightcall.errors import ToolFailure
 
-ANY = Grant()
+ANY = WebGrant()
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_any_text_gives_a_url_of_the_web_or_words(text):
     )
 
 
-HOSTS = Grant(hosts=("example.com", "*.example.org", "bücher.example"))
+HOSTS = WebGrant(hosts=("example.com", "*.example.org", "bücher.example"))
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_hosts_can_be_narrowed_down(host, granted):
 
 
 def test_ports_can_be_opened():
-    assert locate("http://example.com:8080/", Grant(ports=None)).port == 8080
-    assert locate("http://example.com:8080/", Grant(ports=(8080,))).port == 8080
+    assert locate("http://example.com:8080/", WebGrant(ports=None)).port == 8080
+    assert locate("http://example.com:8080/", WebGrant(ports=(8080,))).port == 8080
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from pydantic_core.core_schema import str_schema
 
 from rightcall.builtin.files.place import Place
 from rightcall.builtin.files.textfile import cut_line, in_bytes, load
-from rightcall.builtin.files.tree import Access, Entry, Tree, in_words
+from rightcall.builtin.files.tree import Access, DirectoryEntry, Tree, in_words
 from rightcall.errors import ToolFailure
 
 MAX_PATTERN = 500
@@ -140,7 +140,7 @@ def glob(access: Access, place: Place, pattern: str) -> str:
 
 
 def _listed(
-    access: Access, place: Place, show: Callable[[Entry], str | None], depth: int | None = None
+    access: Access, place: Place, show: Callable[[DirectoryEntry], str | None], depth: int | None = None
 ) -> tuple[list[str], list[str]]:
     """What is beneath a directory and shown, as far as the limits go, and what was left out."""
     if not is_directory(access, place):
@@ -168,7 +168,7 @@ class Grep(Struct, frozen=True, kw_only=True):
 def grep(access: Access, place: Place, wanted: Grep) -> str:
     """The lines that match, in the files of a directory or in one file."""
     tree = Tree(access)
-    lines = _Lines(access, wanted, tree.is_late)
+    lines = _Matches(access, wanted, tree.is_late)
     if is_directory(access, place):
         include = glob_pattern(wanted.include) if wanted.include else None
         with in_words(access.root, place):
@@ -181,7 +181,7 @@ def grep(access: Access, place: Place, wanted: Grep) -> str:
     return "\n".join([*(lines.shown or ["Nothing matches."]), *lines.notes(), *_notes(tree)])
 
 
-class _Lines:
+class _Matches:
     """The lines found so far."""
 
     def __init__(self, access: Access, wanted: Grep, is_late: Callable[[], bool]) -> None:
@@ -195,7 +195,7 @@ class _Lines:
         self.shown: list[str] = []
         self._passed: Counter[str] = Counter()
 
-    def look_into_entry(self, entry: Entry) -> bool:
+    def look_into_entry(self, entry: DirectoryEntry) -> bool:
         """Search a file if it can be. False when it is time to stop."""
         if entry.size > self._limits.max_file_bytes:
             self._passed["too large"] += 1
@@ -276,7 +276,7 @@ def is_directory(access: Access, place: Place) -> bool:
         return stat.S_ISDIR(access.root.stat(place).st_mode)
 
 
-def _described(entry: Entry, within: Place) -> str:
+def _described(entry: DirectoryEntry, within: Place) -> str:
     shown = _within(entry.place, within)
     match entry.kind:
         case "file":

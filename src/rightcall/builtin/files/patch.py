@@ -165,7 +165,7 @@ class Patched(Struct, frozen=True, gc=False):
     """White space was not everywhere as the diff has it."""
 
 
-class _Found(Struct, frozen=True, gc=False):
+class _Match(Struct, frozen=True, gc=False):
     """Where lines stand in the file, and in which way they are alike."""
 
     at: int
@@ -179,7 +179,7 @@ def apply(
 
     ``is_over`` says when to give up.
     """
-    file = _File(text)
+    file = _FileLines(text)
     changed = _Changed(file, newline)
     numbers: list[int] = []
     cursor, is_loose = 0, False
@@ -199,7 +199,7 @@ def apply(
 class _Changed:
     """A new text, growing from its beginning to its end."""
 
-    def __init__(self, file: "_File", newline: str) -> None:
+    def __init__(self, file: "_FileLines", newline: str) -> None:
         self._old = file.lines
         self._newline = newline
         self._new: list[str] = []
@@ -223,7 +223,7 @@ class _Changed:
         return "".join(lines)
 
 
-class _File:
+class _FileLines:
     """The lines of a file, and where some of them stand."""
 
     def __init__(self, text: str) -> None:
@@ -231,25 +231,25 @@ class _File:
         self.lines = [f"{line}\n" for line in whole] + ([rest] if rest else [])
         """With their ends, as they are."""
 
-    def find(self, wanted: Sequence[str], start: int) -> _Found | None:
+    def find(self, wanted: Sequence[str], start: int) -> _Match | None:
         """The first place, from a line on, where the wanted lines stand."""
         for number, fold in enumerate(_FOLDS):
             at = self._folded[number].find([fold(line) for line in wanted], start)
             if at is not None:
-                return _Found(at, number)
+                return _Match(at, number)
         return None
 
-    def find_last(self, wanted: Sequence[str], start: int) -> _Found | None:
+    def find_last(self, wanted: Sequence[str], start: int) -> _Match | None:
         """The wanted lines at the end of the file."""
         for number, fold in enumerate(_FOLDS):
             folded = [fold(line) for line in wanted]
             for end in (len(self.lines), len(self.bare)):
                 at = end - len(wanted)
                 if at >= start and self._folded[number].find(folded, at) == at:
-                    return _Found(at, number)
+                    return _Match(at, number)
         return None
 
-    def is_again(self, wanted: Sequence[str], found: _Found) -> bool:
+    def is_again(self, wanted: Sequence[str], found: _Match) -> bool:
         """Whether the lines that were found stand somewhere below, too."""
         folded = [_FOLDS[found.fold](line) for line in wanted]
         return self._folded[found.fold].is_again(folded, found.at)
@@ -294,7 +294,7 @@ class _Folded:
         return "\n".join(["", *lines, ""]), [0, *accumulate(len(line) + 1 for line in lines)]
 
 
-def _locate(file: _File, hunk: Hunk, cursor: int) -> _Found:
+def _locate(file: _FileLines, hunk: Hunk, cursor: int) -> _Match:
     """Where a hunk's old lines begin; they lie at or below the cursor."""
     start, is_sure = _seek(file, hunk, cursor)
     if not hunk.old:
@@ -318,7 +318,7 @@ def _locate(file: _File, hunk: Hunk, cursor: int) -> _Found:
     return found
 
 
-def _seek(file: _File, hunk: Hunk, cursor: int) -> tuple[int, bool]:
+def _seek(file: _FileLines, hunk: Hunk, cursor: int) -> tuple[int, bool]:
     """Where to look from, and whether the lines after ``@@`` were all found on the way there."""
     start, is_sure = cursor, True
     for anchor in hunk.anchors:
@@ -340,18 +340,18 @@ def _seek(file: _File, hunk: Hunk, cursor: int) -> tuple[int, bool]:
     return start, is_sure
 
 
-def _locate_addition(file: _File, hunk: Hunk, start: int, *, is_sure: bool) -> _Found:
+def _locate_addition(file: _FileLines, hunk: Hunk, start: int, *, is_sure: bool) -> _Match:
     if hunk.is_last or not file.lines:
-        return _Found(len(file.lines), 0)
+        return _Match(len(file.lines), 0)
     if not hunk.anchors or not is_sure:
         raise ToolFailure(
             f"{_named(hunk)}: it only adds lines, and nothing says where. Give a few of the lines "
             "before or after them as they are in the file."
         )
-    return _Found(start, 0)
+    return _Match(start, 0)
 
 
-def _explain(file: _File, hunk: Hunk) -> str:
+def _explain(file: _FileLines, hunk: Hunk) -> str:
     elsewhere = file.find(hunk.old, 0)
     if elsewhere is not None:
         return (

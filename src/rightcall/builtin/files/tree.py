@@ -68,7 +68,7 @@ class Access(Struct, frozen=True):
 Kind: TypeAlias = Literal["file", "directory", "link", "other"]
 
 
-class Entry(Struct, frozen=True):
+class DirectoryEntry(Struct, frozen=True):
     """A name in a directory."""
 
     place: Place
@@ -97,7 +97,7 @@ class Tree:
         self.is_cut = False
         """Whether it ended before everything was seen."""
 
-    def entries(self, place: Place, depth: int | None = None) -> Iterator[Entry]:
+    def entries(self, place: Place, depth: int | None = None) -> Iterator[DirectoryEntry]:
         """What is beneath the directory, so many levels deep.
 
         Raises an OSError only for the directory itself.
@@ -126,24 +126,24 @@ class Tree:
             self.is_cut = True
         return self.is_cut
 
-    def _level(self, place: Place) -> Sequence[Entry]:
+    def _level(self, place: Place) -> Sequence[DirectoryEntry]:
         with self._root.directory(place) as directory, os.scandir(directory) as found:
             entries = list(islice(found, self._left + 1))
             level = [_entry(place, entry) for entry in entries]
         return sorted(level, key=lambda entry: entry.place.name)
 
 
-def _entry(parent: Place, entry: "os.DirEntry[str]") -> Entry:
+def _entry(parent: Place, entry: "os.DirEntry[str]") -> DirectoryEntry:
     mode, size = 0, 0
     with suppress(OSError):
         found = entry.stat(follow_symlinks=False)
         mode, size = found.st_mode, found.st_size
     place = parent.child(entry.name)
     if stat.S_ISREG(mode):
-        return Entry(place, "file", size)
+        return DirectoryEntry(place, "file", size)
     if stat.S_ISDIR(mode):
-        return Entry(place, "directory")
-    return Entry(place, "link" if stat.S_ISLNK(mode) else "other")
+        return DirectoryEntry(place, "directory")
+    return DirectoryEntry(place, "link" if stat.S_ISLNK(mode) else "other")
 
 
 _MOST_NAMES = 2000

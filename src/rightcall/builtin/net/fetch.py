@@ -14,7 +14,7 @@ from msgspec import Struct
 from yarl import URL
 
 from rightcall.builtin.net.readable import Page, read
-from rightcall.builtin.net.ssrf import Grant, Resolve, follow, guarded, locate, system_resolve
+from rightcall.builtin.net.ssrf import Resolve, WebGrant, follow, guarded, locate, system_resolve
 from rightcall.core.jsontext import shorten
 from rightcall.errors import ToolFailure
 
@@ -67,7 +67,7 @@ _PAUSE_SECONDS = 10.0
 _AGENT = "rightcall"
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Response(Struct, frozen=True, kw_only=True):
     """What came back."""
 
     status: int
@@ -92,7 +92,7 @@ async def exchange(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
     connector: aiohttp.TCPConnector | None = None,
-) -> Answer:
+) -> Response:
     """Ask for something once. Raises ToolFailure for whatever goes wrong on the way.
 
     No more than ``max_bytes`` is read, packed or unpacked. The connector is closed afterwards. The
@@ -116,7 +116,7 @@ async def exchange(
         raise _failure(url, error) from error
 
 
-async def _answer(response: aiohttp.ClientResponse, most: int) -> Answer:
+async def _answer(response: aiohttp.ClientResponse, most: int) -> Response:
     unpack = Unpacker(response.headers.get("Content-Encoding", ""))
     body = bytearray()
     arrived = 0
@@ -128,7 +128,7 @@ async def _answer(response: aiohttp.ClientResponse, most: int) -> Answer:
         if len(body) > most or arrived > most:
             is_cut = True
             break
-    return Answer(
+    return Response(
         status=response.status,
         headers={name.lower(): value for name, value in response.headers.items()},
         body=bytes(body[:most]),
@@ -171,7 +171,7 @@ class Fetched(Struct, frozen=True, kw_only=True):
 class Fetcher(Struct, frozen=True, kw_only=True):
     """Fetches what it is granted."""
 
-    grant: Grant
+    grant: WebGrant
     seconds: float
     max_bytes: int
     resolve: Resolve = system_resolve
@@ -189,7 +189,7 @@ class Fetcher(Struct, frozen=True, kw_only=True):
             ) from None
         return Fetched(url=str(url), page=page, is_cut=answer.is_cut)
 
-    async def _follow(self, url: URL) -> tuple[URL, Answer]:
+    async def _follow(self, url: URL) -> tuple[URL, Response]:
         for _ in range(_MOST_REDIRECTS + 1):
             connector = await guarded(url, self.grant, self.resolve)
             headers = {"Accept": _ACCEPTED}
@@ -201,7 +201,7 @@ class Fetcher(Struct, frozen=True, kw_only=True):
         raise ToolFailure(f"More than {_MOST_REDIRECTS} redirects; the last one to {shorten(str(url))}.")
 
 
-def _successful(url: URL, answer: Answer) -> Answer:
+def _successful(url: URL, answer: Response) -> Response:
     if answer.status in _SUCCESS:
         return answer
     raise ToolFailure(

@@ -115,7 +115,7 @@ def _fetcher(
     if not (timeout > 0 and max_bytes > 0):
         raise UsageError("web: timeout and max_bytes must be more than 0")
     return fetch.Fetcher(
-        grant=ssrf.Grant(
+        grant=ssrf.WebGrant(
             private=allow_private,
             networks=ssrf.as_networks(networks),
             hosts=None if hosts is None else tuple(hosts),

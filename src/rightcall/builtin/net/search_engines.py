@@ -38,7 +38,7 @@ _PARAMETERS: JsonObject = {
 }
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class Query(Struct, frozen=True, kw_only=True):
     """What is asked of an engine."""
 
     query: str
@@ -47,14 +47,14 @@ class Question(Struct, frozen=True, kw_only=True):
     key: str
 
 
-class _Wanted(Struct, frozen=True, kw_only=True):
+class _SearchEngine(Struct, frozen=True, kw_only=True):
     """An engine's way of being asked."""
 
     url: str
     """Where it is, unless said; empty if that must be said."""
     variable: str
     """The environment variable with its key, or its address if it has no key."""
-    ask: Callable[[Question], Parts]
+    ask: Callable[[Query], Parts]
     results: tuple[str, ...]
     """The way to the results in its answer."""
     snippet: str
@@ -110,7 +110,9 @@ def web_search(
     )
 
 
-def _prepared(engine: Engine, key: str | None, url: str | None, count: int) -> tuple[_Wanted, Question]:
+def _prepared(
+    engine: Engine, key: str | None, url: str | None, count: int
+) -> tuple[_SearchEngine, Query]:
     if engine not in ENGINES:
         raise UsageError(f"web_search: {engine!r} is not one of {', '.join(get_args(Engine))}")
     if not 1 <= count <= _MOST:
@@ -118,7 +120,7 @@ def _prepared(engine: Engine, key: str | None, url: str | None, count: int) -> t
     wanted = ENGINES[engine]
     given = os.environ.get(wanted.variable, "")
     what = "key" if wanted.url else "url"
-    question = Question(
+    question = Query(
         query="",
         count=count,
         url=url or wanted.url or given,
@@ -131,7 +133,7 @@ def _prepared(engine: Engine, key: str | None, url: str | None, count: int) -> t
     return wanted, question
 
 
-def _found(body: bytes, wanted: _Wanted) -> list[str]:
+def _found(body: bytes, wanted: _SearchEngine) -> list[str]:
     """The results in an answer: of each its title, its address and a few lines."""
     try:
         value: JsonValue = parse(body.decode(errors="replace"))
@@ -152,7 +154,7 @@ def _line(value: object) -> str:
     return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 1]}…"
 
 
-def _ask_searxng(question: Question) -> Parts:
+def _ask_searxng(question: Query) -> Parts:
     # https://docs.searxng.org/dev/search_api.html; an instance must list json under search.formats.
     return Parts(
         url=question.url.rstrip("/") + "/search",
@@ -161,7 +163,7 @@ def _ask_searxng(question: Question) -> Parts:
     )
 
 
-def _ask_brave(question: Question) -> Parts:
+def _ask_brave(question: Query) -> Parts:
     # https://api-dashboard.search.brave.com/documentation
     return Parts(
         url=question.url,
@@ -170,7 +172,7 @@ def _ask_brave(question: Question) -> Parts:
     )
 
 
-def _ask_tavily(question: Question) -> Parts:
+def _ask_tavily(question: Query) -> Parts:
     # https://docs.tavily.com/documentation/api-reference/endpoint/search
     return Parts(
         url=question.url,
@@ -180,18 +182,18 @@ def _ask_tavily(question: Question) -> Parts:
     )
 
 
-ENGINES: Mapping[Engine, _Wanted] = {
-    "searxng": _Wanted(
+ENGINES: Mapping[Engine, _SearchEngine] = {
+    "searxng": _SearchEngine(
         url="", variable="SEARXNG_URL", ask=_ask_searxng, results=("results",), snippet="content"
     ),
-    "brave": _Wanted(
+    "brave": _SearchEngine(
         url="https://api.search.brave.com/res/v1/web/search",
         variable="BRAVE_API_KEY",
         ask=_ask_brave,
         results=("web", "results"),
         snippet="description",
     ),
-    "tavily": _Wanted(
+    "tavily": _SearchEngine(
         url="https://api.tavily.com/search",
         variable="TAVILY_API_KEY",
         ask=_ask_tavily,

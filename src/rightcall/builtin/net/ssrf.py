@@ -127,7 +127,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?!\d)")
 _ODD_ADDRESS = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}\.?", re.IGNORECASE)
 
 
-class Grant(Struct, frozen=True, kw_only=True):
+class WebGrant(Struct, frozen=True, kw_only=True):
     """What a tool may reach."""
 
     private: bool = False
@@ -140,7 +140,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     """Only these ports. None: any."""
 
 
-def locate(text: str, grant: Grant) -> URL:
+def locate(text: str, grant: WebGrant) -> URL:
     """The URL of a text, if its form, host and port are granted. Raises ToolFailure."""
     text = text.strip()
     if len(text) > LONGEST:
@@ -160,7 +160,7 @@ def locate(text: str, grant: Grant) -> URL:
     return _granted(url.with_fragment(None), grant)
 
 
-def follow(url: URL, location: str, grant: Grant) -> URL:
+def follow(url: URL, location: str, grant: WebGrant) -> URL:
     """The URL that a redirect leads to. Raises ToolFailure."""
     if len(location) > LONGEST or _DISPUTED.search(location.strip()):
         raise ToolFailure(f"{shorten(str(url))} redirects to something that is not a URL.")
@@ -174,7 +174,7 @@ def follow(url: URL, location: str, grant: Grant) -> URL:
     return found
 
 
-def refuse(url: URL, addresses: Collection[Address], grant: Grant) -> None:
+def refuse(url: URL, addresses: Collection[Address], grant: WebGrant) -> None:
     """Raise ToolFailure if any of a host's addresses may not be reached."""
     for address in addresses:
         why = refusal(address, grant.networks, private=grant.private)
@@ -183,7 +183,7 @@ def refuse(url: URL, addresses: Collection[Address], grant: Grant) -> None:
             raise ToolFailure(f"{host} may not be reached: its address is {address}, and {why}.")
 
 
-def _granted(url: URL, grant: Grant) -> URL:
+def _granted(url: URL, grant: WebGrant) -> URL:
     # The raw host is the one that is connected to: names in ASCII, and no digits of other scripts.
     host, port = url.raw_host, url.port
     if url.scheme not in _SCHEMES or not host or port is None:
@@ -224,13 +224,13 @@ async def system_resolve(host: str) -> Sequence[str]:
     return [str(place[0]) for *_, place in found]
 
 
-async def guarded(url: URL, grant: Grant, resolve: Resolve) -> aiohttp.TCPConnector:
+async def guarded(url: URL, grant: WebGrant, resolve: Resolve) -> aiohttp.TCPConnector:
     """A connector for one request to a URL. Raises ToolFailure if its host may not be reached."""
     addresses = await _addresses(url, resolve)
     refuse(url, addresses, grant)
     return aiohttp.TCPConnector(
-        resolver=_Pinned(addresses),
-        socket_factory=_Only(addresses),
+        resolver=_CheckedAddresses(addresses),
+        socket_factory=_CheckedSockets(addresses),
         use_dns_cache=False,
         force_close=True,
     )
@@ -251,7 +251,7 @@ async def _addresses(url: URL, resolve: Resolve) -> Sequence[Address]:
     return addresses
 
 
-class _Pinned(AbstractResolver):
+class _CheckedAddresses(AbstractResolver):
     """Knows the addresses that were checked."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
@@ -280,7 +280,7 @@ class _Pinned(AbstractResolver):
         """Nothing is open."""
 
 
-class _Only:
+class _CheckedSockets:
     """Makes sockets for the addresses that were checked. The last gate: nothing connects past it."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
