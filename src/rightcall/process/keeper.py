@@ -71,6 +71,7 @@ class Job:
     most: int
 
     def __init__(self, text: bytes, output: int) -> None:
+        # In the order in which the runner's _encode has put them.
         (
             self.argv,
             self.environment,

@@ -15,7 +15,7 @@ from builtin.files.kit import RESOLVERS, refusal, use
 from rightcall.builtin.files.fs_tool import fs
 from rightcall.builtin.files.place import Place
 from rightcall.builtin.files.resolve import has_openat2, open_by_kernel, open_by_walk
-from rightcall.builtin.files.root import Root
+from rightcall.builtin.files.root import Root, granted
 from rightcall.errors import ToolFailure, UsageError
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="openat2 is Linux's")
@@ -280,3 +280,24 @@ def test_directories_are_made_only_where_they_are_missing(resolver, root):
 
 def test_both_ways_are_tested():
     assert RESOLVERS == ("openat2", "walk")
+
+
+@pytest.mark.parametrize(
+    ("directory", "suffix", "read_only"),
+    [("data", "", False), ("data", ":ro", True), ("data", ":rw", False), ("data:ro", ":rw", False)],
+)
+def test_a_grant_says_what_and_whether_only_for_reading(directory, suffix, read_only, tmp_path):
+    (tmp_path / directory).mkdir()
+    root = granted(f"{tmp_path / directory}{suffix}")
+    assert (root.names[0], root.read_only) == (str(tmp_path / directory), read_only)
+
+
+@pytest.mark.parametrize("text", ["", ":ro"])
+def test_a_grant_names_a_directory(text):
+    with pytest.raises(UsageError, match="grants no directory; write ROOT or ROOT:ro"):
+        granted(text)
+
+
+def test_a_grant_of_nothing_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="cannot be granted"):
+        granted(f"{tmp_path}/nothing:ro")
