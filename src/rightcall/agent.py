@@ -350,7 +350,7 @@ def ask(
     Without a model it is the embedded one; without tools, arithmetic and the date and time.
     """
     if tools is None:
-        from rightcall.builtin.defaults import default_tools  # noqa: PLC0415 - light until used
+        from rightcall.builtin import default_tools  # noqa: PLC0415 - light until used
 
         tools = default_tools()
     result = Agent(model, tools).run_sync(prompt, **options)

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from rightcall.dispatch import run_calls
-
 from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
 from rightcall.core.tool import Tool
+from rightcall.gate.executor import run_calls
 from rightcall.gate.gate import Execution
 
 

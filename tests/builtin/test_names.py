@@ -1,15 +1,18 @@
 """The public names of the built-in tools."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from rightcall import builtin
 
 PRINTS = """
-import sys, rightcall.builtin
-print(type(rightcall.builtin.{name}).__name__, "aiohttp" in sys.modules)
+import sys, types, rightcall.builtin
+found = rightcall.builtin.{name}
+print(callable(found), isinstance(found, types.ModuleType), "aiohttp" in sys.modules)
 """
 
 
@@ -20,10 +23,27 @@ def printed(code: str) -> str:
     return ran.stdout.strip()
 
 
-@pytest.mark.parametrize("name", builtin.__all__)
+@pytest.mark.parametrize("name", builtin._HOMES)
 def test_a_name_is_the_tools_even_when_its_module_was_imported_first(name):
-    first = f"import rightcall.builtin.{builtin._HOMES[name]}"
-    assert printed(f"{first}\n{PRINTS.format(name=name)}") == "function False"
+    first = f"import rightcall.{builtin._HOMES[name]}"
+    assert printed(f"{first}\n{PRINTS.format(name=name)}") == "True False False"
+
+
+def test_no_module_has_the_name_of_a_tool():
+    modules = {each.stem for each in Path(builtin.__file__).parent.iterdir()}
+    assert modules & set(builtin.__all__) == set()
+
+
+def test_the_table_and_what_type_checkers_see_are_the_same():
+    tree = ast.parse(Path(builtin.__file__).read_text())
+    (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        each.asname: node.module.removeprefix("rightcall.")
+        for node in guarded.body
+        for each in node.names
+        if each.asname is not None
+    }
+    assert seen == builtin._HOMES
 
 
 @pytest.mark.parametrize("name", builtin.__all__)
@@ -34,12 +54,13 @@ def test_every_name_makes_tools_and_says_how(name):
 
 
 def test_a_module_can_still_be_imported_by_its_name():
-    code = "from rightcall.builtin.human import human; print(human.__name__)"
+    code = "from rightcall.builtin.human_tool import human; print(human.__name__)"
     assert printed(code) == "human"
 
 
 def test_the_names_are_in_order_and_each_has_a_home():
-    assert builtin.__all__ == sorted(builtin._HOMES)
+    assert sorted(builtin._HOMES) == list(builtin._HOMES)
+    assert set(builtin.__all__) == {*builtin._HOMES, "default_tools"}
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from cli.kit import COMMAND, Ran, Terminal, environment, run
-from rightcall.builtin.defaults import default_tools
+from rightcall.builtin import default_tools
 from rightcall.cli.main import main
 from rightcall.cli.view import PATIENCE
 from rightcall.record.jsonl import JsonLinesJournal

@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 import pytest
 
 from rightcall.cli.commands import audit, policy
-from rightcall.trust.policy import Rule
+from rightcall.trust.rules import Rule
 
 FIELDS = ", ".join(Rule.__struct_fields__)
 TOOLS = '''

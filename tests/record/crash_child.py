@@ -13,7 +13,7 @@ from pathlib import Path
 
 import rightcall as rc
 from rightcall.agent import Agent
-from rightcall.builtin.human import human
+from rightcall.builtin.human_tool import human
 from rightcall.core.entry import Entry
 from rightcall.core.request import Request
 from rightcall.record.jsonl import JsonLinesJournal

@@ -5,8 +5,7 @@ import pytest
 from rightcall.core.decision import Grant
 from rightcall.errors import UsageError
 from rightcall.trust.file import Mistake, parse_rules, read_rules
-from rightcall.trust.policy import Rule
-from rightcall.trust.rules import Rules
+from rightcall.trust.rules import Rule, Rules
 
 GOOD = """
 vouched = ["*@firm.example", "https://api.firm.example/*"]

@@ -11,8 +11,7 @@ from rightcall.errors import UsageError
 from rightcall.loop.result import RunResult
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
-from rightcall.trust.policy import Rule
-from rightcall.trust.rules import Rules
+from rightcall.trust.rules import Rule, Rules
 from trust.kit import EVIL, Office
 
 PROMPT = "Read my mail and answer bob@firm.example."

@@ -6,8 +6,7 @@ import rightcall as rc
 from rightcall.core.decision import Grant
 from rightcall.core.tool import Facts
 from rightcall.testing import ScriptedModel
-from rightcall.trust.policy import Rule
-from rightcall.trust.rules import Rules
+from rightcall.trust.rules import Rule, Rules
 from rightcall.trust.trifecta import Path, Report, audit
 from trust.kit import Office
 

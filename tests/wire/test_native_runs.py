@@ -7,7 +7,7 @@ import pytest
 import rightcall as rc
 from request.server import Server, serving, streamed, whole
 from rightcall import builtin
-from rightcall.builtin.patch.tool import apply_patch
+from rightcall.builtin.files.patch_tool import apply_patch
 from rightcall.transport.aio import AiohttpTransport
 from wire.openai_responses.test_decode import (
     CREATED,

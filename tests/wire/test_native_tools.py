@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from rightcall import builtin
-from rightcall.builtin.patch.tool import apply_patch
+from rightcall.builtin.files.patch_tool import apply_patch
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, said

@@ -1,71 +1,56 @@
-"""Tools that ship with rightcall. Each is made by a function, whose arguments are its gate."""
+"""Tools that ship with rightcall. Each is made by a function, whose arguments are its gate.
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+A tool's module never has the tool's own name: importing the module would put it in the tool's place.
+"""
+
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from rightcall.builtin.calculate.tool import calculate
-    from rightcall.builtin.clock import date_math, datetime
-    from rightcall.builtin.defaults import default_tools
-    from rightcall.builtin.fs.editor import text_editor
-    from rightcall.builtin.fs.tool import fs
-    from rightcall.builtin.human import human
-    from rightcall.builtin.memory import memory
-    from rightcall.builtin.patch.tool import apply_patch
-    from rightcall.builtin.plan import plan
-    from rightcall.builtin.shell import shell
-    from rightcall.builtin.web.search import web_search
-    from rightcall.builtin.web.tool import web
+    from rightcall.builtin.calculator import calculate as calculate
+    from rightcall.builtin.clock import date_math as date_math
+    from rightcall.builtin.clock import datetime as datetime
+    from rightcall.builtin.files.editor import text_editor as text_editor
+    from rightcall.builtin.files.fs_tool import fs as fs
+    from rightcall.builtin.files.memories import memory as memory
+    from rightcall.builtin.files.patch_tool import apply_patch as apply_patch
+    from rightcall.builtin.files.root import Root as Root
+    from rightcall.builtin.files.tree import FileLimits as FileLimits
+    from rightcall.builtin.human_tool import human as human
+    from rightcall.builtin.net.fetch_tool import web as web
+    from rightcall.builtin.net.search_engines import web_search as web_search
+    from rightcall.builtin.plan_tool import plan as plan
+    from rightcall.builtin.plan_tool import plan_in as plan_in
+    from rightcall.builtin.shell_tool import shell as shell
+    from rightcall.core.tool import Tool
 
 _HOMES = {
-    "apply_patch": "patch.tool",
-    "calculate": "calculate.tool",
-    "date_math": "clock",
-    "datetime": "clock",
-    "default_tools": "defaults",
-    "fs": "fs.tool",
-    "human": "human",
-    "memory": "memory",
-    "plan": "plan",
-    "shell": "shell",
-    "text_editor": "fs.editor",
-    "web": "web.tool",
-    "web_search": "web.search",
+    "FileLimits": "builtin.files.tree",
+    "Root": "builtin.files.root",
+    "apply_patch": "builtin.files.patch_tool",
+    "calculate": "builtin.calculator",
+    "date_math": "builtin.clock",
+    "datetime": "builtin.clock",
+    "fs": "builtin.files.fs_tool",
+    "human": "builtin.human_tool",
+    "memory": "builtin.files.memories",
+    "plan": "builtin.plan_tool",
+    "plan_in": "builtin.plan_tool",
+    "shell": "builtin.shell_tool",
+    "text_editor": "builtin.files.editor",
+    "web": "builtin.net.fetch_tool",
+    "web_search": "builtin.net.search_engines",
 }
-__all__ = [
-    "apply_patch",
-    "calculate",
-    "date_math",
-    "datetime",
-    "default_tools",
-    "fs",
-    "human",
-    "memory",
-    "plan",
-    "shell",
-    "text_editor",
-    "web",
-    "web_search",
-]
+
+__getattr__ = lazily(__name__, _HOMES)
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = found
-    return found
+def default_tools() -> "tuple[Tool, ...]":
+    """The tools that need no gate: arithmetic and the time, which touch nothing of the user's."""
+    from rightcall.builtin import calculate, datetime  # noqa: PLC0415 - light until used
+
+    return (calculate(), datetime())
 
 
-class _Package(ModuleType):
-    """Keeps a tool's name for the tool. Its module has the same, and importing would put that there."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+__all__ = [*_HOMES, "default_tools"]  # noqa: PLE0604 - the table is the one list

@@ -24,7 +24,7 @@ def _builtins(options: Namespace) -> Iterator[Tool]:
     from rightcall import builtin  # noqa: PLC0415 - light until used
 
     if options.allow_fs:
-        from rightcall.builtin.fs.grant import granted  # noqa: PLC0415
+        from rightcall.builtin.files.root import granted  # noqa: PLC0415
 
         yield builtin.fs(granted(options.allow_fs))
     if options.allow_web:

@@ -13,7 +13,7 @@ def gather(options: Namespace) -> Toolbox:
     behind = opened(options, own.names())
     if not options.default_tools:
         return own + behind
-    from rightcall.builtin.defaults import default_tools  # noqa: PLC0415 - light until used
+    from rightcall.builtin import default_tools  # noqa: PLC0415 - light until used
 
     taken = {*own.names(), *behind.names()}
     return Toolbox(Toolbox(default_tools()).filter(lambda tool: tool.name not in taken), own, behind)

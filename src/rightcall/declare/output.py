@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from rightcall.core.request import OutputMode
 from rightcall.core.tool import Tool
-from rightcall.declare.describe import describe_model, describe_parameters
+from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
 
 ANSWER = "final_answer"

@@ -8,8 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
-from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUndefinedAnnotation
+from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError
 
@@ -17,16 +16,11 @@ from rightcall.core.handler import unwrap
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Tool
+from rightcall.declare.signature import NO_SCHEMA
 
 WRAPPER = "result"
 """The member that holds a value which is no object itself."""
 
-_NO_SCHEMA = (
-    PydanticSchemaGenerationError,
-    PydanticInvalidForJsonSchema,
-    PydanticUndefinedAnnotation,
-    PydanticUserError,
-)
 # Text is given as text, and says all there is to say; of the rest nothing is known.
 _PLAIN = (str, None, NoneType, Any, object, inspect.Parameter.empty)
 _FILES = (bytes, bytearray, memoryview, PurePath)
@@ -67,7 +61,7 @@ def returns_of(tool: Tool) -> Returns | None:
     try:
         adapter = TypeAdapter(hint)
         schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
-    except _NO_SCHEMA:
+    except NO_SCHEMA:
         return None
     if "$ref" in schema:  # a model that contains itself
         schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}

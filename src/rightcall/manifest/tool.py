@@ -14,10 +14,8 @@ from rightcall.errors import ToolFailure
 from rightcall.manifest.argv import assemble, problems
 from rightcall.manifest.entry import Entry
 from rightcall.manifest.ownership import distrust
-from rightcall.process.command import Command, Completed, Exited
-from rightcall.process.report import describe
+from rightcall.process.command import Command, Completed, Exited, decode, describe
 from rightcall.process.runner import run
-from rightcall.process.text import decode
 
 _MARGIN = 5.0
 """Seconds that the runner has for the end of a program before the executor gives it up."""

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
         NotStarted,
         Signalled,
         TimedOut,
+        decode,
+        describe,
     )
-    from rightcall.process.report import describe
     from rightcall.process.runner import run
-    from rightcall.process.text import decode
 
 __all__ = [
     "Captured",
@@ -53,8 +53,8 @@ __getattr__ = lazily(
         "NotStarted": "process.command",
         "Signalled": "process.command",
         "TimedOut": "process.command",
-        "decode": "process.text",
-        "describe": "process.report",
+        "decode": "process.command",
+        "describe": "process.command",
         "run": "process.runner",
     },
 )

@@ -1,11 +1,18 @@
-"""A command to run as a child process, and what became of it: values."""
+"""A command to run as a child process, what became of it, and what it said: values, and their words."""
 
+import re
+import signal
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct, field
 
 from rightcall.errors import UsageError
+
+_TAIL_PART = 3
+"""A third of what is kept is the end: where programs say what went wrong."""
+_SLACK = 64 * 1024
+_LOOKED_AT = 8192
 
 
 class Isolation(Struct, frozen=True, kw_only=True):
@@ -108,3 +115,109 @@ class Completed(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     survivors: int = 0
     """Processes of it that could not be killed (yet); SIGKILL is sent to them until they are gone."""
+
+
+def describe(end: Exit) -> str:
+    """How a command ended, in words that follow its name."""
+    match end:
+        case Exited(code):
+            return f"ended with exit code {code}"
+        case Signalled(number):
+            return f"was ended by {_signal_name(number)}"
+        case TimedOut(seconds):
+            return f"did not finish within {seconds:g} s and was stopped"
+        case Crowded(most):
+            return f"started more than {most} processes and was stopped"
+        case NotStarted(reason):
+            return f"was not run: {reason}"
+        case Lost():
+            return "was lost with the process that watched over it; it may have done part of its work"
+        case _:
+            assert_never(end)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class Capture:
+    """Takes chunks, and keeps as many bytes as it may."""
+
+    def __init__(self, most: int) -> None:
+        self._tail_room = most // _TAIL_PART
+        self._head_room = most - self._tail_room
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._size += len(chunk)
+        if room := self._head_room - len(self._head):
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        self._tail += chunk
+        # Not with every chunk: moving the tail by a byte costs as much as moving it by a page.
+        if len(self._tail) > self._tail_room + _SLACK + len(chunk):
+            self._trim()
+
+    def finish(self) -> Captured:
+        """What was kept."""
+        self._trim()
+        return Captured(bytes(self._head), bytes(self._tail), self._size)
+
+    def _trim(self) -> None:
+        del self._tail[: max(len(self._tail) - self._tail_room, 0)]
+
+
+_MOST_BROKEN = 0.1
+"""The part of a text that may be bytes that are not UTF-8: an odd name in a listing is still text."""
+
+# ECMA-48: an escape begins a control sequence, a string that ends with ST or BEL, or a short escape.
+_TERMINAL = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\|$)|[ -/]*[0-~])?"
+)
+# What is left of the controls says nothing to a reader, and can move a terminal's cursor.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
+
+
+def decode(output: Captured) -> str:
+    """The output as text: UTF-8 with replacements, no terminal controls, what was left out marked."""
+    if is_binary(output.head):
+        return f"[binary output: {output.size:,} bytes]"
+    if not output.left_out:
+        return _plain(output.head + output.tail)
+    marker = f"\n[… {output.left_out:,} of {output.size:,} bytes left out here …]\n"
+    # What was cut in two at the seam is not the command's fault, and is dropped instead of replaced.
+    head = output.head.decode(errors="ignore") if _is_utf8(output.head) else _plain(output.head)
+    tail = output.tail
+    while tail and tail[0] & 0xC0 == 0x80:  # noqa: PLR2004 - a byte within a UTF-8 character
+        tail = tail[1:]
+    return _plain(head.encode()) + marker + _plain(tail)
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether bytes are no text: a NUL among the first, or too many that are not UTF-8."""
+    head = head[:_LOOKED_AT]
+    if b"\x00" in head:
+        return True
+    return head.decode(errors="replace").count("\ufffd") > max(len(head) * _MOST_BROKEN, 1)
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8 but for a character that is cut off at their end."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+    return True
+
+
+def _plain(data: bytes) -> str:
+    text = data.decode(errors="replace")
+    if "\x1b" in text:
+        text = _TERMINAL.sub("", text)
+    return _CONTROLS.sub("", text.replace("\r\n", "\n")).replace("\r", "\n")

@@ -1,15 +1,29 @@
-"""Requests into commands that are started, watched and surely ended. Runs in a process of its own.
+"""Start commands, watch them, and surely end them. Runs in a process of its own.
 
-A keeper serves one command at a time. It is the subreaper of what it starts (Linux), so whatever a
-command leaves behind, double-forked daemons in sessions of their own included, becomes the keeper's
-child: when it has no child any more, nothing is left. That is the only test it makes, and no process
-can slip past it.
+The processes, and who reaps whom::
 
-It does not need whoever asked. When that process ends, however it ends, its sockets close and its pidfd
-becomes readable, and everything is killed.
+    your process ── warden ── keeper ── command ── whatever it starts
+                          └── keeper ── ...
 
-A command is started with ``posix_spawn``: a fork of Python itself, to run code of ours before the
-exec, would cost as much again as the whole command.
+Why a process of its own. Only a parent can wait for a process, and only a subreaper becomes the parent
+of what a dead child leaves behind (prctl(2), PR_SET_CHILD_SUBREAPER). Your process cannot be one: it
+would adopt, and have to reap, the orphans of everything else that it starts. And if your process is
+killed, nothing in it can kill the command any more; a keeper still can.
+
+Why the test is sound. A keeper serves one command at a time, and is the subreaper of what it starts
+(Linux). So whatever a command leaves behind, double-forked daemons in sessions of their own included,
+becomes the keeper's child: when it has no child any more, nothing is left. That is the only test it
+makes, and no process can slip past it.
+
+Why a warden. A keeper can be killed, too; its orphans then become the warden's children, and the warden
+kills every child that is not a keeper (``warden.py``). If the warden is killed, its keepers are told.
+
+How a keeper learns that nobody waits. When your process ends, however it ends, its end of the line
+closes and its pidfd becomes readable. Both are watched: a child that it forked may hold the line open.
+
+What the runner and a keeper say to each other: a request is a header and a command (``marshal``: both
+ends are one Python), with the descriptor that the command writes to. Then, perhaps, the word to end it.
+A report is the answer. Nothing here may import what is slow to import: a command waits for it.
 """
 
 import array
@@ -21,19 +35,19 @@ import signal
 import socket
 import time
 from contextlib import suppress
+from struct import Struct
 
 from rightcall.process.descent import LINUX, PDEATHSIG, SUBREAPER, descendants, prctl, signal_all
-from rightcall.process.protocol import (
-    CROWDED,
-    ENDED,
-    EXITED,
-    HEADER,
-    NO_DIRECTORY,
-    NO_START,
-    REPORT,
-    SWEEP_SECONDS,
-    TIMED_OUT,
-)
+
+HEADER = Struct("=I")
+"""Before a request: how many bytes it has."""
+REPORT = Struct("=Bii")
+"""What became of a command: a word, its wait status or errno, and how many processes are left."""
+EXITED, TIMED_OUT, ENDED, CROWDED, NO_START, NO_DIRECTORY = range(6)
+END = b"e"
+"""End the command now, with its grace."""
+SWEEP_SECONDS = 2.0
+"""How long SIGKILL is tried before a report says that something is left."""
 
 CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 PATIENT_PAUSE = 1.0
@@ -45,7 +59,7 @@ class Gone(Exception):
     """Nobody listens any more."""
 
 
-class Request:
+class Job:
     """A command as it was asked for."""
 
     argv: list[bytes]
@@ -57,6 +71,7 @@ class Request:
     most: int
 
     def __init__(self, text: bytes, output: int) -> None:
+        # In the order in which the runner's _encode has put them.
         (
             self.argv,
             self.environment,
@@ -70,6 +85,10 @@ class Request:
 
     def spawn(self) -> int:
         """Start it: its own session, an empty stdin, and nothing else that is open here."""
+        # posix_spawn, and not fork and exec: a fork of Python itself, to run code of ours before the
+        # exec, costs as much again as the whole command. What such code would have done is done by
+        # others: the directory is changed here in the keeper before (posix_spawn has no action for
+        # it), and the session, the signals and the descriptors are attributes of the call.
         try:
             return self._spawn(setsid=True)
         except NotImplementedError:
@@ -77,11 +96,15 @@ class Request:
             return self._spawn(setpgroup=0)
 
     def _spawn(self, **own: int) -> int:
+        # The actions happen in this order, in the child, before the exec. The output's descriptor is
+        # above 2, as 0 to 2 are open here (/dev/null), so none of them overwrites it before it is
+        # duplicated. It is close-on-exec, like all that is open here: only its duplicates live on.
         stdin = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
         stdout = (os.POSIX_SPAWN_DUP2, self.output, 1)
         nowhere = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
         stderr = (os.POSIX_SPAWN_DUP2, self.output, 2) if self.merge else nowhere
-        # Python ignores these two, and what is ignored stays so over an exec.
+        # Python ignores these two, and what is ignored stays ignored over an exec: a command in a pipe
+        # would go on writing to nobody. No signal is blocked either, whatever the keeper blocks.
         defaults = (signal.SIGPIPE, signal.SIGXFSZ)
         return os.posix_spawn(
             self.argv[0],
@@ -101,11 +124,13 @@ class Keeper:
         self.line = line
         self.parent = parent
         self.leader: int | None = None
+        """The command's own process, until it is reaped: only so long is its number its own."""
         self.group: int | None = None
         self.status = 0
         self.alone = True
         """Whether nothing is left below this process."""
         self.dismissed = False
+        # Before anything can be started: a child that ends before the bell is there would never ring it.
         self.woken = ring_on_signals()
         signal.signal(signal.SIGTERM, self._dismiss)
         self.poller = select.poll()
@@ -119,14 +144,17 @@ class Keeper:
             while True:
                 request = self._receive()
                 kind = self._start(request)
+                # The command has its own duplicates. Held here, the pipe would never come to its end.
                 os.close(request.output)
                 if self.leader is not None:
                     kind = self._attend(request)
+                # Reported only now: whoever hears of the end may count on nothing being left of it.
                 left = self._sweep()
                 self.line.sendall(REPORT.pack(kind, self.status, left))
                 # Not to hold on to a directory that is nobody's any more.
                 os.chdir("/")
                 if left:
+                    # Not fit for another command: what is left of this one would be taken for its.
                     break
         # Not in the way of whoever asked, and not in a hurry: until the last of them is gone.
         while self._sweep():
@@ -136,13 +164,15 @@ class Keeper:
         # Not raised from here: between a start and the note of it, something would be forgotten.
         self.dismissed = True
 
-    def _receive(self) -> Request:
+    def _receive(self) -> Job:
         while not self._wait(None):
             pass
         text, passed, _, _ = self.line.recvmsg(1 << 16, socket.CMSG_SPACE(4), CLOSE_ON_EXEC)
         if not text or not passed:
             raise Gone
+        # The descriptor comes with the first byte of a request, the rest of it may take several reads.
         (output,) = array.array("i", passed[0][2])
+        # Where MSG_CMSG_CLOEXEC is missing, this is the next best moment; nothing else is spawned here.
         os.set_inheritable(output, False)  # noqa: FBT003
         (size,) = HEADER.unpack_from(text)
         whole = bytearray(text)
@@ -151,9 +181,9 @@ class Keeper:
             if not more:
                 raise Gone
             whole += more
-        return Request(bytes(whole[HEADER.size :]), output)
+        return Job(bytes(whole[HEADER.size :]), output)
 
-    def _start(self, request: Request) -> int:
+    def _start(self, request: Job) -> int:
         self.leader, kind = None, NO_DIRECTORY
         try:
             os.chdir(request.directory)
@@ -165,7 +195,7 @@ class Keeper:
             return kind
         return EXITED
 
-    def _attend(self, request: Request) -> int:
+    def _attend(self, request: Job) -> int:
         """Wait for the command, for its time to be up, or for a word to end it; say which it was."""
         kind, deadline = EXITED, time.monotonic() + request.timeout
         look = time.monotonic() + _WATCH_SECONDS if LINUX else deadline
@@ -183,18 +213,20 @@ class Keeper:
             heard = self._wait(min(deadline, look) - now)
             if heard and not self.line.recv(1):
                 raise Gone
+            # Before the word is acted on: a command that has just ended by itself was not ended.
             self._reap()
             if heard and kind == EXITED and self.leader is not None:
                 kind, deadline = ENDED, self._ask_to_end(request)
         return kind
 
-    def _ask_to_end(self, request: Request) -> float:
+    def _ask_to_end(self, request: Job) -> float:
         # What was stopped hears nothing until it goes on.
         signal_all((signal.SIGTERM, signal.SIGCONT), self.leader)
         return time.monotonic() + request.grace
 
     def _wait(self, seconds: float | None) -> bool:
         """Wait for a child, a word or so long: whether there was a word. Raises Gone with the asker."""
+        # A millisecond more, so that a deadline has passed once poll is back, and nothing turns in vain.
         milliseconds = None if seconds is None else max(seconds, 0) * 1000 + 1
         ready = {found for found, _ in self.poller.poll(milliseconds)}
         if self.woken in ready:
@@ -204,6 +236,8 @@ class Keeper:
         return self.line.fileno() in ready
 
     def _reap(self) -> None:
+        # All that have ended, and not the leader alone: orphans are this process's children, too, and
+        # one ring of the bell may stand for several. ECHILD is the one proof that nothing is left.
         with suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -220,6 +254,8 @@ class Keeper:
             # What the command left behind is nobody's child that could be seen here.
             with suppress(OSError):
                 os.killpg(self.group, signal.SIGKILL)
+        # Again and again: between the look for processes and the kill, another may have been started.
+        # A group cannot fork away from a signal, so each round leaves fewer.
         while not self.alone and time.monotonic() < give_up:
             signal_all((signal.SIGKILL,), self.leader)
             if select.select([self.woken], [], [], pause)[0]:
@@ -232,6 +268,8 @@ class Keeper:
 
 def ring_on_signals() -> int:
     """A descriptor that is readable once a child has ended or another signal has come."""
+    # signalfd is Linux's alone; Python writes a byte here from its own handler. A full pipe is rung
+    # enough, so that end never blocks. SIGCHLD needs a handler, or it is not delivered at all.
     woken, bell = os.pipe()
     os.set_blocking(bell, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

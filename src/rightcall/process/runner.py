@@ -6,6 +6,7 @@ busy, and ends with this process however that ends.
 """
 
 import asyncio
+import errno
 import marshal
 import os
 import socket
@@ -15,17 +16,34 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from rightcall.process import protocol
-from rightcall.process.capture import Capture
-from rightcall.process.command import Command, Completed, Exit, Exited, Lost, NotStarted
+from rightcall.process import keeper
+from rightcall.process.command import (
+    Capture,
+    Command,
+    Completed,
+    Crowded,
+    Exit,
+    Exited,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+)
 from rightcall.process.isolate import NoIsolation, isolate
 from rightcall.process.pool import Keepers, keepers
-from rightcall.process.report import explain
 
 _CHUNK = 64 * 1024
 _LARGEST_PIPE = 1024 * 1024
-_PATIENCE = protocol.SWEEP_SECONDS + 8.0
+_PATIENCE = keeper.SWEEP_SECONDS + 8.0
 """Seconds beyond a command's own times in which its keeper must have reported."""
+
+
+_REASONS = {
+    errno.E2BIG: "its arguments are longer than the system takes",
+    errno.EACCES: "it may not be executed",
+    errno.ENOENT: "there is no such program, or its #! line names one that is missing",
+    errno.ENOEXEC: "it is not a program that this system can run; a script needs a #! line",
+}
 
 
 async def run(command: Command) -> Completed:
@@ -40,15 +58,15 @@ async def run(command: Command) -> Completed:
         request = _encode(wall.command)
     except (NoIsolation, ValueError) as refusal:
         return Completed(exit=NotStarted(str(refusal)))
-    exchange = _Exchange(command)
+    talk = _CommandRun(command)
     try:
-        await exchange.ask(request)
-        await exchange.wait()
+        await talk.ask(request)
+        await talk.wait()
     finally:
-        exchange.close()
-        if wall.cleanup is not None and not isinstance(exchange.exit, Exited):
+        talk.close()
+        if wall.cleanup is not None and not isinstance(talk.exit, Exited):
             await run(wall.cleanup)
-    return replace(exchange.result(), seconds=monotonic() - started)
+    return replace(talk.result(), seconds=monotonic() - started)
 
 
 def _encode(command: Command) -> bytes:
@@ -70,10 +88,10 @@ def _encode(command: Command) -> bytes:
         )
     except UnicodeEncodeError:
         raise ValueError("an argument holds half of a surrogate pair, which is no text") from None
-    return protocol.HEADER.pack(len(text)) + text
+    return keeper.HEADER.pack(len(text)) + text
 
 
-class _Exchange:
+class _CommandRun:
     """One command's way through a keeper: what is open for it, and what it has said so far."""
 
     def __init__(self, command: Command) -> None:
@@ -125,7 +143,7 @@ class _Exchange:
             # The word may come too late, and then be the first that the keeper hears of the next.
             self._reusable = False
             with suppress(OSError):
-                self._line.send(protocol.END)
+                self._line.send(keeper.END)
             await self._until_over(command.grace + _PATIENCE)
             raise
 
@@ -187,19 +205,34 @@ class _Exchange:
 
     def _hear(self) -> None:
         try:
-            heard = self._line.recv(protocol.REPORT.size - len(self._report))
+            heard = self._line.recv(keeper.REPORT.size - len(self._report))
         except BlockingIOError:
             return
         except OSError:
             heard = b""
         self._report += heard
-        if heard and len(self._report) < protocol.REPORT.size:
+        if heard and len(self._report) < keeper.REPORT.size:
             return
         if heard:
-            kind, status, self._survivors = protocol.REPORT.unpack(self._report)
-            self.exit = explain(kind, status, self._command)
+            kind, status, self._survivors = keeper.REPORT.unpack(self._report)
+            self.exit = _explained(kind, status, self._command)
         else:
             self._reusable = False
         self._heard_all = True
         self._ignore(self._line.fileno())
         self._settle()
+
+
+def _explained(kind: int, status: int, command: Command) -> Exit:
+    """What a keeper's report means; ``status`` is a wait status, or an errno where nothing started."""
+    if kind == keeper.TIMED_OUT:
+        return TimedOut(command.timeout)
+    if kind == keeper.CROWDED:
+        return Crowded(command.max_processes)
+    if kind == keeper.NO_START:
+        reason = _REASONS.get(status) or os.strerror(status)
+        return NotStarted(f"{command.argv[0]} cannot be started: {reason}")
+    if kind == keeper.NO_DIRECTORY:
+        return NotStarted(f"its directory {command.directory} cannot be entered: {os.strerror(status)}")
+    code = os.waitstatus_to_exitcode(status)
+    return Exited(code) if code >= 0 else Signalled(-code)

@@ -44,11 +44,13 @@ def guard(line: socket.socket, parent: int | None) -> None:
 
 def fork_keeper(fileno: int, parent: int | None, mine: tuple[int, ...]) -> int:
     """A keeper for a line; its process."""
+    # A fork without an exec, and so the warden is single-threaded and light: what is imported is shared.
     warden = os.getpid()
     if pid := os.fork():
         os.close(fileno)
         return pid
     try:
+        # It is the warden's bell: left set, the keeper's signals would ring there.
         os.close(signal.set_wakeup_fd(-1))
         for each in mine:
             os.close(each)
@@ -75,6 +77,8 @@ def bury(keepers: set[int]) -> bool:
 
 def main() -> None:
     """The warden's start: a session of its own, plain signals, and no descriptor that is not its own."""
+    # A session of its own, so that a Ctrl-C in your terminal reaches your process and not the warden:
+    # your process decides what becomes of its commands.
     line, parent = map(int, sys.argv[-2:])
     os.setsid()
     os.chdir("/")

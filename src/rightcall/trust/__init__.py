@@ -8,10 +8,9 @@ if TYPE_CHECKING:
     from rightcall.core.decision import Approval, Evidence, Grant
     from rightcall.trust.file import read_rules
     from rightcall.trust.guard import Finding, Guard, labels
-    from rightcall.trust.label import Label, Piece
-    from rightcall.trust.policy import Rule
-    from rightcall.trust.rules import Rules
-    from rightcall.trust.screen import screen_with
+    from rightcall.trust.provenance import Label, Piece
+    from rightcall.trust.rules import Rule, Rules
+    from rightcall.trust.screening import screen_with
     from rightcall.trust.trifecta import Path, Report, audit
 
 __all__ = [
@@ -40,15 +39,15 @@ __getattr__ = lazily(
         "Finding": "trust.guard",
         "Grant": "core.decision",
         "Guard": "trust.guard",
-        "Label": "trust.label",
+        "Label": "trust.provenance",
         "Path": "trust.trifecta",
-        "Piece": "trust.label",
+        "Piece": "trust.provenance",
         "Report": "trust.trifecta",
-        "Rule": "trust.policy",
+        "Rule": "trust.rules",
         "Rules": "trust.rules",
         "audit": "trust.trifecta",
         "labels": "trust.guard",
         "read_rules": "trust.file",
-        "screen_with": "trust.screen",
+        "screen_with": "trust.screening",
     },
 )

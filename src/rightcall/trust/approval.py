@@ -6,7 +6,7 @@ from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Approval, Scope
 from rightcall.core.leaves import leaves
 from rightcall.trust.facts import settled
-from rightcall.trust.words import active
+from rightcall.trust.spelling import active
 
 
 def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:

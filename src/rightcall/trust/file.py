@@ -12,8 +12,7 @@ from msgspec.structs import fields, replace
 
 from rightcall.core.decision import Grant
 from rightcall.errors import UsageError
-from rightcall.trust.policy import Rule
-from rightcall.trust.rules import Rules
+from rightcall.trust.rules import Rule, Rules
 
 _TYPES: Mapping[str, Any] = {
     "vouched": tuple[str, ...],
@@ -62,12 +61,12 @@ def parse_rules(text: str) -> Reading:
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else max(len(text.splitlines()), 1)
         return Reading(Rules(), (Mistake(line, f"not TOML: {error}"),))
-    reader = _Reader(text)
+    reader = _RulesReader(text)
     rules = reader.rules(document)
     return Reading(rules, tuple(sorted(reader.mistakes, key=lambda each: each.line)))
 
 
-class _Reader:
+class _RulesReader:
     """Reads a document member by member, so that one mistake does not hide the next."""
 
     def __init__(self, text: str) -> None:

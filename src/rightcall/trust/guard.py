@@ -24,11 +24,9 @@ from rightcall.core.result import Result
 from rightcall.core.secret import may_hold_secret, redact_formats
 from rightcall.core.tool import Tool
 from rightcall.trust.facts import WORST, Settled, offered, settled
-from rightcall.trust.label import Label, Piece, pieces_of
-from rightcall.trust.policy import Case, first
-from rightcall.trust.provenance import Provenance, keys, shown
-from rightcall.trust.rules import Rules
-from rightcall.trust.words import active
+from rightcall.trust.provenance import Label, Piece, Provenance, keys, pieces_of, shown
+from rightcall.trust.rules import Case, Rules, first
+from rightcall.trust.spelling import active
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
 _MOST_SHOWN = 3

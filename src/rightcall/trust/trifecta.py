@@ -13,8 +13,7 @@ from msgspec import Struct
 from rightcall.core.decision import Grant
 from rightcall.core.tool import Tool
 from rightcall.trust.facts import Settled, settled
-from rightcall.trust.policy import Rule
-from rightcall.trust.rules import Rules
+from rightcall.trust.rules import Rule, Rules
 
 
 class Path(Struct, frozen=True, kw_only=True):

@@ -18,10 +18,8 @@ from typing import Literal
 
 from rightcall.errors import TransportError
 from rightcall.mcp.client.endpoints import Stdio, directory_of, environment_of, program_of
-from rightcall.process.command import Command, Completed
-from rightcall.process.report import describe
+from rightcall.process.command import Command, Completed, decode, describe
 from rightcall.process.runner import run
-from rightcall.process.text import decode
 
 _FIRST_STEP = (
     "import os,signal,socket,sys\n"

@@ -1,0 +1,1 @@
+"""Files under a granted directory, and the tools for them."""

@@ -1,0 +1,303 @@
+"""A directory and a pattern into the names or the lines that match, as far as the limits go.
+
+Python's own expressions can take forever on a short line, and hold the whole process while they do. The
+engine here is the one that pydantic carries, Rust's ``regex``, which never goes back: no look-around and
+no backreferences, and in return no expression that hangs.
+https://docs.rs/regex/latest/regex/#untrusted-input
+"""
+
+import re
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from msgspec import Struct
+from pydantic_core import SchemaError, SchemaValidator
+from pydantic_core.core_schema import str_schema
+
+from rightcall.builtin.files.place import Place
+from rightcall.builtin.files.textfile import cut_line, in_bytes, load
+from rightcall.builtin.files.tree import Access, DirectoryEntry, Tree, in_words
+from rightcall.errors import ToolFailure
+
+MAX_PATTERN = 500
+"""The longest pattern, in characters."""
+MAX_REPEATS = 500
+"""What the counts of an expression may multiply to: ``{n}`` makes that much more to do at each step."""
+
+_COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+_SPACE = re.compile(r"\s+")
+_SPECIAL = re.compile(r"[][\\.+*?(){}|^$#&~-]")
+_ANY = {"*": "[^/]*", "?": "[^/]"}
+
+
+class Pattern:
+    """Says whether a text holds a match."""
+
+    def __init__(self, expression: str) -> None:
+        """Raises a ToolFailure for an expression that is not valid, or too much."""
+        try:
+            self._validator = SchemaValidator(str_schema(pattern=expression, regex_engine="rust-regex"))
+        except SchemaError as error:
+            reason = str(error).partition("SchemaError: ")[2] or "it cannot be read"
+            raise ToolFailure(f"The pattern is not valid: {reason}") from None
+
+    def is_in(self, text: str) -> bool:
+        """Whether there is a match anywhere in the text."""
+        return self._validator.isinstance_python(text)
+
+
+def line_pattern(expression: str, *, ignore_case: bool = False) -> Pattern:
+    """The test for lines: a regular expression, in which ``^`` and ``$`` are the ends of a line."""
+    repeats = 1
+    for least, most in _COUNTED.findall(_SPACE.sub("", expression)):
+        repeats *= max(int(least), int(most or 0), 1)
+    if len(expression) > MAX_PATTERN or repeats > MAX_REPEATS:
+        raise ToolFailure(
+            f"The pattern is too large: at most {MAX_PATTERN:,} characters, and counts like {{3}} that "
+            f"multiply to no more than {MAX_REPEATS:,}."
+        )
+    # Alone first, so that words about a mistake show the expression as it was given.
+    Pattern(expression)
+    return Pattern(f"(?mi){expression}" if ignore_case else f"(?m){expression}")
+
+
+def glob_pattern(glob: str) -> Pattern:
+    """The test for whole paths: ``*`` and ``?`` stay in one name, ``**`` goes over any number of them.
+
+    ``{a,b}`` is either, ``[a-c]`` and ``[!a-c]`` are classes. A glob without a slash is for names at any
+    depth.
+    """
+    glob = glob.removeprefix("./").strip("/")
+    if not glob or len(glob) > MAX_PATTERN:
+        raise ToolFailure(f'The pattern must have 1 to {MAX_PATTERN} characters, like "src/**/*.py".')
+    expression = "".join(_pieces(glob if "/" in glob else f"**/{glob}"))
+    return Pattern(f"(?s)^(?:{expression})$")
+
+
+def _pieces(glob: str) -> Iterator[str]:
+    """A glob as an expression, piece by piece."""
+    depth = at = 0
+    while at < len(glob):
+        character, rest = glob[at], glob[at:]
+        at += 1
+        if rest.startswith("**/") and (at == 1 or glob[at - 2] in "/{,"):
+            yield "(?:.+/)?"
+            at += 2
+        elif rest == "**":
+            yield ".+"
+            at += 1
+        elif character == "[" and "]" in rest[2:]:
+            end = glob.index("]", at + 1)
+            yield _class(glob[at:end])
+            at = end + 1
+        elif character == "{" and "}" in rest:
+            yield "(?:"
+            depth += 1
+        elif character == "}" and depth:
+            yield ")"
+            depth -= 1
+        else:
+            yield "|" if character == "," and depth else _ANY.get(character) or _escape(character)
+    yield ")" * depth
+
+
+def _class(inside: str) -> str:
+    """The inside of a bracketed class; ``!`` in front turns it round."""
+    negated, members = ("^/", inside[1:]) if inside[0] in "!^" and inside[1:] else ("", inside)
+    escaped = re.sub(r"[][\\^&~]", r"\\\g<0>", members)
+    return f"[{negated}{escaped}]"
+
+
+def _escape(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+_BLOCK = 16 * 1024
+"""Characters that one test may take at once; between blocks the clock is looked at."""
+_LONGEST_LINE = 10_000
+"""Longer lines are searched as far as this."""
+_WHOLE_TEXT = ("\\A", "\\z")
+"""Anchors that mean a line's ends when lines are tested one by one, and not when many are at once."""
+
+
+def list_directory(access: Access, place: Place, depth: int) -> str:
+    """What is in a directory, so many levels deep."""
+    shown, notes = _listed(access, place, lambda entry: _described(entry, place), depth)
+    if not shown:
+        return f"{place.shown} is an empty directory."
+    return "\n".join([f"{place.shown}:", *shown, *notes])
+
+
+def glob(access: Access, place: Place, pattern: str) -> str:
+    """The files and directories beneath a directory whose path from there matches."""
+    wanted = glob_pattern(pattern)
+    shown, notes = _listed(
+        access, place, lambda entry: entry.shown if wanted.is_in(_within(entry.place, place)) else None
+    )
+    return "\n".join([*(shown or ["Nothing matches."]), *notes])
+
+
+def _listed(
+    access: Access, place: Place, show: Callable[[DirectoryEntry], str | None], depth: int | None = None
+) -> tuple[list[str], list[str]]:
+    """What is beneath a directory and shown, as far as the limits go, and what was left out."""
+    if not is_directory(access, place):
+        raise ToolFailure(f"{place.shown} is not a directory.")
+    tree = Tree(access)
+    with in_words(access.root, place):
+        found = [line for entry in tree.entries(place, depth) if (line := show(entry)) is not None]
+    shown = found[: access.limits.max_entries]
+    if len(found) > len(shown):
+        shown.append(f"[… and {len(found) - len(shown):,} more]")
+    return shown, list(_notes(tree))
+
+
+class Grep(Struct, frozen=True, kw_only=True):
+    """What lines are wanted, and what is shown with them."""
+
+    pattern: str
+    include: str = ""
+    """A glob for the files to look into."""
+    ignore_case: bool = False
+    context: int = 0
+    """Lines shown before and after each."""
+
+
+def grep(access: Access, place: Place, wanted: Grep) -> str:
+    """The lines that match, in the files of a directory or in one file."""
+    tree = Tree(access)
+    lines = _Matches(access, wanted, tree.is_late)
+    if is_directory(access, place):
+        include = glob_pattern(wanted.include) if wanted.include else None
+        with in_words(access.root, place):
+            for entry in tree.entries(place):
+                is_wanted = include is None or include.is_in(_within(entry.place, place))
+                if entry.kind == "file" and is_wanted and not lines.look_into_entry(entry):
+                    break
+    else:
+        lines.look_into(place)
+    return "\n".join([*(lines.shown or ["Nothing matches."]), *lines.notes(), *_notes(tree)])
+
+
+class _Matches:
+    """The lines found so far."""
+
+    def __init__(self, access: Access, wanted: Grep, is_late: Callable[[], bool]) -> None:
+        self._pattern = line_pattern(wanted.pattern, ignore_case=wanted.ignore_case)
+        self._line_by_line = any(anchor in wanted.pattern for anchor in _WHOLE_TEXT)
+        self._context = wanted.context
+        self._root, self._limits, self._is_late = access.root, access.limits, is_late
+        self._matches = 0
+        self._room = access.limits.max_characters
+        self._is_cut = False
+        self.shown: list[str] = []
+        self._passed: Counter[str] = Counter()
+
+    def look_into_entry(self, entry: DirectoryEntry) -> bool:
+        """Search a file if it can be. False when it is time to stop."""
+        if entry.size > self._limits.max_file_bytes:
+            self._passed["too large"] += 1
+            return True
+        try:
+            return self.look_into(entry.place)
+        except ToolFailure:
+            self._passed["not text, or not to be opened"] += 1
+            return True
+
+    def look_into(self, place: Place) -> bool:
+        """Search a file. False when it is time to stop."""
+        lines = load(self._root, place, self._limits).file.lines
+        left = self._limits.max_matches - self._matches
+        numbers = list(islice(self._numbers(lines), left + 1))
+        if len(numbers) > left:
+            self._is_cut = True
+        self._show(place, lines, numbers[:left])
+        return not self._is_cut
+
+    def notes(self) -> Iterator[str]:
+        """What was left out."""
+        for reason, count in self._passed.items():
+            yield f"[{count:,} file{'' if count == 1 else 's'} not searched: {reason}]"
+        if self._is_cut:
+            yield f"[Stopped after {self._matches:,} matching lines. Narrow the pattern or the path.]"
+
+    def _numbers(self, lines: list[str]) -> Iterator[int]:
+        """The numbers of the lines that match."""
+        for first, block in _blocks(lines):
+            if self._is_late():
+                self._is_cut = True
+                return
+            if self._line_by_line or self._pattern.is_in("\n".join(block)):
+                yield from (
+                    at for at, line in enumerate(block, start=first) if self._pattern.is_in(line)
+                )
+
+    def _show(self, place: Place, lines: list[str], numbers: list[int]) -> None:
+        matching, last = set(numbers), 0
+        for number in numbers:
+            if self._room < 0:
+                self._is_cut = True
+                return
+            if not last:
+                self._add(place.shown)
+            self._matches += 1
+            start = max(number - self._context, last + 1)
+            if self._context and last and start > last + 1:
+                self._add("     …")
+            last = min(number + self._context, len(lines))
+            for each in range(start, last + 1):
+                mark = ":" if each in matching else "-"
+                self._add(f"{each:>6}{mark} {cut_line(lines[each - 1], self._limits)}")
+
+    def _add(self, line: str) -> None:
+        self.shown.append(line)
+        self._room -= len(line) + 1
+
+
+def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """The lines in stretches that are short enough for one test, each with its first line's number."""
+    block: list[str] = []
+    first, size = 1, 0
+    for line in lines:
+        block.append(line[:_LONGEST_LINE])
+        size += len(block[-1]) + 1
+        if size > _BLOCK:
+            yield first, block
+            first, size, block = first + len(block), 0, []
+    if block:
+        yield first, block
+
+
+def is_directory(access: Access, place: Place) -> bool:
+    """Whether a search begins at a directory."""
+    with in_words(access.root, place):
+        return stat.S_ISDIR(access.root.stat(place).st_mode)
+
+
+def _described(entry: DirectoryEntry, within: Place) -> str:
+    shown = _within(entry.place, within)
+    match entry.kind:
+        case "file":
+            return f"{shown} ({in_bytes(entry.size)})"
+        case "directory":
+            return f"{shown}/"
+        case "link":
+            return f"{shown} (symbolic link)"
+        case "other":
+            return f"{shown} (not a plain file)"
+
+
+def _within(place: Place, above: Place) -> str:
+    return Place(place.parts[len(above.parts) :]).shown
+
+
+def _notes(tree: Tree) -> Iterator[str]:
+    if tree.passed:
+        yield f"[Not looked into: {', '.join(sorted(tree.passed))}]"
+    if tree.unreadable:
+        many = "directory" if tree.unreadable == 1 else "directories"
+        yield f"[{tree.unreadable:,} {many} could not be read]"
+    if tree.is_cut:
+        yield "[Stopped: there is too much here. Start further down or narrow the pattern.]"

@@ -1,0 +1,265 @@
+"""A file into its text, the text into numbered lines that a model can edit from, and back into bytes.
+
+What was not changed comes back byte for byte. The text that is shown and edited has LF for every line
+end. The original ends stay known, so that an edit changes none but its own.
+"""
+
+import codecs
+import os
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from rightcall.builtin.files.place import Place
+from rightcall.builtin.files.root import Root
+from rightcall.builtin.files.tree import FileLimits, in_words
+from rightcall.errors import ToolFailure
+
+# Longer marks first: UTF-32's begins like UTF-16's.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_UNMARKED = ("utf-8", "cp1252", "latin-1")
+"""Tried in turn. The last takes any bytes."""
+_SAMPLE = 8192
+_MANY_CONTROLS = 0.1
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))
+
+_SIGNATURES = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"\x7fELF", "an ELF program"),
+    (b"SQLite format 3\0", "an SQLite database"),
+)
+
+
+class TextFile(Struct, frozen=True, dict=True):
+    """The text of a file, and what it takes to write it back."""
+
+    original: str
+    """The decoded text, line ends as they are, without a byte order mark."""
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    """The byte order mark."""
+
+    @cached_property
+    def text(self) -> str:
+        """The text with LF for every line end."""
+        return self.original.replace("\r\n", "\n")
+
+    @cached_property
+    def newline(self) -> str:
+        """The line end that most lines have."""
+        return "\r\n" if self.original.count("\r\n") * 2 > self.original.count("\n") else "\n"
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines, without their ends. An end at the very end begins no further line."""
+        lines = self.text.split("\n")
+        return lines[:-1] if lines[-1] == "" else lines
+
+    def replaced(self, starts: Sequence[int], length: int, new: str) -> "TextFile":
+        """With so much text from each start replaced; ``new`` gets the file's line ends."""
+        middle = new.replace("\r\n", "\n").replace("\n", self.newline)
+        kept = middle.join(self._between(starts, length))
+        return TextFile(kept, self.encoding, self.mark)
+
+    def encode(self) -> bytes:
+        """The bytes. Raises UnicodeEncodeError for text that the encoding cannot hold."""
+        return self.mark + self.original.encode(self.encoding)
+
+    def _between(self, starts: Sequence[int], length: int) -> Iterator[str]:
+        """What stands before, between and after the parts that go."""
+        at = 0
+        for start in starts:
+            yield self.original[at : self._offset(start)]
+            at = self._offset(start + length)
+        yield self.original[at:]
+
+    @cached_property
+    def _returns(self) -> list[int]:
+        """Where in the text line ends stand that are two characters in the original."""
+        places: list[int] = []
+        at = self.original.find("\r\n")
+        while at >= 0:
+            places.append(at - len(places))
+            at = self.original.find("\r\n", at + 2)
+        return places
+
+    def _offset(self, at: int) -> int:
+        """A place in the text as a place in the original."""
+        return at + bisect_left(self._returns, at)
+
+
+def decode(data: bytes, *, is_cut: bool = False) -> TextFile | None:
+    """The text that the bytes hold; None when they are no text.
+
+    ``is_cut`` says that more would follow: half a character at the end is left out, and half a line.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            text = _decode(data[len(mark) :], encoding, is_cut=is_cut)
+            return None if text is None else TextFile(text, encoding, mark)
+    if is_binary(data):
+        return None
+    for encoding in _UNMARKED:
+        text = _decode(data, encoding, is_cut=is_cut)
+        if text is not None:
+            return TextFile(text, encoding)
+    raise AssertionError("Latin-1 takes any bytes")
+
+
+def _decode(data: bytes, encoding: str, *, is_cut: bool) -> str | None:
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(data, final=not is_cut)
+    except UnicodeDecodeError:
+        return None
+    return text[: text.rfind("\n") + 1] or text if is_cut else text
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether the bytes look like no text: a NUL, or many control characters."""
+    sample = data[:_SAMPLE]
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    return b"\0" in sample or controls > len(sample) * _MANY_CONTROLS
+
+
+def in_bytes(size: int) -> str:
+    """A size in words."""
+    return f"{size:,} byte{'' if size == 1 else 's'}"
+
+
+def name_kind(data: bytes) -> str:
+    """What bytes that are no text are, as far as their beginning tells."""
+    return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), "binary data")
+
+
+_CHUNK = 1024 * 1024
+_NUMBER_WIDTH = 6
+
+
+class Loaded(Struct, frozen=True):
+    """A text file as it was at one moment."""
+
+    place: Place
+    file: TextFile
+    found: os.stat_result
+    version: str = ""
+    """Names the content; empty when not all of it was read."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is all of the file."""
+        return bool(self.version)
+
+
+def read_bytes(opened: int, most: int) -> bytes:
+    """What the open file holds, up to ``most`` bytes."""
+    pieces, left = [], most
+    while left > 0 and (piece := os.read(opened, min(left, _CHUNK))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def version_of(data: bytes) -> str:
+    """A short name for content; other content has another one."""
+    return blake2b(data, digest_size=6).hexdigest()
+
+
+def load(root: Root, place: Place, limits: FileLimits) -> Loaded:
+    """The file's text, or a ToolFailure."""
+    with in_words(root, place), root.file(place) as (opened, found):
+        data = read_bytes(opened, limits.max_file_bytes + 1)
+    is_cut = len(data) > limits.max_file_bytes
+    file = decode(data[: limits.max_file_bytes], is_cut=is_cut)
+    if file is None:
+        raise ToolFailure(
+            f"{place.shown} is not text: {name_kind(data)}, {in_bytes(found.st_size)}. It is not shown."
+        )
+    return Loaded(place, file, found, "" if is_cut else version_of(data))
+
+
+def load_whole(root: Root, place: Place, limits: FileLimits) -> Loaded:
+    """The same, for a file that is to be changed."""
+    loaded = load(root, place, limits)
+    if not loaded.is_whole:
+        raise ToolFailure(
+            f"{place.shown} has {in_bytes(loaded.found.st_size)}; files of more than "
+            f"{limits.max_file_bytes:,} are not edited."
+        )
+    return loaded
+
+
+def read(loaded: Loaded, limits: FileLimits, start: int | None = None, end: int | None = None) -> str:
+    """Lines ``start`` to ``end`` with their numbers, under a line that says what they are."""
+    lines = loaded.file.lines
+    first = max(start or 1, 1)
+    last = len(lines) if end is None or end < 0 else min(end, len(lines))
+    if not lines and first == 1:
+        return f"{loaded.place.shown} is empty (version {loaded.version})."
+    if first > len(lines):
+        raise ToolFailure(f"{loaded.place.shown} has {_lines(loaded)}; there is no line {first:,}.")
+    if last < first:
+        raise ToolFailure(f"The last line, {last:,}, is before the first, {first:,}.")
+    shown = numbered(lines, first, last, limits)
+    reached = first + len(shown) - 1
+    words = [f"{loaded.place.shown}: {_span(first, reached)} of {_lines(loaded)}{_details(loaded)}"]
+    if reached < last:
+        words.append(f"[Cut here. Go on from line {reached + 1:,}.]")
+    elif not loaded.is_whole and last == len(lines):
+        words.append(f"[Only the first {limits.max_file_bytes:,} bytes of a file can be read.]")
+    return "\n".join([words[0], *shown, *words[1:]])
+
+
+def numbered(lines: list[str], first: int, last: int, limits: FileLimits) -> list[str]:
+    """Lines with their numbers and a tab before them, as far as the limits go, and at least one."""
+    shown: list[str] = []
+    room = limits.max_characters
+    for number in range(first, min(last, first + limits.max_lines - 1) + 1):
+        line = f"{number:>{_NUMBER_WIDTH}}\t{cut_line(lines[number - 1], limits)}"
+        room -= len(line) + 1
+        if room < 0 and shown:
+            break
+        shown.append(line)
+    return shown
+
+
+def cut_line(line: str, limits: FileLimits) -> str:
+    """The line, or its beginning and how much more there is."""
+    if len(line) <= limits.max_line_characters:
+        return line
+    more = len(line) - limits.max_line_characters
+    return f"{line[: limits.max_line_characters]}[… {more:,} more characters]"
+
+
+def _lines(loaded: Loaded) -> str:
+    count = len(loaded.file.lines)
+    more = "" if loaded.is_whole else "more than "
+    return f"{more}{count:,} line{'' if count == 1 else 's'}"
+
+
+def _span(first: int, last: int) -> str:
+    return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
+
+
+def _details(loaded: Loaded) -> str:
+    details = [in_bytes(loaded.found.st_size)]
+    if loaded.file.encoding != "utf-8":
+        details.append(loaded.file.encoding)
+    if loaded.file.newline == "\r\n":
+        details.append("CRLF line ends")
+    if loaded.version:
+        details.append(f"version {loaded.version}")
+    return f" ({', '.join(details)})"

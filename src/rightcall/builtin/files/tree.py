@@ -1,0 +1,217 @@
+"""A directory into what is in it, within limits, and what the system refuses into words for a model."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from itertools import islice
+from time import monotonic
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.builtin.files.place import MAX_PARTS, Place
+from rightcall.builtin.files.root import Root
+from rightcall.errors import ToolFailure, UsageError
+
+
+class FileLimits(Struct, frozen=True, kw_only=True):
+    """Caps on what one call may read, write or look through."""
+
+    max_file_bytes: int = 16 * 1024 * 1024
+    """A larger file is shown only as far as this, and is neither edited nor searched."""
+    max_write_bytes: int = 1024 * 1024
+    """The most that one write may hold."""
+    max_lines: int = 2000
+    """Lines in one read."""
+    max_characters: int = 40_000
+    """Characters in one result; what is left can be asked for."""
+    max_line_characters: int = 2000
+    """Longer lines are cut when they are shown."""
+    max_entries: int = 500
+    """Names in one listing or glob."""
+    max_matches: int = 200
+    """Lines that match in one grep."""
+    max_visited: int = 50_000
+    """Names that a search looks at before it gives up."""
+    search_seconds: float = 15.0
+    """Time after which a search gives up."""
+    skipped: tuple[str, ...] = (".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv")
+    """Directories that searches from above pass by; a search that starts in one looks into it."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if name != "skipped" and not value > 0:
+                raise UsageError(f"file limits: {name} must be more than 0, not {value!r}")
+
+
+class Access(Struct, frozen=True):
+    """What a call works on and within, and whether it is still wanted."""
+
+    root: Root
+    limits: FileLimits
+    is_cancelled: Callable[[], bool] = bool
+    instead: str = ""
+    """What a model can do about a file that is there already, in words."""
+    several: str = ""
+    """What else it can do about a text that is there several times."""
+
+    def deadline(self) -> Callable[[], bool]:
+        """Says when a search must end: its time is up, or nobody waits for it any more."""
+        end = monotonic() + self.limits.search_seconds
+        return lambda: self.is_cancelled() or monotonic() > end
+
+
+Kind: TypeAlias = Literal["file", "directory", "link", "other"]
+
+
+class DirectoryEntry(Struct, frozen=True):
+    """A name in a directory."""
+
+    place: Place
+    kind: Kind
+    size: int = 0
+    """Bytes, of a file."""
+
+    @property
+    def shown(self) -> str:
+        """The path for a model, with a slash after a directory."""
+        return f"{self.place.shown}/" if self.kind == "directory" else self.place.shown
+
+
+class Tree:
+    """Everything beneath a directory, depth first. Symbolic links are named and never followed."""
+
+    def __init__(self, access: Access) -> None:
+        self._root = access.root
+        self._skipped = access.limits.skipped
+        self._left = access.limits.max_visited
+        self.is_late = access.deadline()
+        self.passed: set[str] = set()
+        """The names of directories that were passed by."""
+        self.unreadable = 0
+        """How many directories could not be looked into."""
+        self.is_cut = False
+        """Whether it ended before everything was seen."""
+
+    def entries(self, place: Place, depth: int | None = None) -> Iterator[DirectoryEntry]:
+        """What is beneath the directory, so many levels deep.
+
+        Raises an OSError only for the directory itself.
+        """
+        for entry in self._level(place):
+            if self._is_over():
+                return
+            yield entry
+            if entry.kind != "directory" or depth == 1:
+                continue
+            if entry.place.name in self._skipped:
+                self.passed.add(entry.place.name)
+                continue
+            if len(entry.place.parts) >= MAX_PARTS:
+                self.unreadable += 1
+                continue
+            try:
+                yield from self.entries(entry.place, None if depth is None else depth - 1)
+            except OSError:
+                # It has gone meanwhile, became something else, or may not be read.
+                self.unreadable += 1
+
+    def _is_over(self) -> bool:
+        self._left -= 1
+        if self._left < 0 or self.is_late():
+            self.is_cut = True
+        return self.is_cut
+
+    def _level(self, place: Place) -> Sequence[DirectoryEntry]:
+        with self._root.directory(place) as directory, os.scandir(directory) as found:
+            entries = list(islice(found, self._left + 1))
+            level = [_entry(place, entry) for entry in entries]
+        return sorted(level, key=lambda entry: entry.place.name)
+
+
+def _entry(parent: Place, entry: "os.DirEntry[str]") -> DirectoryEntry:
+    mode, size = 0, 0
+    with suppress(OSError):
+        found = entry.stat(follow_symlinks=False)
+        mode, size = found.st_mode, found.st_size
+    place = parent.child(entry.name)
+    if stat.S_ISREG(mode):
+        return DirectoryEntry(place, "file", size)
+    if stat.S_ISDIR(mode):
+        return DirectoryEntry(place, "directory")
+    return DirectoryEntry(place, "link" if stat.S_ISLNK(mode) else "other")
+
+
+_MOST_NAMES = 2000
+_SEARCH_SECONDS = 0.5
+_SHOWN_NAMES = 3
+
+_WORDS: Mapping[int, str] = {
+    errno.EACCES: "permission denied: whoever runs this tool may not do that here.",
+    errno.EPERM: "permission denied: whoever runs this tool may not do that here.",
+    errno.EROFS: "the file system is read-only.",
+    errno.EXDEV: "this leads outside of the root, through a symbolic link or onto another file system.",
+    errno.ELOOP: "its symbolic links are not followed: they go in a circle, or are the kernel's own.",
+    errno.ENOTDIR: "a part of the path is a file and not a directory.",
+    errno.EISDIR: "it is a directory, not a file.",
+    errno.EEXIST: "it exists already.",
+    errno.ENOTEMPTY: "the directory is not empty.",
+    errno.ENAMETOOLONG: "the name is too long.",
+    errno.ENOSPC: "the disk is full; nothing was changed.",
+    errno.EDQUOT: "the disk quota is used up; nothing was changed.",
+    errno.EFBIG: "the file would be too large for the file system; nothing was changed.",
+    errno.EAGAIN: "something else keeps changing the directories on the way. Try again.",
+    errno.EMFILE: "too many files are open. Try again later.",
+    errno.ENFILE: "too many files are open. Try again later.",
+    errno.EIO: "the disk reports an error.",
+    errno.EINVAL: "the file system does not take that name.",
+    errno.EILSEQ: "the file system does not take that name.",
+    errno.ENXIO: "it is not a plain file.",
+}
+
+
+@contextmanager
+def in_words(root: Root, place: Place) -> Iterator[None]:
+    """Turn an OSError about ``place`` into a ToolFailure."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ToolFailure(_missing(root, place)) from error
+    except OSError as error:
+        words = _WORDS.get(error.errno or 0, "the system refused, and did not say why.")
+        raise ToolFailure(f"{place.shown}: {words}") from error
+
+
+def _missing(root: Root, place: Place) -> str:
+    """That something is not there, with what may have been meant."""
+    words = f"There is no {place.shown}."
+    if not place.parts:
+        return words
+    try:
+        near = _elsewhere(root, place) or _beside(root, place)
+    except FileNotFoundError:
+        return f"{words} {_missing(root, place.parent)}"
+    except OSError:
+        near = []
+    return f"{words} Did you mean {' or '.join(near)}?" if near else words
+
+
+def _beside(root: Root, place: Place) -> list[str]:
+    """What is called almost so in the same directory."""
+    with root.directory(place.parent) as directory, os.scandir(directory) as entries:
+        names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+    folded = {name.casefold(): name for name in sorted(names, reverse=True)}
+    near = get_close_matches(place.name.casefold(), list(folded), n=_SHOWN_NAMES, cutoff=0.6)
+    return [place.parent.child(name).shown for name in sorted(folded[each] for each in near)]
+
+
+def _elsewhere(root: Root, place: Place) -> list[str]:
+    """What is called just so in another directory."""
+    tree = Tree(Access(root, FileLimits(max_visited=_MOST_NAMES, search_seconds=_SEARCH_SECONDS)))
+    entries = tree.entries(Place(prefix=place.prefix))
+    same = (entry.place.shown for entry in entries if entry.place.name == place.name)
+    return list(islice(same, _SHOWN_NAMES))

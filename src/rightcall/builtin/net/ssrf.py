@@ -1,0 +1,293 @@
+"""What a model gives as an address into a connection that may be made, or words why it may not.
+
+Server-side request forgery is to have somebody else's machine ask for what one cannot reach oneself. So
+a URL's form, host and port are checked, then every address that the host's name has; and the connection
+is bound to the addresses that were checked, whatever the name resolves to by then.
+
+Python's own ``is_global`` has changed its mind between patch releases (CVE-2024-4032), so the networks
+are written out here, from the IANA registries of special-purpose addresses.
+https://www.iana.org/assignments/iana-ipv4-special-registry
+https://www.iana.org/assignments/iana-ipv6-special-registry
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import TypeAlias
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from msgspec import Struct
+from yarl import URL
+
+from rightcall.core.jsontext import shorten
+from rightcall.errors import ToolFailure, UsageError
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+
+
+def _networks(*names: str) -> tuple[Network, ...]:
+    return tuple(ip_network(name) for name in names)
+
+
+_METADATA = _networks(
+    "169.254.169.254/32",  # AWS, Google, Azure, most others
+    "168.63.129.16/32",  # Azure's wire server, which looks public
+    "100.100.100.200/32",  # Alibaba
+    "192.0.0.192/32",  # Oracle
+    "fd00:ec2::254/128",  # AWS
+    "fd20:ce::254/128",  # Google
+)
+_PRIVATE = _networks(
+    "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "100.64.0.0/10",
+    "fc00::/7", "::1/128",
+)  # fmt: skip
+_RESERVED = _networks(
+    "0.0.0.0/8",
+    "169.254.0.0/16",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/3",  # multicast, reserved, broadcast
+    "2001::/23",  # Teredo and other protocols
+    "2001:db8::/32",
+    "2002::/16",  # 6to4, which can carry any IPv4 address
+    "3fff::/20",
+)
+_GLOBAL_V6 = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+def as_address(text: str) -> Address | None:
+    """The address that a text is, in the one way to write it; None for a name."""
+    try:
+        return ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+
+
+def as_networks(names: Iterable[str]) -> tuple[Network, ...]:
+    """Networks that a developer names. Raises UsageError."""
+    try:
+        return _networks(*names)
+    except ValueError as error:
+        raise UsageError(f"networks: {error}; write them as 10.1.0.0/16") from None
+
+
+def refusal(address: Address, granted: Iterable[Network] = (), *, private: bool = False) -> str | None:
+    """Why the address may not be reached: a few words, or None.
+
+    ``granted`` networks may be, whatever they are. With ``private``, so may those of one's own site.
+    """
+    inner = _carried(address)
+    if any(inner in network or address in network for network in granted):
+        return None
+    if _in(inner, _METADATA):
+        return "it belongs to the metadata service of a cloud"
+    if _in(inner, _PRIVATE):
+        return None if private else "it is private"
+    if _in(inner, _RESERVED) or (isinstance(inner, IPv6Address) and inner not in _GLOBAL_V6):
+        return "it is not a public one"
+    return None
+
+
+def _in(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks)
+
+
+def _carried(address: Address) -> Address:
+    """The IPv4 address within an IPv6 one that leads to it."""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in _NAT64:
+            return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+LONGEST = 4096
+_SCHEMES = ("http", "https")
+# Readers of URLs disagree about these: what one takes for a path, another takes for a host.
+_DISPUTED = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff\ud800-\udfff]")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?!\d)")
+# Whatever C's inet_aton takes for an address beside a.b.c.d: 2130706433, 0x7f.1, 017700000001.
+_ODD_ADDRESS = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}\.?", re.IGNORECASE)
+
+
+class WebGrant(Struct, frozen=True, kw_only=True):
+    """What a tool may reach."""
+
+    private: bool = False
+    """Addresses of one's own site, too."""
+    networks: tuple[Network, ...] = ()
+    """These addresses, whatever they are."""
+    hosts: tuple[str, ...] | None = None
+    """Only these hosts; ``*.example.com`` stands for those below it. None: any."""
+    ports: Collection[int] | None = (80, 443)
+    """Only these ports. None: any."""
+
+
+def locate(text: str, grant: WebGrant) -> URL:
+    """The URL of a text, if its form, host and port are granted. Raises ToolFailure."""
+    text = text.strip()
+    if len(text) > LONGEST:
+        raise ToolFailure(f"The URL has {len(text):,} characters; {LONGEST:,} is the most.")
+    if _DISPUTED.search(text):
+        raise ToolFailure("The URL holds a space, a backslash or a control character; encode it with %.")
+    named = _SCHEME.match(text)
+    if named is None and not text.startswith("/"):
+        text = f"https://{text}"
+    elif named is None or named[1].lower() not in _SCHEMES:
+        raise ToolFailure("Only http:// and https:// can be fetched.")
+    try:
+        url = URL(text)
+        _ = url.port
+    except ValueError:
+        raise ToolFailure(f"{shorten(text)} is not a URL.") from None
+    return _granted(url.with_fragment(None), grant)
+
+
+def follow(url: URL, location: str, grant: WebGrant) -> URL:
+    """The URL that a redirect leads to. Raises ToolFailure."""
+    if len(location) > LONGEST or _DISPUTED.search(location.strip()):
+        raise ToolFailure(f"{shorten(str(url))} redirects to something that is not a URL.")
+    try:
+        joined = url.join(URL(location.strip()))
+    except ValueError:
+        raise ToolFailure(f"{shorten(str(url))} redirects to something that is not a URL.") from None
+    found = locate(str(joined), grant)
+    if url.scheme == "https" and found.scheme == "http":
+        raise ToolFailure(f"{shorten(str(url))} redirects from https to http, which is not followed.")
+    return found
+
+
+def refuse(url: URL, addresses: Collection[Address], grant: WebGrant) -> None:
+    """Raise ToolFailure if any of a host's addresses may not be reached."""
+    for address in addresses:
+        why = refusal(address, grant.networks, private=grant.private)
+        if why is not None:
+            host = shorten(url.host or "")
+            raise ToolFailure(f"{host} may not be reached: its address is {address}, and {why}.")
+
+
+def _granted(url: URL, grant: WebGrant) -> URL:
+    # The raw host is the one that is connected to: names in ASCII, and no digits of other scripts.
+    host, port = url.raw_host, url.port
+    if url.scheme not in _SCHEMES or not host or port is None:
+        raise ToolFailure(f"{shorten(str(url))} is not a URL.")
+    if url.user is not None or url.password is not None:
+        raise ToolFailure("A URL with a user name or a password in it is not fetched; leave them out.")
+    if as_address(host) is None and _ODD_ADDRESS.fullmatch(host):
+        raise ToolFailure(f"{shorten(host)} is an odd way to write an address; write it as a.b.c.d.")
+    if grant.hosts is not None and not any(_matches(url, each) for each in grant.hosts):
+        raise ToolFailure(
+            f"{shorten(host)} is not among the hosts that may be reached: {_list(grant.hosts)}."
+        )
+    if grant.ports is not None and port not in grant.ports:
+        raise ToolFailure(f"Port {port} may not be reached; only {_list(sorted(grant.ports))}.")
+    return url
+
+
+def _matches(url: URL, pattern: str) -> bool:
+    pattern = pattern.lower().rstrip(".")
+    names = [name.lower().rstrip(".") for name in (url.host, url.raw_host) if name]
+    if pattern.startswith("*."):
+        return any(name.endswith(pattern[1:]) for name in names)
+    return pattern in names
+
+
+def _list(items: Collection[object]) -> str:
+    return ", ".join(map(str, items)) or "none"
+
+
+Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
+"""The addresses of a host's name. Raises OSError if it has none."""
+
+
+async def system_resolve(host: str) -> Sequence[str]:
+    """What the system says a name's addresses are."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [str(place[0]) for *_, place in found]
+
+
+async def guarded(url: URL, grant: WebGrant, resolve: Resolve) -> aiohttp.TCPConnector:
+    """A connector for one request to a URL. Raises ToolFailure if its host may not be reached."""
+    addresses = await _addresses(url, resolve)
+    refuse(url, addresses, grant)
+    return aiohttp.TCPConnector(
+        resolver=_CheckedAddresses(addresses),
+        socket_factory=_CheckedSockets(addresses),
+        use_dns_cache=False,
+        force_close=True,
+    )
+
+
+async def _addresses(url: URL, resolve: Resolve) -> Sequence[Address]:
+    host = url.raw_host or ""
+    literal = as_address(host)
+    if literal is not None:
+        return [literal]
+    try:
+        found = [as_address(each) for each in await resolve(host)]
+    except (OSError, UnicodeError):
+        found = []
+    addresses = list(dict.fromkeys(address for address in found if address is not None))
+    if not addresses:
+        raise ToolFailure(f"There is no host {shorten(host)}.")
+    return addresses
+
+
+class _CheckedAddresses(AbstractResolver):
+    """Knows the addresses that were checked."""
+
+    def __init__(self, addresses: Sequence[Address]) -> None:
+        self._addresses = addresses
+
+    async def resolve(
+        self,
+        host: str,
+        port: int = 0,
+        family: socket.AddressFamily = socket.AF_UNSPEC,  # noqa: ARG002 - the port's
+    ) -> list[ResolveResult]:
+        """Those addresses, whatever the host."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address),
+                port=port,
+                family=socket.AF_INET6 if isinstance(address, IPv6Address) else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in self._addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class _CheckedSockets:
+    """Makes sockets for the addresses that were checked. The last gate: nothing connects past it."""
+
+    def __init__(self, addresses: Sequence[Address]) -> None:
+        self._addresses = frozenset(addresses)
+
+    def __call__(self, place: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, (host, *_) = place
+        if as_address(str(host)) not in self._addresses:
+            raise OSError(f"{host} was not checked")
+        return socket.socket(family, kind, protocol)

@@ -1,0 +1,272 @@
+"""A shell as a tool. There is nothing safe about it.
+
+Whoever can give a shell a command can do whatever this process's user can: read keys, delete files,
+call anyone. No pattern of forbidden words changes that. What there is here: it is off until it is made,
+a person is asked about every command unless said otherwise, nothing of the environment is inherited but
+what a shell needs, and time, output and processes have bounds. For walls, give an ``isolation``, or run
+all of it in a container or a virtual machine.
+"""
+
+import os
+import shutil
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from time import monotonic
+from typing import Any, Literal, TypeAlias, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.errors import ToolFailure, UsageError
+from rightcall.process.command import Command, Completed, Exited, Isolation, decode, describe
+
+Signature: TypeAlias = Literal["plain", "anthropic", "openai"]
+"""Whose shell it looks like to a model: our own, or the one that a vendor has trained its models on."""
+
+_INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+_SLACK = 5.0
+"""Seconds that ending a command may take beyond its time."""
+
+# The working directory and the exported variables of a command are kept for the next one. A command
+# that is killed, or replaces the shell, leaves them as they were.
+_SESSION = """\
+__state=$1; __command=$2; shift 2
+[ -f "$__state" ] && . "$__state"
+trap '{ printf "cd -- %q 2>/dev/null || :\\n" "$PWD"; export -p; } > "$__state"' EXIT
+eval "$__command"
+"""
+
+
+async def _run(shell: Command, *arguments: str, seconds: float | None = None) -> Completed:
+    from rightcall.process.runner import run  # noqa: PLC0415 - starting processes is heavy
+
+    timeout = shell.timeout if seconds is None else seconds
+    return await run(replace(shell, argv=(*shell.argv, *arguments), timeout=timeout))
+
+
+def shell(
+    *,
+    cwd: str | Path = ".",
+    env: Mapping[str, str] | None = None,
+    timeout: float = 120.0,
+    max_output_bytes: int = 32 * 1024,
+    approval: bool = True,
+    signature: Signature = "plain",
+    isolation: Isolation | None = None,
+) -> Tool:
+    """A tool that runs shell commands, with no safety but what its arguments give.
+
+    Commands run in ``cwd`` with a bare environment and what ``env`` adds. Without ``approval`` nobody is
+    asked. ``signature`` makes it the tool that a vendor's models know, and to that vendor it is sent as
+    the vendor's own: ``anthropic`` is ``bash``, which keeps its directory and exported variables from
+    one command to the next, ``openai`` is ``shell``, which takes several commands at once.
+    """
+    if signature not in get_args(Signature):
+        raise UsageError(
+            f"shell: signature {signature!r} is not one of {', '.join(get_args(Signature))}"
+        )
+    # Still without what it is to run.
+    command = Command(
+        argv=_program(signature),
+        directory=_directory(cwd),
+        environment=_environment(env or {}),
+        timeout=timeout,
+        max_output_bytes=max_output_bytes,
+        isolation=isolation,
+    )
+    form = _FORMS[signature]
+    return Tool(
+        form.name,
+        form.description,
+        form.parameters,
+        form.handler(command),
+        short="Run shell commands on this machine.",
+        examples=form.examples,
+        questions=("Which files are here?",),
+        native=form.native,
+        effect="write",
+        approval=approval,
+        serial=True,
+        limits=Limits(timeout=timeout + _SLACK, concurrency=1, max_output_bytes=4 * max_output_bytes),
+        facts=Facts(untrusted=True, private=True, reach="outside", targets=tuple(form.targets)),
+    )
+
+
+def show(done: Completed, longest: int | None = None) -> str:
+    """How a command ended, and below it what it said: the output comes last, so it cannot add to that.
+
+    Raises ToolFailure if the command did not come to its own end.
+    """
+    said = decode(done.output).rstrip()
+    if isinstance(done.exit, Exited):
+        return f"Exit code: {done.exit.code}\n\n{said[:longest]}".rstrip()
+    raise ToolFailure(
+        f"The command {describe(done.exit)}." + (f" It had said:\n\n{said}" if said else "")
+    )
+
+
+def _plain(shell: Command) -> Callable[..., Awaitable[Any]]:
+    async def handler(command: str) -> str:
+        return show(await _run(shell, "-c", command))
+
+    return handler
+
+
+def _anthropic(shell: Command) -> Callable[..., Awaitable[Any]]:
+    places: list[Path] = []
+
+    async def handler(command: str = "", restart: bool = False) -> str:  # noqa: FBT001, FBT002 - the vendor's
+        if restart or not places:
+            for place in places:
+                place.unlink(missing_ok=True)
+            if restart:
+                return "The shell has been restarted."
+            directory = mkdtemp(prefix="rightcall-shell-")
+            weakref.finalize(handler, shutil.rmtree, directory, ignore_errors=True)
+            places.append(Path(directory, "state"))
+        if not command:
+            raise ToolFailure("There is no command to run.")
+        return show(await _run(shell, "-c", _SESSION, "bash", str(places[0]), command))
+
+    return handler
+
+
+def _openai(shell: Command) -> Callable[..., Awaitable[Any]]:
+    async def handler(
+        commands: Sequence[str], timeout_ms: int | None = None, max_output_length: int | None = None
+    ) -> str:
+        given = shell.timeout if timeout_ms is None else timeout_ms / 1000
+        left = min(given, shell.timeout)
+        end = monotonic() + left
+        done: list[Completed] = []
+        for command in commands:
+            done.append(await _run(shell, "-c", command, seconds=left))
+            left = end - monotonic()
+            if left <= 0 or not isinstance(done[-1].exit, Exited):
+                break
+        if len(commands) == 1:
+            return show(done[0], max_output_length)
+        return _show_all(done, len(commands) - len(done), max_output_length)
+
+    return handler
+
+
+def _show_all(done: Sequence[Completed], skipped: int, longest: int | None) -> str:
+    """How each command ended, and below all that what each said.
+
+    Raises ToolFailure if one did not come to its own end, or was not begun.
+    """
+    ends = [f"Command {number} {describe(each.exit)}." for number, each in enumerate(done, start=1)]
+    ends += [f"Command {len(done) + number} was not run." for number in range(1, skipped + 1)]
+    outputs = [
+        (number, decode(each.output).rstrip()[:longest]) for number, each in enumerate(done, start=1)
+    ]
+    said = [f"Output of command {number}:\n{output}" for number, output in outputs if output]
+    text = "\n\n".join(["\n".join(ends), *said])
+    if skipped or not isinstance(done[-1].exit, Exited):
+        raise ToolFailure(text)
+    return text
+
+
+def _program(signature: Signature) -> tuple[str, ...]:
+    bash = shutil.which("bash", path=_DEFAULT_PATH)
+    if bash is not None:
+        return (bash, "--noprofile", "--norc")
+    if signature == "anthropic":
+        raise UsageError("shell: there is no bash on this machine, which signature 'anthropic' needs")
+    return ("/bin/sh",)
+
+
+def _directory(cwd: str | Path) -> str:
+    path = Path(cwd).expanduser().resolve()
+    if not path.is_dir():
+        raise UsageError(f"shell: cwd {str(path)!r} is not a directory; name one that exists")
+    return str(path)
+
+
+def _environment(added: Mapping[str, str]) -> dict[str, str]:
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    return {"PATH": _DEFAULT_PATH, "TERM": "dumb", **inherited, **added}
+
+
+class _ShellForm(Struct, frozen=True, kw_only=True):
+    """What a shell looks like to a model."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    examples: Sequence[JsonObject]
+    targets: Sequence[str]
+    handler: Callable[[Command], Callable[..., Awaitable[Any]]]
+    native: Mapping[str, JsonObject] = {}
+
+
+_COMMAND: JsonObject = {"type": "string", "description": "The command line, as typed into bash."}
+_WARNING = "It runs on the user's own machine, unprotected: nothing undoes what it does."
+_FORMS: Mapping[Signature, _ShellForm] = {
+    "plain": _ShellForm(
+        name="shell",
+        description=f"Run a command line in a new shell. Gives its exit code and output. {_WARNING}",
+        parameters={
+            "type": "object",
+            "properties": {"command": _COMMAND},
+            "required": ["command"],
+            "additionalProperties": False,
+        },
+        examples=({"command": "ls -la"},),
+        targets=("command",),
+        handler=_plain,
+    ),
+    # https://platform.claude.com/docs/en/agents-and-tools/tool-use/bash-tool (bash_20250124)
+    "anthropic": _ShellForm(
+        name="bash",
+        description=(
+            "Run a command in bash. The directory and exported variables are kept from one command to "
+            f"the next. {_WARNING}"
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "command": _COMMAND,
+                "restart": {"type": "boolean", "description": "Begin with a new shell; run nothing."},
+            },
+            "additionalProperties": False,
+        },
+        examples=({"command": "ls -la"}, {"restart": True}),
+        targets=("command",),
+        handler=_anthropic,
+        native={"anthropic": {"type": "bash_20250124", "name": "bash"}},
+    ),
+    # https://platform.openai.com/docs/guides/tools-shell
+    "openai": _ShellForm(
+        name="shell",
+        description=f"Run command lines one after the other, each in a new shell. {_WARNING}",
+        parameters={
+            "type": "object",
+            "properties": {
+                "commands": {"type": "array", "items": _COMMAND, "minItems": 1, "maxItems": 32},
+                "timeout_ms": {
+                    "type": ["integer", "null"],
+                    "minimum": 1,
+                    "description": "Milliseconds for all of them.",
+                },
+                "max_output_length": {
+                    "type": ["integer", "null"],
+                    "minimum": 0,
+                    "description": "Characters of output to give for each.",
+                },
+            },
+            "required": ["commands"],
+            "additionalProperties": False,
+        },
+        examples=({"commands": ["ls -la"]},),
+        targets=("commands",),
+        handler=_openai,
+        native={"openai_responses": {"type": "shell", "environment": {"type": "local"}}},
+    ),
+}

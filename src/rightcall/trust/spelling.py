@@ -1,0 +1,257 @@
+"""Text into tokens that are the same however it was written: case, quotes, spacing, forms of an address.
+
+An address (a link, an e-mail address, a host) is one token, whole: ``my-bank.com`` and ``my.bank.com``
+belong to different people. So is a path, and so is a date. Other text is words, and punctuation between
+them does not count, but for what could be a wildcard.
+
+An operator's patterns, such as ``*@example.com`` or ``api.example.com/*``, are compared in that
+spelling. A star takes no spaces, and before a link's path no slash and no at sign, so that no pattern
+matches an address of somebody else's that merely contains what the operator wrote.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Literal, TypeAlias
+from urllib.parse import unquote
+
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+"""A month's name, whole or in short."""
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_YEAR = r"(?:,?\s+\d{4})?"
+_DATE = (
+    rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:t(?=\d)|(?![\w-]))"
+    rf"|{_MONTH}\s+{_DAY}{_YEAR}(?![\w:])|{_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}(?!\w)"
+)
+"""A date with or without its year, for a pattern that does not mind case."""
+
+_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_PIECE = re.compile(r"[a-z]{3,}|\d+")
+
+
+def _spelled(date: str) -> str:
+    """``2025-01-11``; without a year, ``--01-11``."""
+    if found := _ISO.match(date):
+        return f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}"
+    year, month, day = "-", 0, 0
+    for piece in _PIECE.findall(date.casefold()):
+        if not piece.isdigit():
+            month = _MONTHS.find(piece[:3]) // 4 + 1 if piece[:3] in _MONTHS else month
+        elif len(piece) == 4:  # noqa: PLR2004 - the digits of a year
+            year = piece
+        else:
+            day = int(piece)
+    return f"{year}-{month:02}-{day:02}"
+
+
+def without_year(date: str) -> str:
+    """The same day of any year."""
+    return f"-{date[4:]}"
+
+
+Kind: TypeAlias = Literal["link", "mail", "host", "date", "word"]
+
+# Browsers take these for dots.
+_DOTS = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
+_END = r"[^\s\"'<>`|\\^{}]"
+_SYLLABLE = "\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff"
+"""Scripts that leave no space between words; each character is a token."""
+_NUMBERED = re.compile(r"(^|\n[ \t]*|[.:;!?][ \t]+)\(?\d{1,2}[.)](?=\s)")
+_RUN_ON = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z]+\b)")
+_DECIMAL = re.compile(r"\d+\.\d+")
+_SCHEME = re.compile(r"(?:https?:)?//(?:www\.)?|mailto:|www\.", re.IGNORECASE)
+_AUTHORITY = re.compile(r"[^/?#]*")
+_STEP = re.compile(r"[/?#]")
+_MOST_PARENTS = 16
+# Numbers that people write in groups: telephones, accounts, cards.
+_GROUPED = re.compile(
+    r"(?<![\w.])(?:\+?\(?\d[\d\s().-]{5,40}\d"
+    r"|[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,8}(?:[ -]?[a-z0-9]{1,4})?)(?!\w)",
+    re.IGNORECASE,
+)
+_GAPS = re.compile(r"[\s().+-]+")
+# Endings that programs turn into links by themselves. Two letters are a country.
+_ENDING = re.compile(
+    r"""[a-z]{2}|\d+|com|org|net|edu|gov|mil|int|info|biz|name|mobi|online|site|website|shop|store|app|dev
+    |page|blog|cloud|tech|live|link|click|xyz|top|club|fun|icu|vip|work|news|media|agency|digital|email
+    |group|network|systems|services|solutions|support|world|space|host|press|pro|zip|mov|arpa|onion
+    |local|xn--.*""",
+    re.VERBOSE,
+)
+
+
+def plain(text: str) -> str:
+    """``text`` in one spelling of its characters, without those that nobody sees."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text).translate(_DOTS)
+    return "".join([each for each in text if unicodedata.category(each) != "Cf"])
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Made when it is first needed: compiling it takes as long as importing much of the rest."""
+    return re.compile(
+        # Nearly every token is a plain word; one that could begin a date or an address is not.
+        rf"""(?P<plain>(?!{_MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
+    |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+
+        |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
+    |(?P<mail>\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*)
+    |(?P<date>{_DATE})
+    |(?P<host>(?:\w[\w-]*\.)+(?:[a-z][a-z0-9]+|xn--[a-z0-9-]+)(?![\w@])(?::\d+)?(?:[/?#]{_END}*)?
+        |(?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![\w.])(?:[:/]{_END}*)?)
+    |(?P<path>(?<![\w.~-])(?:[\w.~-]*+[/\\])++[\w.~*-]*)
+    |(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!\w))
+    |(?P<word>[{_SYLLABLE}]|\.{{2,}}|[*~%]+|\d+(?::\d+)+
+        |[^\W{_SYLLABLE}]+(?:[-_.+%~]+[^\W{_SYLLABLE}]+)*)""",
+        re.VERBOSE | re.IGNORECASE,
+    )
+
+
+def scan(text: str) -> Iterator[tuple[Kind, str]]:
+    """The tokens of a text, each with what it is. The text must be plain."""
+    for found in _token().finditer(text):
+        token, kind = found[0], found.lastgroup
+        match kind:
+            case "link" | "mail" | "host":
+                yield kind, canonical(token)
+            case "date":
+                yield "date", _spelled(token)
+            case "path":
+                yield "word", _place(token)
+            case "number":
+                yield "word", number(token.replace(",", ""))
+            case "plain":
+                yield "word", token.lower()
+            case _:
+                word = token.casefold()
+                yield "word", number(word) if _DECIMAL.fullmatch(word) else word
+
+
+def unnumbered(text: str) -> str:
+    """``text`` without the numbers before the points of a list: they name nothing."""
+    return _NUMBERED.sub(r"\1", text)
+
+
+def apart(text: str) -> str:
+    """``text`` with a space after sentences that were written without: ``example.com.They said``."""
+    return _RUN_ON.sub(". ", text)
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text, in order."""
+    return [token for _, token in scan(plain(text))]
+
+
+def loose(text: str) -> Iterator[str]:
+    """The tokens of a text, for which it does not matter what stands beside what."""
+    for chunk in plain(text).split():
+        if chunk.isalpha() and chunk.isascii():
+            yield chunk.lower()
+        else:
+            yield from (token for _, token in scan(chunk))
+
+
+def canonical(address: str) -> str:
+    """An address in the one form that all its spellings share. A link's path keeps its case."""
+    address = _without_punctuation(address)
+    if scheme := _SCHEME.match(address):
+        address = address[scheme.end() :]
+    authority = _AUTHORITY.match(address)
+    end = authority.end() if authority else 0
+    # What is encoded in the authority stays so: decoded, it could pass for the end of it.
+    return address[:end].casefold() + unquote(address[end:]).rstrip("/")
+
+
+def _without_punctuation(address: str) -> str:
+    """An address without what ends the sentence around it; dots after a slash or a dot are its own."""
+    end = len(address)
+    while end and (address[end - 1] in ",;:!?)]*_" or _is_full_stop(address, end - 1)):
+        end -= 1
+    return address[:end]
+
+
+def _is_full_stop(text: str, at: int) -> bool:
+    return text[at] == "." and at > 0 and text[at - 1] not in "./"
+
+
+def _place(path: str) -> str:
+    """A path in one spelling. Where it begins counts: ``~/x``, ``/x`` and ``x`` are three places."""
+    path = path.replace("\\", "/").casefold()
+    path = path[:-1] if _is_full_stop(path, len(path) - 1) else path
+    return (path.rstrip("/") or "/").removeprefix("./")
+
+
+def number(text: str) -> str:
+    """A decimal number without what does not count: 1000.00 is 1000."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def parents(address: str) -> Iterator[str]:
+    """The places above a link's own: whoever names a page names its site."""
+    cuts = [found.start() for found in _STEP.finditer(address)]
+    for cut in cuts[:_MOST_PARENTS]:
+        yield address[:cut].rstrip("/")
+
+
+def grouped(text: str) -> Iterator[str]:
+    """Numbers that are written in groups, without the gaps."""
+    for found in _GROUPED.finditer(text):
+        yield _GAPS.sub("", found[0]).casefold()
+
+
+def active(text: str) -> Iterator[str]:
+    """What in a text leads somewhere when it is clicked, fetched or written to."""
+    # No address holds a space, and most words hold nothing that an address must.
+    chunks = [chunk for chunk in plain(text).split() if not chunk.isalpha()]
+    for kind, token in (found for chunk in chunks for found in scan(chunk)):
+        if kind in ("link", "mail") or (kind == "host" and _is_host(token)):
+            yield token
+
+
+def _is_host(token: str) -> bool:
+    authority = _AUTHORITY.match(token)
+    host = authority[0].partition(":")[0] if authority else ""
+    return len(host) < len(token) or _ENDING.fullmatch(host.rpartition(".")[2]) is not None
+
+
+_NUMERIC = re.compile(r"\s*(<=|>=|<|>|=)\s*(-?\d+(?:\.\d+)?)\s*")
+_STAR = "\ue000"
+_INSIDE = r"[^\s/?#@:,;\\<>\"']*"
+_PATH = r"[^\s,;\\<>\"']*"
+
+
+@lru_cache(1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # A mark that no text holds, so that the star is not taken for the end of a sentence.
+    head, slash, path = canonical(plain(pattern).replace("*", _STAR)).partition("/")
+    told = _INSIDE.join(re.escape(piece) for piece in head.split(_STAR))
+    if slash:
+        rest = _PATH.join(re.escape(piece) for piece in path.split(_STAR))
+        told += f"(?:/{rest})" + ("?" if path == _STAR else "")
+    return re.compile(told)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether a value is one of those that a pattern means; an address's spelling does not count."""
+    text = canonical(plain(text).strip())
+    return ".." not in text and _compiled(pattern).fullmatch(text) is not None
+
+
+def compares(pattern: str, text: str) -> bool:
+    """The same, where a pattern may also be a bound for a number: ``<= 100``."""
+    bound = _NUMERIC.fullmatch(pattern)
+    if bound is None:
+        return matches(pattern, text)
+    try:
+        left, right = float(text), float(bound[2])
+    except ValueError:
+        return False
+    return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}.get(
+        bound[1], left == right
+    )
