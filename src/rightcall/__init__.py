@@ -139,7 +139,7 @@ __all__ = [
 ]
 
 
-__getattr__ = lazily(__name__, _HOMES)
+lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -1,9 +1,10 @@
 """Tools that ship with rightcall. Each is made by a function, whose arguments are its gate."""
 
 import sys
-from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
     from rightcall.builtin.calculate.tool import calculate
@@ -50,14 +51,7 @@ __all__ = [
     "web_search",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = found
-    return found
+lazily(__name__, {name: f"builtin.{home}" for name, home in _HOMES.items()})
 
 
 class _Package(ModuleType):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonLinesJournal", "MemoryJournal", "SqliteJournal", "fork", "redact_secrets"]
 
-__getattr__ = lazily(
+lazily(
     __name__,
     {
         "JsonLinesJournal": "record.jsonl",

@@ -29,7 +29,7 @@ __all__ = [
     "serve",
 ]
 
-__getattr__ = lazily(
+lazily(
     __name__,
     {
         "Bounds": "mcp.server.bounds",
