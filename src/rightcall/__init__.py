@@ -10,7 +10,7 @@ from rightcall.core.lazy import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from rightcall import builtin, errors, local, manifest, mcp, record, testing, trust, wire
+    from rightcall import builtin, errors, local, manifest, mcp, process, record, testing, trust, wire
     from rightcall.agent import Agent, ask
     from rightcall.core import outcome
     from rightcall.core.budget import Budget
@@ -79,6 +79,7 @@ _HOMES = {
     "manifest": "manifest",
     "mcp": "mcp",
     "outcome": "core.outcome",
+    "process": "process",
     "record": "record",
     "replay": "rerun",
     "run_calls": "dispatch",
@@ -129,6 +130,7 @@ __all__ = [
     "manifest",
     "mcp",
     "outcome",
+    "process",
     "record",
     "replay",
     "run_calls",

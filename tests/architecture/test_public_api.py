@@ -51,6 +51,7 @@ APPROVED = [
     "manifest",
     "mcp",
     "outcome",
+    "process",
     "record",
     "replay",
     "run_calls",
