@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from os import urandom
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, Self, TypeAlias, TypedDict, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ from rightcall.loop.stream import Event, events_of
 from rightcall.loop.sync import run_sync
 from rightcall.loop.watching import guard_above
 from rightcall.loop.window import Window
-from rightcall.models import connect
+from rightcall.models import Connected, connect
 from rightcall.record.steps import JournalSteps, LiveSteps, redacted_calls
 from rightcall.trust.facts import facts_together, labelled
 from rightcall.trust.rules import Rules
@@ -112,7 +112,9 @@ class Agent:
         retry_broken: bool = False,
         **settings: Unpack[AgentSettings],
     ) -> None:
-        model = connect(model) if isinstance(model, str) else model
+        self._connected: Connected | None = None
+        if isinstance(model, str):
+            model = self._connected = connect(model)
         self.name = name
         strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
         self.trust = trust
@@ -146,6 +148,17 @@ class Agent:
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
+
+    async def close(self) -> None:
+        """Close the model that the agent connected by its name; one that it was given stays open."""
+        if self._connected is not None:
+            await self._connected.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
         """``run``, as the events it is made of; the last is RunEnd, with the result."""

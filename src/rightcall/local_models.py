@@ -4,7 +4,6 @@ The embedded model is so small that it is led through its calls; any other is sp
 template and family.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,13 +42,11 @@ def is_local(name: str) -> bool:
     return not colon or place in {_PLACE, *SERVERS} or (rest.endswith(".gguf") and "//" not in rest)
 
 
-def local_model(
-    name: str, local: Local, transport: Callable[[], Transport]
-) -> "LocalModel | GuidedModel":
+def local_model(name: str, local: Local, transport: Transport) -> "LocalModel | GuidedModel":
     """The model. Nothing is loaded before it is asked; ``transport`` is for one behind a server."""
     place, _, rest = name.partition(":")
     if place in SERVERS:
-        return _behind_server(place, rest, local, transport())
+        return _behind_server(place, rest, local, transport)
     if name.removeprefix(f"{_PLACE}:") == catalogue.EMBEDDED:
         return _embedded(local)
     return _in_file(file_of(name), local)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from rightcall.core.message import Reply
 from rightcall.core.ports import Dialect, Model
@@ -21,7 +21,7 @@ from rightcall.local_models import SERVERS, Local, is_local, local_model
 from rightcall.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.model import Address, WireModel
 from rightcall.request.retry import Retry
-from rightcall.transport.later import LaterTransport
+from rightcall.transport.aio import AiohttpTransport
 
 _STRUCTURED = {
     "anthropic": "tool",
@@ -35,8 +35,12 @@ class Connected(Model, Protocol):
     """A model that holds something open: connections, or weights in memory."""
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Let go of it, and end the streams that go on. Asked again, the model opens what it needs."""
         ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
 
 
 def connect(  # noqa: PLR0913 - each is one fact about the connection
@@ -56,12 +60,14 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
 ) -> Connected:
     """A model by name. The key comes from the provider's usual environment variable unless given.
 
+    Close the model, or use it in ``async with``; one that is not closed is when its event loop ends, at
+    the latest with the program. ``transport`` is closed with it, so that each model needs its own.
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
     are for local models: the chat template, as text or a file, and how the model writes calls.
     """
     if name not in PROVIDERS and is_local(name):
         local = Local(template=template, family=family, key=api_key or "", profile=profile)
-        return local_model(name, local, lambda: transport or _shared)
+        return local_model(name, local, transport or AiohttpTransport())
     provider, place, model = _resolve(name)
     url = base_url or _url(provider, place)
     address = Address(
@@ -74,7 +80,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     prices = _prices(provider.prices, model)
     return WireModel(
         _dialect(provider, url),
-        transport or _shared,
+        transport or AiohttpTransport(),
         address,
         profile=profile or _profile(provider, prices),
         streaming=streaming,
@@ -127,16 +133,6 @@ def _dialect(provider: Provider, url: str) -> Dialect:
     # Whoever imitates OpenAI does it in their own way, which the address tells.
     dialect: Dialect = module.dialect_at(url) if provider.dialect == "openai_chat" else module
     return dialect
-
-
-def _aiohttp() -> Transport:
-    from rightcall.transport.aio import AiohttpTransport  # noqa: PLC0415 - light until used
-
-    return AiohttpTransport()
-
-
-_shared = LaterTransport(_aiohttp)
-"""One pool of connections for every model."""
 
 
 class _Prices:
