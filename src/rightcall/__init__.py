@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rightcall.loop.result import RunResult
     from rightcall.loop.setup import Hooks, Veto
     from rightcall.loop.window import Window
-    from rightcall.models import connect
+    from rightcall.models.connect import connect
     from rightcall.rerun import replay
 
 _HOMES = {
@@ -72,7 +72,7 @@ _HOMES = {
     "ask": "agent",
     "builtin": "builtin",
     "check": "dispatch",
-    "connect": "models",
+    "connect": "models.connect",
     "errors": "errors",
     "events": "loop.events",
     "local": "local",

@@ -38,7 +38,7 @@ from rightcall.loop.stream import Event, events_of
 from rightcall.loop.sync import run_sync
 from rightcall.loop.watching import guard_above
 from rightcall.loop.window import Window
-from rightcall.models import Connected, connect
+from rightcall.models.connect import Connected, connect
 from rightcall.record.steps import JournalSteps, LiveSteps, redacted_calls
 from rightcall.trust.facts import facts_together, labelled
 from rightcall.trust.rules import Rules

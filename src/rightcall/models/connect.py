@@ -1,7 +1,7 @@
 """A model's name into a model: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile.
 
 Names are ``provider:model``; an address and a model for anything that speaks like OpenAI,
-``"http://localhost:8080/v1|qwen3"``; or a local model's, as ``local_models`` knows them.
+``"http://localhost:8080/v1|qwen3"``; or a local model's, as ``models.catalogue`` knows them.
 """
 
 import difflib
@@ -17,8 +17,8 @@ from rightcall.core.ports import Dialect, Model
 from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
-from rightcall.local_models import SERVERS, Local, is_local, local_model
-from rightcall.providers import PROVIDERS, Provider, quirks_of
+from rightcall.models.catalogue import SERVERS, file_of, is_local
+from rightcall.models.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.model import Address, WireModel
 from rightcall.request.retry import Retry
 from rightcall.transport.aio import AiohttpTransport
@@ -65,9 +65,9 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
     are for local models: the chat template, as text or a file, and how the model writes calls.
     """
+    carrier = transport or AiohttpTransport()
     if name not in PROVIDERS and is_local(name):
-        local = Local(template=template, family=family, key=api_key or "", profile=profile)
-        return local_model(name, local, transport or AiohttpTransport())
+        return _local(name, carrier, api_key or "", profile, template, family)
     provider, place, model = _resolve(name)
     url = base_url or _url(provider, place)
     address = Address(
@@ -80,7 +80,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     prices = _prices(provider.prices, model)
     return WireModel(
         _dialect(provider, url),
-        transport or AiohttpTransport(),
+        carrier,
         address,
         profile=profile or _profile(provider, prices),
         streaming=streaming,
@@ -90,6 +90,21 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         defaults=quirks_of(place, model),
         keep_raw=keep_raw,
     )
+
+
+def _local(
+    name: str,
+    carrier: Transport,
+    key: str,
+    profile: Profile | None,
+    template: str | Path | None,
+    family: str | None,
+) -> Connected:
+    # Found before anything is loaded: a name that is misspelt must not ask for an extra first.
+    file = None if name.partition(":")[0] in SERVERS else file_of(name)
+    from rightcall.models.local import local_model  # noqa: PLC0415 - engines and templates
+
+    return local_model(name, file, carrier, key=key, profile=profile, template=template, family=family)
 
 
 def _resolve(name: str) -> tuple[Provider, str, str]:
