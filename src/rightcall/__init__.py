@@ -13,16 +13,18 @@ if TYPE_CHECKING:
     from rightcall import builtin, errors, local, manifest, mcp, process, record, testing, trust, wire
     from rightcall.agent import Agent, ask
     from rightcall.core import outcome
-    from rightcall.core.budget import Budget
+    from rightcall.core.budget import Budget, Stop
     from rightcall.core.call import Call, CheckedCall
     from rightcall.core.context import Context
-    from rightcall.core.decision import Allow, Answer, Ask, Deny, Rewrite
+    from rightcall.core.decision import Allow, Answer, Ask, Decision, Deny, Grant, Proposal, Rewrite
     from rightcall.core.message import Reply, User
     from rightcall.core.parts import Media, Text
+    from rightcall.core.ports import Journal, Model
     from rightcall.core.problem import Problem
-    from rightcall.core.request import Named
+    from rightcall.core.request import Named, Profile, Request
     from rightcall.core.result import Result
     from rightcall.core.tool import Facts, Limits, Spec, Tool
+    from rightcall.core.transport import Timeouts
     from rightcall.core.usage import Usage
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
     from rightcall.errors import ToolFailure
     from rightcall.execute.executor import Execution, Executor
     from rightcall.loop import events
-    from rightcall.loop.result import RunResult
+    from rightcall.loop.result import CallRecord, RunResult
     from rightcall.loop.setup import Hooks, Veto
+    from rightcall.loop.stream import Event
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
+    from rightcall.request.retry import Retry
     from rightcall.rerun import replay
 
 _HOMES = {
@@ -44,24 +48,36 @@ _HOMES = {
     "Ask": "core.decision",
     "Budget": "core.budget",
     "Call": "core.call",
+    "CallRecord": "loop.result",
     "CheckedCall": "core.call",
     "Context": "core.context",
+    "Decision": "core.decision",
     "Deny": "core.decision",
+    "Event": "loop.stream",
     "Execution": "execute.executor",
     "Executor": "execute.executor",
     "Facts": "core.tool",
+    "Grant": "core.decision",
     "Hooks": "loop.setup",
+    "Journal": "core.ports",
     "Limits": "core.tool",
     "Media": "core.parts",
+    "Model": "core.ports",
     "Named": "core.request",
     "Output": "declare.output",
     "Problem": "core.problem",
+    "Profile": "core.request",
+    "Proposal": "core.decision",
     "Reply": "core.message",
+    "Request": "core.request",
     "Result": "core.result",
+    "Retry": "request.retry",
     "Rewrite": "core.decision",
     "RunResult": "loop.result",
     "Spec": "core.tool",
+    "Stop": "core.budget",
     "Text": "core.parts",
+    "Timeouts": "core.transport",
     "Tool": "core.tool",
     "ToolFailure": "errors",
     "Toolbox": "declare.toolbox",
@@ -95,24 +111,36 @@ __all__ = [
     "Ask",
     "Budget",
     "Call",
+    "CallRecord",
     "CheckedCall",
     "Context",
+    "Decision",
     "Deny",
+    "Event",
     "Execution",
     "Executor",
     "Facts",
+    "Grant",
     "Hooks",
+    "Journal",
     "Limits",
     "Media",
+    "Model",
     "Named",
     "Output",
     "Problem",
+    "Profile",
+    "Proposal",
     "Reply",
+    "Request",
     "Result",
+    "Retry",
     "Rewrite",
     "RunResult",
     "Spec",
+    "Stop",
     "Text",
+    "Timeouts",
     "Tool",
     "ToolFailure",
     "Toolbox",

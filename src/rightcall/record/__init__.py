@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from rightcall.core import entry
     from rightcall.record.jsonl import JsonLinesJournal
     from rightcall.record.memory import MemoryJournal
     from rightcall.record.redact import redact_secrets
     from rightcall.record.replay import fork
     from rightcall.record.sqlite import SqliteJournal
 
-__all__ = ["JsonLinesJournal", "MemoryJournal", "SqliteJournal", "fork", "redact_secrets"]
+__all__ = ["JsonLinesJournal", "MemoryJournal", "SqliteJournal", "entry", "fork", "redact_secrets"]
 
 lazily(
     __name__,
@@ -19,6 +20,7 @@ lazily(
         "JsonLinesJournal": "record.jsonl",
         "MemoryJournal": "record.memory",
         "SqliteJournal": "record.sqlite",
+        "entry": "core.entry",
         "fork": "record.replay",
         "redact_secrets": "record.redact",
     },
