@@ -18,7 +18,6 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary, WeakSet
 
 from rightcall.core.transport import Incoming, Timeouts
@@ -140,22 +139,24 @@ async def _pool_here() -> _Pool:
     if pool is None:
         for gone in [each for each in list(_pools) if each.is_closed()]:
             _pools.pop(gone).abandon()
+        # Last to be registered is first to be called: whoever ends this loop at exit does so after it.
+        atexit.unregister(_close_all)
+        atexit.register(_close_all)
         pool = _pools[loop] = _Pool()
         await pool.open()
     return pool
 
 
-@atexit.register
 def _close_all() -> None:
     """Close the pools of loops that go on to the end of the program, such as the one of ``run_sync``."""
     for loop, pool in list(_pools.items()):
-        if loop.is_closed():
-            pool.abandon()
-        elif loop.is_running():
-            with suppress(TimeoutError):
+        with suppress(Exception):  # the program ends anyway
+            if loop.is_closed():
+                pool.abandon()
+            elif loop.is_running():
                 asyncio.run_coroutine_threadsafe(pool.close(), loop).result(_EXIT_SECONDS)
-        else:
-            loop.run_until_complete(pool.close())
+            else:
+                loop.run_until_complete(pool.close())
 
 
 def _begin_anew() -> None:
@@ -270,6 +271,8 @@ def _limits(timeouts: Timeouts) -> "aiohttp.ClientTimeout":
 @lru_cache(maxsize=256)
 def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for an address; looked up once."""
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - light until used
+
     place = urlsplit(url)
     if proxy_bypass(place.hostname or ""):
         return None
