@@ -10,19 +10,21 @@ from rightcall.core.lazy import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from rightcall import builtin, errors, local, manifest, mcp, record, testing, trust, wire
+    from rightcall import builtin, errors, local, manifest, mcp, process, record, testing, trust, wire
     from rightcall.agent import Agent, ask
     from rightcall.core import outcome
-    from rightcall.core.budget import Budget
+    from rightcall.core.budget import Budget, Stop
     from rightcall.core.call import Call, CheckedCall
     from rightcall.core.context import Context
-    from rightcall.core.decision import Allow, Answer, Ask, Deny, Rewrite
+    from rightcall.core.decision import Allow, Answer, Ask, Decision, Deny, Grant, Proposal, Rewrite
     from rightcall.core.message import Reply, User
     from rightcall.core.parts import Media, Text
+    from rightcall.core.ports import Journal, Model
     from rightcall.core.problem import Problem
-    from rightcall.core.request import Named
+    from rightcall.core.request import Named, Profile, Request
     from rightcall.core.result import Result
     from rightcall.core.tool import Facts, Limits, Spec, Tool
+    from rightcall.core.transport import Timeouts
     from rightcall.core.usage import Usage
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
     from rightcall.gate.executor import Executor, check, run_calls
     from rightcall.gate.gate import Execution, Hooks, Veto
     from rightcall.loop import events
-    from rightcall.loop.recorded import replay
-    from rightcall.loop.result import RunResult
+    from rightcall.loop.events import Event
+    from rightcall.loop.replay import replay
+    from rightcall.loop.result import CallRecord, RunResult
     from rightcall.loop.window import Window
-    from rightcall.models import connect
+    from rightcall.models.connect import connect
+    from rightcall.request.retry import Retry
 
 _HOMES = {
     "Agent": "agent",
@@ -43,24 +47,36 @@ _HOMES = {
     "Ask": "core.decision",
     "Budget": "core.budget",
     "Call": "core.call",
+    "CallRecord": "loop.result",
     "CheckedCall": "core.call",
     "Context": "core.context",
+    "Decision": "core.decision",
     "Deny": "core.decision",
+    "Event": "loop.events",
     "Execution": "gate.gate",
     "Executor": "gate.executor",
     "Facts": "core.tool",
+    "Grant": "core.decision",
     "Hooks": "gate.gate",
+    "Journal": "core.ports",
     "Limits": "core.tool",
     "Media": "core.parts",
+    "Model": "core.ports",
     "Named": "core.request",
     "Output": "declare.output",
     "Problem": "core.problem",
+    "Profile": "core.request",
+    "Proposal": "core.decision",
     "Reply": "core.message",
+    "Request": "core.request",
     "Result": "core.result",
+    "Retry": "request.retry",
     "Rewrite": "core.decision",
     "RunResult": "loop.result",
     "Spec": "core.tool",
+    "Stop": "core.budget",
     "Text": "core.parts",
+    "Timeouts": "core.transport",
     "Tool": "core.tool",
     "ToolFailure": "errors",
     "Toolbox": "declare.toolbox",
@@ -71,15 +87,16 @@ _HOMES = {
     "ask": "agent",
     "builtin": "builtin",
     "check": "gate.executor",
-    "connect": "models",
+    "connect": "models.connect",
     "errors": "errors",
     "events": "loop.events",
     "local": "local",
     "manifest": "manifest",
     "mcp": "mcp",
     "outcome": "core.outcome",
+    "process": "process",
     "record": "record",
-    "replay": "loop.recorded",
+    "replay": "loop.replay",
     "run_calls": "gate.executor",
     "testing": "testing",
     "tool": "declare.function",
@@ -93,24 +110,36 @@ __all__ = [
     "Ask",
     "Budget",
     "Call",
+    "CallRecord",
     "CheckedCall",
     "Context",
+    "Decision",
     "Deny",
+    "Event",
     "Execution",
     "Executor",
     "Facts",
+    "Grant",
     "Hooks",
+    "Journal",
     "Limits",
     "Media",
+    "Model",
     "Named",
     "Output",
     "Problem",
+    "Profile",
+    "Proposal",
     "Reply",
+    "Request",
     "Result",
+    "Retry",
     "Rewrite",
     "RunResult",
     "Spec",
+    "Stop",
     "Text",
+    "Timeouts",
     "Tool",
     "ToolFailure",
     "Toolbox",
@@ -128,6 +157,7 @@ __all__ = [
     "manifest",
     "mcp",
     "outcome",
+    "process",
     "record",
     "replay",
     "run_calls",
@@ -138,7 +168,7 @@ __all__ = [
 ]
 
 
-__getattr__ = lazily(__name__, _HOMES)
+lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from os import urandom
-from typing import Any, Generic, TypeAlias, TypeVar, Unpack, overload
+from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
 
 from msgspec.structs import replace
 
@@ -41,7 +41,7 @@ from rightcall.loop.setup import (
 )
 from rightcall.loop.state import started
 from rightcall.loop.window import Window
-from rightcall.models import connect
+from rightcall.models.connect import Connected, connect
 from rightcall.record.steps import JournalSteps, LiveSteps, decisions_in, entries_of, redacted_calls
 from rightcall.trust.facts import facts_together, labelled
 
@@ -109,7 +109,9 @@ class Agent(Generic[Out]):
         retry_broken: bool = False,
         **settings: Unpack[AgentSettings],
     ) -> None:
-        model = connect(model) if isinstance(model, str) else model
+        self._connected: Connected | None = None
+        if isinstance(model, str):
+            model = self._connected = connect(model)
         self.name = name
         strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
         self.trust = trust
@@ -144,6 +146,17 @@ class Agent(Generic[Out]):
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
+
+    async def close(self) -> None:
+        """Close the model that the agent connected by its name; one that it was given stays open."""
+        if self._connected is not None:
+            await self._connected.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
         """``run``, as the events it is made of; the last is RunEnd, with the result."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.catalogue import EMBEDDED
 from rightcall.cli.main import main
 from rightcall.cli.options import DEFAULT_MODEL
+from rightcall.models.catalogue import EMBEDDED
 
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.content }}<tool_call>{% endfor %}"
 

@@ -1,6 +1,7 @@
 """Names into models: providers, addresses, keys, prices."""
 
 import json
+import sys
 
 import pytest
 
@@ -9,7 +10,7 @@ from request.server import serving, whole
 from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import UsageError
-from rightcall.providers import PROVIDERS
+from rightcall.models.providers import PROVIDERS
 from rightcall.transport.aio import AiohttpTransport
 
 KEY = "sk-test-0123456789abcdef"
@@ -45,6 +46,13 @@ WRONG = {
 def test_a_name_that_leads_nowhere_says_what_to_do(name, words):
     with pytest.raises(UsageError, match=words):
         rc.connect(name)
+
+
+def test_a_misspelt_name_does_not_ask_for_what_local_models_need(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.delitem(sys.modules, "rightcall.models.local", raising=False)
+    with pytest.raises(UsageError, match="'gpt-4o' is no local model"):
+        rc.connect("gpt-4o")
 
 
 def test_every_provider_can_be_connected_to():

@@ -1,6 +1,7 @@
 """A loopback HTTP server that answers each request with bytes of your choice, faults included."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -13,9 +14,15 @@ class Server:
     def __init__(self, answers: Sequence[Answer]) -> None:
         self._answers = answers
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
+        self.connections = 0
+        """How many have been made."""
+        self.open = 0
+        """How many of them are still there."""
         self.url = ""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.open += 1
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 first, *lines = head.decode().strip().split("\r\n")
@@ -27,14 +34,17 @@ class Server:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            self.open -= 1
             writer.close()
 
 
 @asynccontextmanager
-async def serving(*answers: Answer) -> AsyncIterator[Server]:
+async def serving(*answers: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
     server = Server(answers)
-    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
+    server.url = (
+        f"{'http' if tls is None else 'https'}://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    )
     try:
         yield server
     finally:

@@ -20,7 +20,7 @@ from rightcall.errors import (
     TruncatedStream,
     VendorError,
 )
-from rightcall.models import connect
+from rightcall.models.connect import connect
 from rightcall.request.model import WireModel
 from rightcall.request.retry import Retry
 from rightcall.transport.aio import AiohttpTransport

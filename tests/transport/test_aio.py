@@ -1,10 +1,15 @@
-"""aiohttp's errors as ours: the table is total."""
+"""Requests over aiohttp, which loads with the first of them; its errors as ours: the table is total."""
+
+import subprocess
+import sys
 
 import aiohttp
 import pytest
 
+from request.server import serving, whole
+from rightcall.core.transport import Timeouts
 from rightcall.errors import TransportError, TransportTimeout
-from rightcall.transport.aio import TRANSLATED, translated
+from rightcall.transport.aio import AiohttpTransport, translated, translations
 
 
 def every_subclass(kind: type) -> set[type]:
@@ -16,7 +21,7 @@ ERRORS = sorted(every_subclass(aiohttp.ClientError), key=lambda kind: kind.__nam
 
 @pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_of_aiohttp_is_in_the_table(kind):
-    assert any(issubclass(kind, theirs) for theirs, _ in TRANSLATED)
+    assert any(issubclass(kind, theirs) for theirs, _ in translations())
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,37 @@ def test_every_error_of_aiohttp_is_in_the_table(kind):
 )
 def test_an_error_is_translated_by_blame(error, ours):
     assert type(translated(error)) is ours
+
+
+async def test_requests_use_one_connection_until_it_is_closed():
+    transport = AiohttpTransport()
+    await transport.close()
+    async with serving(whole(b"{}")) as server:
+        for _ in range(2):
+            url = f"{server.url}/a"
+            async with transport.post(url, headers={}, body=b"x", timeouts=Timeouts()) as incoming:
+                assert [chunk async for chunk in incoming.chunks] == [b"{}"]
+        async with transport.get(server.url, headers={}, timeouts=Timeouts()) as incoming:
+            assert incoming.status == 200
+        await transport.close()
+    assert [path for path, _, _ in server.requests] == ["/a", "/a", "/"]
+    assert server.connections == 1
+
+
+READY = """
+import sys
+import rightcall as rc
+
+@rc.tool
+def look(place: str) -> str:
+    "What is there."
+    return place
+
+rc.Agent(rc.connect("ollama:m"), [look])
+print("aiohttp" in sys.modules)
+"""
+
+
+def test_an_agent_is_ready_without_an_http_library():
+    done = subprocess.run([sys.executable, "-c", READY], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

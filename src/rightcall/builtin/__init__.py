@@ -43,8 +43,6 @@ _HOMES = {
     "web_search": "builtin.net.search_engines",
 }
 
-__getattr__ = lazily(__name__, _HOMES)
-
 
 def default_tools() -> "tuple[Tool, ...]":
     """The tools that need no gate: arithmetic and the time, which touch nothing of the user's."""
@@ -54,3 +52,5 @@ def default_tools() -> "tuple[Tool, ...]":
 
 
 __all__ = [*_HOMES, "default_tools"]  # noqa: PLE0604 - the table is the one list
+
+lazily(__name__, _HOMES)

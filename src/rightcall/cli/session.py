@@ -14,8 +14,8 @@ from rightcall.core.budget import Budget
 from rightcall.core.ports import Journal, Model
 from rightcall.core.request import Named, ToolChoice
 from rightcall.errors import UsageError
-from rightcall.local_models import is_local
-from rightcall.models import connect
+from rightcall.models.catalogue import is_local
+from rightcall.models.connect import connect
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.trust.file import read_rules

@@ -1,23 +1,37 @@
 """Public names that load on first use, so that importing a package stays light."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: looks a name up in the module that is its home.
+def lazily(package: str, homes: Mapping[str, str], *, missing: Mapping[str, str] | None = None) -> None:
+    """Give a package its ``__getattr__`` and ``__dir__``: each name is looked up in its home, a module.
 
-    Where the home's own last name is the one asked for, the module itself is meant.
+    Where the home has the name that is asked for and holds nothing of that name, the home itself is
+    meant. ``missing`` says what to tell a user who lacks a distribution that is optional.
     """
+    held = vars(sys.modules[package])
 
     def load(name: str) -> Any:
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"rightcall.{home}")
-        found = module if home.rpartition(".")[2] == name else getattr(module, name)
-        import_module(package).__dict__[name] = found
+        try:
+            module = import_module(f"rightcall.{home}")
+        except ModuleNotFoundError as error:
+            hint = (missing or {}).get((error.name or "").partition(".")[0])
+            if hint is None:
+                raise
+            from rightcall.errors import UsageError  # noqa: PLC0415 - light until used
+
+            raise UsageError(hint) from error
+        is_home = home.rpartition(".")[2] == name
+        held[name] = found = getattr(module, name, module) if is_home else getattr(module, name)
         return found
 
-    return load
+    # Set from here, and not by an assignment in the package: a type checker that sees a module's
+    # __getattr__ takes every misspelt name for one that it might give.
+    held["__getattr__"] = load
+    held["__dir__"] = lambda: sorted({*homes, *held.get("__all__", ())})

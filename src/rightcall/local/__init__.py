@@ -85,4 +85,4 @@ __all__ = [
     "write",
 ]
 
-__getattr__ = lazily(__name__, _HOMES)
+lazily(__name__, _HOMES)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -51,6 +52,12 @@ class LocalModel:
     async def close(self) -> None:
         """Let go of the model."""
         await self._engine.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply."""

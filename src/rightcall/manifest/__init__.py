@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Finding", "Manifest", "ManifestError", "Reading", "inspect", "load"]
 
-__getattr__ = lazily(
+lazily(
     __name__,
     {
         "Entry": "manifest.entry",

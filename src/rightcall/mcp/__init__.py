@@ -4,10 +4,9 @@
 programs keep of their servers; ``serve`` offers tools to whoever connects.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rightcall.core.lazy import lazily
-from rightcall.errors import UsageError
 
 if TYPE_CHECKING:
     from rightcall.mcp.client.callbacks import Sampling
@@ -35,7 +34,7 @@ __all__ = [
     "serve",
 ]
 
-_load = lazily(
+lazily(
     __name__,
     {
         "Finding": "mcp.client.lint",
@@ -52,13 +51,7 @@ _load = lazily(
         "load_config": "mcp.client.config",
         "serve": "mcp.server.tool_server",
     },
+    missing=dict.fromkeys(
+        ["mcp", "mcp_types"], "MCP needs its SDK, version 2: pip install 'rightcall[mcp]'"
+    ),
 )
-
-
-def __getattr__(name: str) -> Any:
-    try:
-        return _load(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in {"mcp", "mcp_types"}:
-            raise
-        raise UsageError("MCP needs its SDK, version 2: pip install 'rightcall[mcp]'") from error

@@ -39,7 +39,7 @@ __all__ = [
     "run",
 ]
 
-__getattr__ = lazily(
+lazily(
     __name__,
     {
         "Captured": "process.command",

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from rightcall.core.message import Reply
 from rightcall.core.ports import Decoder, Dialect
 from rightcall.core.request import Profile, Request
 from rightcall.core.transport import Incoming, Timeouts, Transport
-from rightcall.errors import ProtocolError, RightcallError
+from rightcall.errors import ProtocolError, RightcallError, TransportError
 from rightcall.request.batches import Batches
 from rightcall.request.retry import Retry
 
@@ -73,6 +74,7 @@ class WireModel:
         self._price = price
         self._defaults = defaults or {}
         self._keep_raw = keep_raw
+        self._closes = 0
 
     def __repr__(self) -> str:
         return f"WireModel({self._dialect.name}, {self._address!r})"
@@ -83,15 +85,22 @@ class WireModel:
         return self._profile
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Let go of the connections. A stream that goes on ends with a TransportError."""
+        self._closes += 1
         await self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     def stream(self, request: Request) -> Batches:
         """The events of one reply. Tried again only while nothing of it has been given out."""
         return Batches(self._together(request))
 
     async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        tried = 0
+        tried, closes = 0, self._closes
         while True:
             tried += 1
             delivered = False
@@ -114,11 +123,13 @@ class WireModel:
             except RightcallError as error:
                 self._hide_key(error)
                 wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
-                if wait is None:
+                if wait is None or self._closes != closes:
                     raise
             else:
                 return
             await asyncio.sleep(wait)
+            if self._closes != closes:
+                raise TransportError("the model was closed before it was asked again")
 
     def _sent(self, request: Request) -> AbstractAsyncContextManager[Incoming]:
         if self._defaults:

@@ -1,71 +1,172 @@
-"""The Transport port on aiohttp.
+"""The Transport port on aiohttp, which is loaded by the first request.
+
+Connections are kept and used again, in one pool per event loop. A pool is shared by the transports that
+have sent on its loop, and closed with the last of them, with its loop, or when the program ends.
 
 Proxies come from the environment (``HTTPS_PROXY``, ``NO_PROXY``), and so do certificates
-(``SSL_CERT_FILE``, ``SSL_CERT_DIR``). Connections are kept and used again, per event loop.
+(``SSL_CERT_FILE``, ``SSL_CERT_DIR``).
 """
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
-from functools import lru_cache
-from types import TracebackType
-from typing import Self
+import atexit
+import os
+import socket
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
-from weakref import WeakKeyDictionary
-
-import aiohttp
+from weakref import WeakKeyDictionary, WeakSet
 
 from rightcall.core.transport import Incoming, Timeouts
 from rightcall.errors import TransportError, TransportTimeout
 
-TRANSLATED: tuple[tuple[type[BaseException], type[TransportError]], ...] = (
-    (TimeoutError, TransportTimeout),
-    (aiohttp.ServerTimeoutError, TransportTimeout),
-    (aiohttp.ClientError, TransportError),
-    (OSError, TransportError),
-)
-"""What aiohttp raises, and what it is here; the first that fits."""
-RAISED = tuple(kind for kind, _ in TRANSLATED)
+if TYPE_CHECKING:
+    import aiohttp
+
+_CONNECTIONS = 1000
+_EXIT_SECONDS = 2.0
+"""How long the end of the program waits for another thread's event loop to close its connections."""
+_CLOSED = "closed before the reply was complete"
 
 
 class AiohttpTransport:
-    """Keeps a pool of connections for every event loop that it is used on."""
-
-    def __init__(self, *, connections: int = 1000) -> None:
-        self._connections = connections
-        self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = (
-            WeakKeyDictionary()
-        )
+    """Sends for one owner; closing it touches nobody else's exchanges."""
 
     def post(
         self, url: str, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
         """Send a body, and give back the reply while it comes."""
-        return _Exchange(self._session(), "POST", url, headers, body, timeouts)
+        return _Exchange(self, "POST", url, headers, body, timeouts)
 
     def get(
         self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Incoming]:
         """Ask for what is there, and give back the reply while it comes."""
-        return _Exchange(self._session(), "GET", url, headers, None, timeouts)
+        return _Exchange(self, "GET", url, headers, None, timeouts)
 
     async def close(self) -> None:
-        """Let go of the connections of this event loop."""
-        session = self._sessions.pop(asyncio.get_running_loop(), None)
-        if session is not None:
-            await session.close()
+        """End what this transport has under way, with a TransportError, and leave the pools.
 
-    def _session(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None or session.closed:
-            session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._connections, limit_per_host=0),
-                skip_auto_headers=["User-Agent"],
-            )
-            self._sessions[loop] = session
-        return session
+        It can be used again, and then joins a pool anew.
+        """
+        here = asyncio.get_running_loop()
+        for loop, pool in list(_pools.items()):
+            if loop is here:
+                await pool.leave(self)
+            elif self in pool.under_way and loop.is_running():
+                # Not waited for: that loop may be waiting for this one.
+                asyncio.run_coroutine_threadsafe(pool.leave(self), loop)
+
+
+class _Pool:
+    """The connections of one event loop."""
+
+    def __init__(self) -> None:
+        import aiohttp  # noqa: PLC0415 - light until used
+
+        self.under_way: WeakKeyDictionary[AiohttpTransport, set[_Exchange]] = WeakKeyDictionary()
+        """The transports that use the pool; one that nobody holds any more does not."""
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        connector = aiohttp.TCPConnector(
+            limit=_CONNECTIONS, limit_per_host=0, socket_factory=self._socket
+        )
+        self.session = aiohttp.ClientSession(connector=connector, skip_auto_headers=["User-Agent"])
+        self._keeper = self._keep()
+
+    async def open(self) -> None:
+        """Have the running event loop close the pool when it ends."""
+        await anext(self._keeper)
+
+    async def leave(self, transport: AiohttpTransport) -> None:
+        """End a transport's exchanges here; the last transport to leave closes the pool."""
+        if transport in self.under_way:
+            for exchange in self.under_way.pop(transport):
+                exchange.end()
+            if not self.under_way:
+                await self.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._keeper.aclose()
+
+    def abandon(self) -> None:
+        """Drop the connections without their event loop, which is closed or, after a fork, the parent's.
+
+        The sockets go first: what closes a connection in form, such as TLS's last words, must not be
+        said on one that the parent still uses.
+        """
+        for each in list(self._sockets):
+            each.close()
+        connector = self.session.connector
+        self.session.detach()
+        with suppress(RuntimeError):  # in debug mode, loops complain about other threads
+            if connector is not None:
+                connector.__exit__()  # the only way to close it without its loop
+
+    async def _keep(self) -> AsyncGenerator[None, None]:
+        # Event loops close the asynchronous generators that were started on them before they are
+        # closed themselves (loop.shutdown_asyncgens, which asyncio.run calls), and nothing else of
+        # what was opened on them. So this one stands for the pool.
+        try:
+            yield
+        finally:
+            _pools.pop(asyncio.get_running_loop(), None)
+            for exchanges in list(self.under_way.values()):
+                for exchange in list(exchanges):
+                    exchange.end()
+            await self.session.close()
+            await asyncio.sleep(0)  # transports are closed by a callback of theirs
+
+    def _socket(self, place: "aiohttp.AddrInfoType") -> socket.socket:
+        opened = socket.socket(*place[:3])
+        self._sockets.add(opened)
+        return opened
+
+
+_pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+
+
+async def _pool_here() -> _Pool:
+    loop = asyncio.get_running_loop()
+    pool = _pools.get(loop)
+    if pool is None and "aiohttp" not in sys.modules:
+        # It takes a tenth of a second, which the loop's other tasks need not wait.
+        await asyncio.to_thread(import_module, "aiohttp")
+        pool = _pools.get(loop)
+    if pool is None:
+        for gone in [each for each in list(_pools) if each.is_closed()]:
+            _pools.pop(gone).abandon()
+        # Last to be registered is first to be called: whoever ends this loop at exit does so after it.
+        atexit.unregister(_close_all)
+        atexit.register(_close_all)
+        pool = _pools[loop] = _Pool()
+        await pool.open()
+    return pool
+
+
+def _close_all() -> None:
+    """Close the pools of loops that go on to the end of the program, such as the one of ``run_sync``."""
+    for loop, pool in list(_pools.items()):
+        with suppress(Exception):  # the program ends anyway
+            if loop.is_closed():
+                pool.abandon()
+            elif loop.is_running():
+                asyncio.run_coroutine_threadsafe(pool.close(), loop).result(_EXIT_SECONDS)
+            else:
+                loop.run_until_complete(pool.close())
+
+
+def _begin_anew() -> None:
+    """Forget the parent's connections: two processes on one would read each other's replies."""
+    for pool in _pools.values():
+        pool.abandon()
+    _pools.clear()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 class _Exchange(AbstractAsyncContextManager[Incoming]):
@@ -73,25 +174,30 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        owner: AiohttpTransport,
         method: str,
         url: str,
         headers: Mapping[str, str],
         body: bytes | None,
         timeouts: Timeouts,
     ) -> None:
-        self._session = session
+        self._owner = owner
         self._method = method
         self._url = url
         self._headers = headers
         self._body = body
         self._timeouts = timeouts
+        self._pool: _Pool | None = None
+        self._until_head: asyncio.Timeout | None = None
         self._response: aiohttp.ClientResponse | None = None
+        self._was_ended = False
 
     async def __aenter__(self) -> Incoming:
+        self._pool = pool = await _pool_here()
+        pool.under_way.setdefault(self._owner, set()).add(self)
         try:
-            async with asyncio.timeout(self._timeouts.first_byte):
-                self._response = response = await self._session.request(
+            async with asyncio.timeout(self._timeouts.first_byte) as self._until_head:
+                self._response = response = await pool.session.request(
                     self._method,
                     self._url,
                     headers=self._headers,
@@ -99,19 +205,37 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
                     timeout=_limits(self._timeouts),
                     proxy=proxy_for(self._url),
                 )
-        except RAISED as error:
-            raise translated(error) from error
+        except BaseException as error:
+            self._finished()
+            if self._was_ended and isinstance(error, TimeoutError):
+                raise TransportError(_CLOSED) from None
+            if isinstance(error, raised()):
+                raise translated(error) from error
+            raise
         self._body = None  # it may be long, and so may the reply take
         names = {name.lower(): value for name, value in response.headers.items()}
         return Incoming(response.status, names, _Chunks(response.content))
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
+        self._finished()
         response = self._response
         if response is not None:
             # A reply that was not read to its end takes its connection with it.
             response.release() if response.content.at_eof() else response.close()
+
+    def end(self) -> None:
+        """Have whoever waits for the reply get a TransportError."""
+        self._was_ended = True
+        if self._response is not None:
+            # Closing the connection alone would leave the reader waiting for good.
+            self._response.content.set_exception(TransportError(_CLOSED))
+            self._response.close()
+        elif self._until_head is not None and not self._until_head.expired():
+            self._until_head.reschedule(0)
+
+    def _finished(self) -> None:
+        if self._pool is not None:
+            self._pool.under_way.get(self._owner, set()).discard(self)
 
 
 class _Chunks:
@@ -119,7 +243,7 @@ class _Chunks:
 
     __slots__ = ("_read",)
 
-    def __init__(self, content: aiohttp.StreamReader) -> None:
+    def __init__(self, content: "aiohttp.StreamReader") -> None:
         self._read = content.readany
 
     def __aiter__(self) -> Self:
@@ -128,7 +252,7 @@ class _Chunks:
     async def __anext__(self) -> bytes:
         try:
             chunk = await self._read()
-        except RAISED as error:
+        except raised() as error:
             raise translated(error) from error
         if not chunk:
             raise StopAsyncIteration
@@ -136,7 +260,9 @@ class _Chunks:
 
 
 @lru_cache(maxsize=64)
-def _limits(timeouts: Timeouts) -> aiohttp.ClientTimeout:
+def _limits(timeouts: Timeouts) -> "aiohttp.ClientTimeout":
+    import aiohttp  # noqa: PLC0415 - light until used
+
     return aiohttp.ClientTimeout(
         total=timeouts.whole, connect=timeouts.connect, sock_read=timeouts.between_chunks
     )
@@ -145,15 +271,36 @@ def _limits(timeouts: Timeouts) -> aiohttp.ClientTimeout:
 @lru_cache(maxsize=256)
 def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for an address; looked up once."""
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - light until used
+
     place = urlsplit(url)
     if proxy_bypass(place.hostname or ""):
         return None
     return getproxies().get(place.scheme)
 
 
+@cache
+def translations() -> tuple[tuple[type[BaseException], type[TransportError]], ...]:
+    """What aiohttp raises, and what it is here; the first that fits."""
+    import aiohttp  # noqa: PLC0415 - light until used
+
+    return (
+        (TimeoutError, TransportTimeout),
+        (aiohttp.ServerTimeoutError, TransportTimeout),
+        (aiohttp.ClientError, TransportError),
+        (OSError, TransportError),
+    )
+
+
+@cache
+def raised() -> tuple[type[BaseException], ...]:
+    """Everything that is translated."""
+    return tuple(kind for kind, _ in translations())
+
+
 def translated(error: BaseException) -> TransportError:
     """An error of aiohttp's as one of ours, without anything secret that it may hold."""
-    for kind, ours in TRANSLATED:
+    for kind, ours in translations():
         if isinstance(error, kind):
             return ours(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     raise AssertionError(f"{type(error).__name__} is in no row of the table")

@@ -31,7 +31,7 @@ __all__ = [
     "screen_with",
 ]
 
-__getattr__ = lazily(
+lazily(
     __name__,
     {
         "Approval": "core.decision",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from rightcall.cli.exits import OK
 
 if TYPE_CHECKING:
-    from rightcall.catalogue import Entry
     from rightcall.core.jsontext import JsonObject
+    from rightcall.models.catalogue import Entry
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -29,8 +29,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """List, add or remove; list, unless told."""
-    from rightcall import catalogue  # noqa: PLC0415 - help and errors need none of this
     from rightcall.cli.safe import harmless  # noqa: PLC0415
+    from rightcall.models import catalogue  # noqa: PLC0415 - help and errors need none of this
 
     match options.action:
         case "add":
@@ -67,9 +67,9 @@ def _row(model: "JsonObject") -> tuple[str, str, str, str]:
 
 
 def _embedded() -> "JsonObject":
-    from rightcall.catalogue import EMBEDDED, Entry  # noqa: PLC0415
     from rightcall.errors import UsageError  # noqa: PLC0415
     from rightcall.local.engines.llamacpp import embedded_path  # noqa: PLC0415
+    from rightcall.models.catalogue import EMBEDDED, Entry  # noqa: PLC0415
 
     try:
         return _described(Entry(name=EMBEDDED, path=embedded_path()))

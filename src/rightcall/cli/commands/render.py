@@ -56,7 +56,7 @@ def run(options: Namespace) -> int:
     from rightcall.local.prompt import render_prompt  # noqa: PLC0415
     from rightcall.local.template.source import read_template  # noqa: PLC0415
     from rightcall.local.told import Told  # noqa: PLC0415
-    from rightcall.local_models import file_of  # noqa: PLC0415 - help and errors need none of this
+    from rightcall.models.catalogue import file_of  # noqa: PLC0415 - help and errors need none of this
 
     template = read_template(options.template or file_of(options.model))
     if options.problems:
@@ -75,8 +75,8 @@ def run(options: Namespace) -> int:
 
 def _requests(options: Namespace) -> "tuple[Request, ...]":
     """What the model is asked first: the embedded one, each of its lessons by itself."""
-    from rightcall.catalogue import EMBEDDED  # noqa: PLC0415
     from rightcall.local.guided.preview import first_lessons  # noqa: PLC0415
+    from rightcall.models.catalogue import EMBEDDED  # noqa: PLC0415
 
     request = _request(options)
     led = options.model.removeprefix("local:") == EMBEDDED and not options.template

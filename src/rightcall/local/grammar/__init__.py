@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["grammar_for", "grammar_for_output", "unheld"]
 
-__getattr__ = lazily(__name__, dict.fromkeys(__all__, "local.grammar.hold"))
+lazily(__name__, dict.fromkeys(__all__, "local.grammar.hold"))

@@ -5,6 +5,7 @@ a time, each answer held by a grammar, it chooses a tool, writes its arguments, 
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Self
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
@@ -54,6 +55,12 @@ class GuidedModel:
     async def close(self) -> None:
         """Let go of the model."""
         await self._engine.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply."""

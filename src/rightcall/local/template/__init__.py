@@ -42,4 +42,4 @@ _HOMES = {
     "template_of": "source",
 }
 
-__getattr__ = lazily(__name__, {name: f"local.template.{home}" for name, home in _HOMES.items()})
+lazily(__name__, {name: f"local.template.{home}" for name, home in _HOMES.items()})

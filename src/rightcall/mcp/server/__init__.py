@@ -27,7 +27,7 @@ __all__ = [
     "serve",
 ]
 
-__getattr__ = lazily(
+lazily(
     __name__,
     {
         "Bounds": "mcp.server.serve_options",

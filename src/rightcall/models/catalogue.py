@@ -1,6 +1,7 @@
-"""The local models that a user has given names to: names into the files that hold them.
+"""Which names mean local models, and the files that hold them.
 
-They are kept in ``models.json`` under the XDG configuration directory, which a person may read and edit.
+The names that a user has given are kept in ``models.json`` under the XDG configuration directory, which
+a person may read and edit.
 """
 
 import os
@@ -14,6 +15,9 @@ from rightcall.errors import UsageError
 
 EMBEDDED = "embedded"
 """The name of the model that comes with rightcall, which no other can have."""
+SERVERS = ("llamacpp-raw", "vllm-raw")
+"""Places whose models are asked for raw text, at an address: ``llamacpp-raw:http://localhost:8080``."""
+_PLACE = "local"
 
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -43,6 +47,31 @@ class _Record(Struct, frozen=True):
 class _File(Struct, frozen=True, kw_only=True):
     version: int = VERSION
     models: dict[str, _Record] = {}
+
+
+def is_local(name: str) -> bool:
+    """Whether a name means a model on this machine, or a server of raw completions."""
+    place, colon, rest = name.partition(":")
+    return not colon or place in {_PLACE, *SERVERS} or (rest.endswith(".gguf") and "//" not in rest)
+
+
+def file_of(name: str) -> Path:
+    """The file of the embedded model, of one that was given a name, or the one that is named itself."""
+    name = name.removeprefix(f"{_PLACE}:")
+    if name == EMBEDDED:
+        from rightcall.local.engines.llamacpp import embedded_path  # noqa: PLC0415 - light until used
+
+        return embedded_path()
+    if name.endswith(".gguf"):
+        return Path(name).expanduser()
+    known = path_of(name)
+    if known is None:
+        names = [EMBEDDED, *[entry.name for entry in entries()]]
+        raise UsageError(
+            f"{name!r} is no local model: there is {', '.join(names)}, and any file that ends in .gguf; "
+            "a model elsewhere is provider:model"
+        )
+    return known
 
 
 def place() -> Path:

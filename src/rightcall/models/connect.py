@@ -1,7 +1,7 @@
 """A model's name into a model: ``"anthropic:claude-opus-4-8"`` -> dialect + transport + profile.
 
 Names are ``provider:model``; an address and a model for anything that speaks like OpenAI,
-``"http://localhost:8080/v1|qwen3"``; or a local model's, as ``local_models`` knows them.
+``"http://localhost:8080/v1|qwen3"``; or a local model's, as ``models.catalogue`` knows them.
 """
 
 import difflib
@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from rightcall.core.message import Reply
 from rightcall.core.ports import Dialect, Model
 from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
-from rightcall.local_models import SERVERS, Local, is_local, local_model
-from rightcall.providers import PROVIDERS, Provider, quirks_of
+from rightcall.models.catalogue import SERVERS, file_of, is_local
+from rightcall.models.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.model import Address, WireModel
 from rightcall.request.retry import Retry
-from rightcall.transport.later import LaterTransport
+from rightcall.transport.aio import AiohttpTransport
 
 _STRUCTURED = {
     "anthropic": "tool",
@@ -35,8 +35,12 @@ class Connected(Model, Protocol):
     """A model that holds something open: connections, or weights in memory."""
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Let go of it, and end the streams that go on. Asked again, the model opens what it needs."""
         ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
 
 
 def connect(  # noqa: PLR0913 - each is one fact about the connection
@@ -56,12 +60,14 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
 ) -> Connected:
     """A model by name. The key comes from the provider's usual environment variable unless given.
 
+    Close the model, or use it in ``async with``; one that is not closed is when its event loop ends, at
+    the latest with the program. ``transport`` is closed with it, so that each model needs its own.
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
     are for local models: the chat template, as text or a file, and how the model writes calls.
     """
+    carrier = transport or AiohttpTransport()
     if name not in PROVIDERS and is_local(name):
-        local = Local(template=template, family=family, key=api_key or "", profile=profile)
-        return local_model(name, local, lambda: transport or _shared)
+        return _local(name, carrier, api_key or "", profile, template, family)
     provider, place, model = _resolve(name)
     url = base_url or _url(provider, place)
     address = Address(
@@ -74,7 +80,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     prices = _prices(provider.prices, model)
     return WireModel(
         _dialect(provider, url),
-        transport or _shared,
+        carrier,
         address,
         profile=profile or _profile(provider, prices),
         streaming=streaming,
@@ -84,6 +90,21 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         defaults=quirks_of(place, model),
         keep_raw=keep_raw,
     )
+
+
+def _local(
+    name: str,
+    carrier: Transport,
+    key: str,
+    profile: Profile | None,
+    template: str | Path | None,
+    family: str | None,
+) -> Connected:
+    # Found before anything is loaded: a name that is misspelt must not ask for an extra first.
+    file = None if name.partition(":")[0] in SERVERS else file_of(name)
+    from rightcall.models.local import local_model  # noqa: PLC0415 - engines and templates
+
+    return local_model(name, file, carrier, key=key, profile=profile, template=template, family=family)
 
 
 def _resolve(name: str) -> tuple[Provider, str, str]:
@@ -127,16 +148,6 @@ def _dialect(provider: Provider, url: str) -> Dialect:
     # Whoever imitates OpenAI does it in their own way, which the address tells.
     dialect: Dialect = module.dialect_at(url) if provider.dialect == "openai_chat" else module
     return dialect
-
-
-def _aiohttp() -> Transport:
-    from rightcall.transport.aio import AiohttpTransport  # noqa: PLC0415 - light until used
-
-    return AiohttpTransport()
-
-
-_shared = LaterTransport(_aiohttp)
-"""One pool of connections for every model."""
 
 
 class _Prices:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rightcall import catalogue
-from rightcall.catalogue import Entry
 from rightcall.errors import UsageError
+from rightcall.models import catalogue
+from rightcall.models.catalogue import Entry
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,33 @@
+"""The types that users write down are public. Checked by mypy in ``make check``, never run."""
+
+from collections.abc import AsyncIterator
+from typing import assert_type
+
+import rightcall as rc
+
+
+class Echo:
+    profile = rc.Profile(context_window=8192)
+
+    async def stream(self, request: rc.Request) -> AsyncIterator[rc.events.ModelEvent]:
+        yield rc.events.TextDelta(request.system)
+
+
+def policy(checked: rc.CheckedCall) -> rc.Decision | None:
+    return rc.Deny("no") if checked.call.name == "pay" else None
+
+
+async def approve(proposal: rc.Proposal) -> rc.Allow | rc.Deny:
+    return rc.Allow() if proposal.call_id == "1" else rc.Deny("no")
+
+
+async def uses(journal: rc.Journal, grant: rc.Grant) -> None:
+    model: rc.Model = Echo()
+    agent = rc.Agent(model, policy=policy, approve=approve, journal=journal)
+    result = await agent.run("Hi", grant=grant)
+    calls: tuple[rc.CallRecord, ...] = result.calls
+    assert_type(result.stop, rc.Stop)
+    assert_type(agent.stream("Hi"), AsyncIterator[rc.Event])
+    retry, timeouts = rc.Retry(attempts=1), rc.Timeouts(connect=1)
+    async with rc.connect("a:b", retry=retry, timeouts=timeouts) as other, rc.Agent(other) as second:
+        await second.run(", ".join(each.name for each in calls))
