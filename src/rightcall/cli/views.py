@@ -1,12 +1,20 @@
-"""Events and summaries into objects of JSON's kinds, in a shape that programs may rely on.
+"""A run as lines: of text for people, pipes and logs, or of JSON for programs.
 
-``docs/cli.md`` says what each holds. Members may be added; none changes its meaning or goes away.
+``docs/cli.md`` says what the objects of JSON hold, and programs may rely on it. Members may be added;
+none changes its meaning or goes away.
 """
 
-import json
-from typing import assert_never
+from typing import TextIO, assert_never
 
-from rightcall.cli.summary import Summary
+from rightcall.cli.summary import INTERRUPTION, Summary
+from rightcall.cli.wording import (
+    cost_words,
+    interruption_words,
+    json_line,
+    one_line,
+    result_line,
+    write,
+)
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -22,14 +30,95 @@ from rightcall.core.message import Reply
 from rightcall.core.parts import Media
 from rightcall.core.progress import CallProgress
 from rightcall.core.result import Result
+from rightcall.core.sanitize import printable
 from rightcall.core.usage import Usage
 from rightcall.loop.result import RunEnd
 from rightcall.loop.stream import Event
 
+_WIDTH = 200
 
-def line_of(value: JsonObject) -> str:
-    """One line of JSON, in ASCII: no screen, pipe or encoding can do anything to it."""
-    return json.dumps(value, separators=(",", ":")) + "\n"
+
+class PlainView:
+    """For pipes, files, logs and terminals that only print.
+
+    The answer is known as such when the run ends, so that is when it is written: what a model says on
+    its way to a call is no part of it.
+    """
+
+    def __init__(self, out: TextIO, people: TextIO, *, loading: str, quiet: bool = False) -> None:
+        self.people = people
+        self._out = out
+        self._loading = loading
+        self._quiet = quiet
+        self._begun = False
+
+    def show(self, event: Event) -> None:
+        """Say what was called and what came back."""
+        self._begun = self._begun or not isinstance(event, TurnStart)
+        match event:
+            case CallEnd(_, call):
+                self._say(f"call: {printable(call.name)} {one_line(call.arguments, _WIDTH)}")
+            case ResultEnd(result, seconds):
+                self._say(
+                    f"{result.outcome}: {printable(result.name)} in {seconds:.1f} s: "
+                    f"{result_line(result, _WIDTH)}"
+                )
+            case ReplyEnd(reply) if reply.calls and reply.text:
+                self._say(f"said: {one_line(reply.text, _WIDTH)}")
+            case _:
+                pass
+
+    def waiting(self) -> None:
+        """Say once that the model is slow to begin, to somebody who is there."""
+        if not self._begun and self.people.isatty():
+            self._begun = True
+            self._say(self._loading)
+
+    def hush(self) -> None:
+        """Lines need no hushing."""
+
+    def end(self, summary: Summary) -> None:
+        """The answer, and what it took; or why there is none."""
+        if summary.text:
+            write(summary.text, self._out)
+        self._out.flush()
+        if summary.reason == INTERRUPTION:
+            self._complain(interruption_words(summary))
+        elif summary.trouble:
+            self._complain(summary.trouble)
+        self._say(cost_words(summary))
+
+    def _say(self, line: str) -> None:
+        if not self._quiet:
+            print(line, file=self.people, flush=True)
+
+    def _complain(self, words: str) -> None:
+        print(f"rightcall: {printable(words)}", file=self.people, flush=True)
+
+
+class JsonLinesView:
+    """For programs."""
+
+    def __init__(self, out: TextIO, people: TextIO) -> None:
+        self.people = people
+        self._out = out
+
+    def show(self, event: Event) -> None:
+        """Write the event's object, at once."""
+        if (described := event_object(event)) is not None:
+            self._out.write(json_line(described))
+            self._out.flush()
+
+    def waiting(self) -> None:
+        """A program waits without being told to."""
+
+    def hush(self) -> None:
+        """Lines need no hushing."""
+
+    def end(self, summary: Summary) -> None:
+        """Write the last object."""
+        self._out.write(json_line(summary_object(summary)))
+        self._out.flush()
 
 
 def event_object(event: Event) -> JsonObject | None:

@@ -1,15 +1,23 @@
-"""A proposal into a person's decision, asked for where the run is watched."""
+"""What a person types, or what a pipe holds: lines, and decisions about calls."""
 
 import asyncio
 import json
+import os
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
 
-from rightcall.cli.safe import harmless
-from rightcall.cli.view import View
+from rightcall.cli.summary import View
 from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal, Scope
+from rightcall.core.sanitize import printable
 from rightcall.loop.setup import Approve
 
+MAX_LINE = 16 * 1024 * 1024
+"""Bytes after which a line from a pipe is cut in two."""
+MAX_HISTORY = 1000
 MOST_SHOWN = 4000
 """Characters of a call's arguments that a person is shown."""
 _CATCH_UP = 0.05
@@ -18,6 +26,56 @@ _YES: dict[str, Scope] = {"y": "once", "yes": "once", "r": "run", "t": "target"}
 """What counts as a yes, and how far it goes."""
 _HOW_FAR = "(y: this call; r: every one in this run; t: every one with these targets)"
 _SEEN = {"untrusted": "from outsiders, in what came from", "nowhere": "named by nobody but the model"}
+
+
+def is_typed() -> bool:
+    """Whether a person types the lines, and sees what they type."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def next_line(prompt: str, people: TextIO) -> str | None:
+    """The next line, without its end; None when there is no more."""
+    if is_typed():
+        try:
+            return input(prompt)
+        except EOFError:
+            people.write("\n")
+            return None
+    if sys.stdin.isatty():
+        people.write(prompt)
+        people.flush()
+    line = sys.stdin.buffer.readline(MAX_LINE)
+    return line.decode(errors="replace").rstrip("\r\n") if line else None
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Keys to edit a line with, and the lines of earlier conversations, where Python has readline."""
+    try:
+        import readline  # noqa: PLC0415 - not on every platform, and it takes hold of the terminal
+    except ImportError:  # pragma: no cover
+        yield
+        return
+    path = history_file()
+    readline.set_auto_history(True)
+    # History is a comfort: a disk that will not have it is no reason not to talk.
+    with suppress(OSError):
+        readline.read_history_file(path)
+    try:
+        yield
+    finally:
+        readline.set_history_length(MAX_HISTORY)
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+            readline.write_history_file(path)
+
+
+def history_file() -> Path:
+    """Where typed lines are remembered: under the XDG state directory."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    home = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
+    return home / "rightcall" / "history"
 
 
 def approver(options: Namespace, view: View) -> Approve:
@@ -53,7 +111,7 @@ class _Asking:
             people = self._view.people
             people.write(f"{question(proposal)}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
             people.flush()
-            answer = harmless((await _line()).strip())
+            answer = printable((await _line()).strip())
         if (scope := _YES.get(answer.lower())) is not None:
             return Allow(scope)
         return Deny() if answer.lower() in _NO else Deny(answer)
@@ -70,7 +128,7 @@ def question(proposal: Proposal) -> str:
         for each in proposal.evidence
         if not each.is_vouched
     ]
-    return harmless(f"The model wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
+    return printable(f"The model wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
 
 
 async def _line() -> str:

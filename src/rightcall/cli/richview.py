@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from rightcall.cli.safe import harmless
 from rightcall.cli.summary import INTERRUPTION, Summary
-from rightcall.cli.words import done, how_far, shortly, spent
+from rightcall.cli.wording import cost_words, interruption_words, progress_words, result_line
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -25,6 +24,7 @@ from rightcall.core.events import (
 )
 from rightcall.core.progress import CallProgress
 from rightcall.core.result import Result
+from rightcall.core.sanitize import printable
 from rightcall.loop.stream import Event
 
 MOST_ARGUMENTS = 2000
@@ -41,7 +41,7 @@ class _Shown:
         self.characters = 0
 
 
-class LiveView:
+class RichView:
     """For people. One view may show several runs, one after the other."""
 
     def __init__(self, people: TextIO, *, loading: str) -> None:
@@ -98,7 +98,7 @@ class LiveView:
         """Let something move, unless the line is still being written."""
         if self._status is None and not self._style and not self._hushed:
             spinner = "line" if self._plainly else "dots"
-            words = Text(harmless(self._doing))
+            words = Text(printable(self._doing))
             self._status = Status(words, console=self._console, spinner=spinner)
             self._status.start()
 
@@ -114,26 +114,26 @@ class LiveView:
         self.hush()
         self._new_line()
         if summary.reason == INTERRUPTION:
-            self._write(f"{done(summary)}\n", _BAD)
+            self._write(f"{interruption_words(summary)}\n", _BAD)
         elif summary.trouble:
             self._write(f"no answer: {summary.trouble}\n", _BAD)
-        self._write(f"{spent(summary)}\n", _REASONING)
+        self._write(f"{cost_words(summary)}\n", _REASONING)
 
     def _show_result(self, result: Result, seconds: float) -> None:
         mark, style = ("x", _BAD) if result.is_error else ("<-" if self._plainly else "←", _GOOD)
         outcome = f" {result.outcome}" if result.is_error else ""
         head = f"{mark} {result.name}{outcome} {seconds:.1f} s "
-        self._write(f"{head}{shortly(result, 2 * self._console.width)}\n", style)
+        self._write(f"{head}{result_line(result, 2 * self._console.width)}\n", style)
         if self._running.pop(result.call_id, None) is not None:
             self._doing = self._running_words()
 
     def _show_progress(self, progress: CallProgress) -> None:
         name = self._running.get(progress.call_id, "")
-        self._doing = f"running {name}: {how_far(progress)}"
+        self._doing = f"running {name}: {progress_words(progress)}"
         if self._status is None:
             self.waiting()
         else:
-            self._status.update(Text(harmless(self._doing)))
+            self._status.update(Text(printable(self._doing)))
 
     def _running_words(self) -> str:
         return f"running {', '.join(self._running.values())}"
@@ -161,7 +161,7 @@ class LiveView:
     def _write(self, text: str, style: str) -> None:
         if self._style and self._style != style:
             self._new_line()
-        safe = harmless(text)
+        safe = printable(text)
         if safe:
             self._console.out(safe, style=style, end="")
             self._style = "" if safe.endswith("\n") else style
