@@ -12,8 +12,8 @@ from rightcall.core.call import Call
 from rightcall.core.sanitize import printable
 from rightcall.declare.toolbox import Toolbox
 from rightcall.execute.executor import Executor
+from rightcall.manifest.command_tool import Element, Entry, Group, Literally, Placeholder
 from rightcall.manifest.document import inspect, load
-from rightcall.manifest.entry import Element, Entry, Group, Literally, Placeholder
 
 
 def run(options: Namespace) -> int:

@@ -4,17 +4,16 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from rightcall.core.jsontext import shorten
 from rightcall.core.tool import Effect, Facts, Reach
-from rightcall.manifest.elements import check_use, read_argv
-from rightcall.manifest.entry import Entry
-from rightcall.manifest.fields import Spot, flag, text, texts, whole, word
-from rightcall.manifest.interpreter import check_interpreter
+from rightcall.manifest.command_tool import Element, Entry
+from rightcall.manifest.diagnostics import Refused, Spot, each_of, flag, text, texts, whole, word
 from rightcall.manifest.ownership import distrust
-from rightcall.manifest.parameters import read_parameters
+from rightcall.manifest.signature import check_interpreter, check_use, read_argv, read_parameters
 from rightcall.process.command import Isolation
 from rightcall.process.isolate import NoIsolation, offered
 
@@ -57,120 +56,112 @@ class ToolReader:
             "isolation": self._isolation,
         }
 
-    def read(self, spot: Spot) -> Entry | None:
-        """One tool; None when anything is wrong with it."""
+    def read(self, spot: Spot) -> Entry:
+        """One tool. Refused when anything is wrong with it."""
         before = len(spot.notes.problems)
         members = spot.members()
-        if isinstance(spot.node.value, Mapping):
-            spot.refuse_unknown((*self._fields, "argv", "parameters"))
-            for name, example in _REQUIRED.items():
-                if name not in members:
-                    spot.wrong(f'"{name}" is missing', f"write {example}")
-        values = {name: read(members[name]) for name, read in self._fields.items() if name in members}
-        self._read_arguments(members, values)
+        spot.refuse_unknown((*self._fields, "argv", "parameters"))
+        for name, example in _REQUIRED.items():
+            if name not in members:
+                spot.wrong(f'"{name}" is missing', f"write {example}")
+        values = _read_known(members, self._fields)
+        with suppress(Refused):
+            # Where the parameters are wrong, what argv says of them cannot be judged.
+            _read_arguments(members, values)
         _check_targets(members, values)
         if len(spot.notes.problems) > before:
-            return None
+            raise Refused
         return Entry(**values)
 
-    def _read_arguments(self, members: Mapping[str, Spot], values: dict[str, Any]) -> None:
-        known = {}
-        if "parameters" in members:
-            read = read_parameters(members["parameters"])
-            if read is None:
-                # What argv says of parameters cannot be judged; it is when these are right.
-                return
-            values["parameters"], values["known"] = read
-            known = values["known"]
-        if "argv" in members:
-            values["argv"] = read_argv(members["argv"], known)
-        check_use(values.get("argv", ()), known, members.get("parameters"))
-        if values.get("command"):
-            check_interpreter(values["command"], values.get("argv", ()), members["command"])
-
-    def _name(self, spot: Spot) -> str | None:
+    def _name(self, spot: Spot) -> str:
         name = text(spot, "disk_usage")
-        if name is None:
-            return None
         if not _NAME.fullmatch(name):
             plain = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:64] or "disk_usage"
-            spot.wrong(
+            spot.refuse(
                 "a name must be 1 to 64 small letters, digits or _, and begin with a letter",
                 f"write {shorten(plain)}",
             )
-            return None
         if name in self._taken:
-            spot.wrong(f"the name is taken, by {self._taken[name]}", "write another")
-            return None
+            spot.refuse(f"the name is taken, by {self._taken[name]}", "write another")
         self._taken[name] = spot.path.rpartition(".")[0]
         return name
 
-    def _directory(self, spot: Spot) -> str | None:
+    def _directory(self, spot: Spot) -> str:
         place = text(spot, "/srv/data")
-        if place is None:
-            return None
         if place == SANDBOX:
             if self._sandbox is None:
-                spot.wrong("no sandbox was given", "pass sandbox=, or --sandbox on the command line")
+                spot.refuse("no sandbox was given", "pass sandbox=, or --sandbox on the command line")
             return self._sandbox
         if not place.startswith("/"):
-            spot.wrong(
-                "must be an absolute path or $SANDBOX", f"write {shorten(str(Path(place).absolute()))}"
-            )
-        elif not Path(place).is_dir():
-            spot.wrong("there is no such directory", "make it, or write another")
-        else:
-            return place
-        return None
+            absolute = shorten(str(Path(place).absolute()))
+            spot.refuse("must be an absolute path or $SANDBOX", f"write {absolute}")
+        if not Path(place).is_dir():
+            spot.refuse("there is no such directory", "make it, or write another")
+        return place
 
-    def _isolation(self, spot: Spot) -> Isolation | None:
+    def _isolation(self, spot: Spot) -> Isolation:
         fields: dict[str, Field] = {
             "by": lambda each: word(each, ("any", "bubblewrap", "systemd-run")),
             "network": flag,
-            "write": lambda each: tuple(map(self._directory, each.items())),
+            "write": lambda each: each_of(each.items(), self._directory),
         }
-        values = _read_members(spot, fields)
-        if values is None:
-            return None
-        isolation = Isolation(**values)
+        isolation = Isolation(**_read_object(spot, fields))
         try:
             offered(isolation)
         except NoIsolation as refusal:
-            spot.wrong(str(refusal), "install bubblewrap, or remove it and do without")
+            spot.refuse(str(refusal), "install bubblewrap, or remove it and do without")
         return isolation
 
 
-def _read_members(spot: Spot, fields: Mapping[str, Field]) -> dict[str, Any] | None:
-    """The members of an object of known fields; None when anything is wrong with one."""
+def _read_known(members: Mapping[str, Spot], fields: Mapping[str, Field]) -> dict[str, Any]:
+    """The members that are there and right."""
+    values = {}
+    for name, read in fields.items():
+        if name in members:
+            with suppress(Refused):
+                values[name] = read(members[name])
+    return values
+
+
+def _read_object(spot: Spot, fields: Mapping[str, Field]) -> dict[str, Any]:
+    """An object of known fields. Refused when anything is wrong with one."""
     before = len(spot.notes.problems)
     members = spot.members()
     spot.refuse_unknown(tuple(fields))
-    values = {name: read(members[name]) for name, read in fields.items() if name in members}
-    return None if len(spot.notes.problems) > before else values
+    values = _read_known(members, fields)
+    if len(spot.notes.problems) > before:
+        raise Refused
+    return values
 
 
-def _description(spot: Spot) -> str | None:
+def _read_arguments(members: Mapping[str, Spot], values: dict[str, Any]) -> None:
+    known = values["known"] = {}
+    if "parameters" in members:
+        values["parameters"], known = read_parameters(members["parameters"])
+        values["known"] = known
+    argv: tuple[Element, ...] = ()
+    if "argv" in members:
+        with suppress(Refused):
+            argv = values["argv"] = read_argv(members["argv"], known)
+    check_use(argv, known, members.get("parameters"))
+    if "command" in values:
+        check_interpreter(values["command"], argv, members["command"])
+
+
+def _description(spot: Spot) -> str:
     words = text(spot, "Free and used space of the disks.")
-    if words is None:
-        return None
     if not words.strip():
-        spot.wrong("is empty", "write what the tool does, and when to use it")
-    elif len(words) > _LONGEST_DESCRIPTION:
-        spot.wrong(f"has {len(words):,} characters", f"write at most {_LONGEST_DESCRIPTION:,}")
-    else:
-        return words
-    return None
+        spot.refuse("is empty", "write what the tool does, and when to use it")
+    if len(words) > _LONGEST_DESCRIPTION:
+        spot.refuse(f"has {len(words):,} characters", f"write at most {_LONGEST_DESCRIPTION:,}")
+    return words
 
 
-def _program(spot: Spot) -> str | None:
+def _program(spot: Spot) -> str:
     path = text(spot, "/usr/bin/uptime")
-    if path is None:
-        return None
-    problem = _why_not_run(path)
-    if problem is None:
-        return path
-    spot.wrong(*problem)
-    return None
+    if problem := _why_not_run(path):
+        spot.refuse(*problem)
+    return path
 
 
 def _why_not_run(path: str) -> tuple[str, str] | None:
@@ -202,10 +193,8 @@ def _why_not_run(path: str) -> tuple[str, str] | None:
     return None if doubt is None else (doubt.reason, doubt.fix)
 
 
-def _variables(spot: Spot) -> tuple[str, ...] | None:
+def _variables(spot: Spot) -> tuple[str, ...]:
     names = texts(spot, "LANG")
-    if names is None:
-        return None
     for item, name in zip(spot.items(), names, strict=True):
         if not _VARIABLE.fullmatch(name):
             item.wrong("is not the name of a variable", 'write a name alone, such as "LANG"')
@@ -218,15 +207,14 @@ def _variables(spot: Spot) -> tuple[str, ...] | None:
     return names
 
 
-def _facts(spot: Spot) -> Facts | None:
+def _facts(spot: Spot) -> Facts:
     fields: dict[str, Field] = {
         "untrusted": flag,
         "private": flag,
         "reach": lambda each: word(each, get_args(Reach)),
         "targets": lambda each: texts(each, "host"),
     }
-    values = _read_members(spot, fields)
-    return None if values is None else Facts(**{"untrusted": True, **values})
+    return Facts(**{"untrusted": True, **_read_object(spot, fields)})
 
 
 def _check_targets(members: Mapping[str, Spot], values: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from manifest.kit import Layout, manifest, plain
 from rightcall.core.jsontext import MAX_DEPTH
-from rightcall.manifest.source import Node, Slip, read
+from rightcall.manifest.jsonsource import Node, Slip, read
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.text() | st.floats(-1e6, 1e6),
