@@ -7,16 +7,16 @@ look shows all that is wrong.
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue, kind_of, shorten
 from rightcall.errors import UsageError
-from rightcall.manifest.jsonsource import Node
 
 MOST = 200
 """How many findings are listed; a file with more needs no longer list."""
+Scalar: TypeAlias = str | int | float | bool | None
 Read = TypeVar("Read")
 
 
@@ -79,11 +79,6 @@ class Diagnostics:
         if len(self.problems) >= MOST:
             raise TooMany
 
-    def refuse(self, place: tuple[int, int], path: str, message: str, fix: str = "") -> NoReturn:
-        """Note a problem, and read no more of what has it."""
-        self.wrong(place, path, message, fix)
-        raise Refused
-
     def warn(self, place: tuple[int, int], path: str, message: str, fix: str = "") -> None:
         """Note something that may not be meant."""
         if len(self.warnings) < MOST:
@@ -95,61 +90,72 @@ class Diagnostics:
 
 
 class Spot:
-    """A value in the file that is being read: what it is, what it is called, and where it stands."""
+    """A value of the file that is being read: what it is called, and where it begins, counted from 1."""
 
-    def __init__(self, notes: Diagnostics, node: Node, path: str) -> None:
+    def __init__(
+        self,
+        notes: Diagnostics,
+        place: tuple[int, int],
+        path: str,
+        content: "Scalar | tuple[Spot, ...] | Mapping[str, Spot]" = None,
+        keys: Mapping[str, tuple[int, int]] | None = None,
+    ) -> None:
         self.notes = notes
-        self.node = node
+        self.place = place
         self.path = path
+        self.content = content
+        self.keys = keys or {}
+        """Where the keys of an object stand."""
 
     @property
     def value(self) -> JsonValue:
         """The value alone."""
-        return self.node.plain()
+        if isinstance(self.content, tuple):
+            return [item.value for item in self.content]
+        if isinstance(self.content, Mapping):
+            return {key: item.value for key, item in self.content.items()}
+        return self.content
 
     def wrong(self, message: str, fix: str = "") -> None:
         """Note a problem with this value."""
-        self.notes.wrong(self.node.place, self.path, message, fix)
+        self.notes.wrong(self.place, self.path, message, fix)
 
     def refuse(self, message: str, fix: str = "") -> NoReturn:
         """Note a problem with this value, and read no more of it."""
-        self.notes.refuse(self.node.place, self.path, message, fix)
+        self.wrong(message, fix)
+        raise Refused
 
     def warn(self, message: str, fix: str = "") -> None:
         """Note that this value may not be what is meant."""
-        self.notes.warn(self.node.place, self.path, message, fix)
+        self.notes.warn(self.place, self.path, message, fix)
 
-    def members(self) -> "dict[str, Spot]":
+    def members(self) -> "Mapping[str, Spot]":
         """The members of an object."""
-        if not isinstance(self.node.value, Mapping):
+        if not isinstance(self.content, Mapping):
             self.refuse(f"must be an object, not {kind_of(self.value)}", "write { … }")
-        path = f"{self.path}." if self.path else ""
-        return {key: Spot(self.notes, node, path + key) for key, node in self.node.value.items()}
+        return self.content
 
-    def items(self) -> "list[Spot]":
+    def items(self) -> "tuple[Spot, ...]":
         """The items of an array."""
-        if not isinstance(self.node.value, tuple):
+        if not isinstance(self.content, tuple):
             self.refuse(f"must be an array, not {kind_of(self.value)}", "write [ … ]")
-        nodes = enumerate(self.node.value)
-        return [Spot(self.notes, node, f"{self.path}[{index}]") for index, node in nodes]
+        return self.content
 
     def below(self, steps: Sequence[str | int]) -> "Spot":
         """The value at a path below this one, or as far as there is one."""
         spot = self
         for step in steps:
-            inside: Mapping[Any, Spot] = {}
-            if isinstance(spot.node.value, Mapping):
-                inside = spot.members()
-            elif isinstance(spot.node.value, tuple):
-                inside = dict(enumerate(spot.items()))
-            if step not in inside:
+            inside: Any = spot.content
+            if isinstance(inside, tuple):
+                inside = dict(enumerate(inside))
+            if not isinstance(inside, Mapping) or step not in inside:
                 break
             spot = inside[step]
         return spot
 
     def refuse_unknown(self, known: Sequence[str]) -> None:
         """Note the members that nobody knows, each where its key stands."""
-        for key, place in self.node.keys.items():
+        for key, place in self.keys.items():
             if key in known:
                 continue
             near = difflib.get_close_matches(key, known, n=1)
@@ -173,7 +179,7 @@ def each_of(spots: Iterable[Spot], read: Callable[[Spot], Read]) -> tuple[Read, 
 
 def text(spot: Spot, example: str) -> str:
     """A string."""
-    value = spot.node.value
+    value = spot.content
     if not isinstance(value, str):
         spot.refuse(f"must be a string, not {kind_of(spot.value)}", f"write {shorten(example)}")
     return value
@@ -186,7 +192,7 @@ def texts(spot: Spot, example: str) -> tuple[str, ...]:
 
 def flag(spot: Spot) -> bool:
     """True or false."""
-    value = spot.node.value
+    value = spot.content
     if not isinstance(value, bool):
         spot.refuse(f"must be true or false, not {kind_of(spot.value)}", "write true or false")
     return value
@@ -194,7 +200,7 @@ def flag(spot: Spot) -> bool:
 
 def whole(spot: Spot, least: int, most: int, example: int) -> int:
     """An integer within bounds."""
-    value = spot.node.value
+    value = spot.content
     if not isinstance(value, int) or isinstance(value, bool):
         spot.refuse(f"must be an integer, not {kind_of(spot.value)}", f"write {example}")
     if not least <= value <= most:
@@ -205,7 +211,7 @@ def whole(spot: Spot, least: int, most: int, example: int) -> int:
 
 def word(spot: Spot, words: Sequence[str]) -> str:
     """One of some words."""
-    value = spot.node.value
+    value = spot.content
     if not isinstance(value, str) or value not in words:
         near = difflib.get_close_matches(value, words, n=1) if isinstance(value, str) else []
         listed = " or ".join(map(shorten, words))

@@ -13,13 +13,12 @@ from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 from rightcall.manifest.command_tool import Entry, make_tool
 from rightcall.manifest.diagnostics import Diagnostics, Finding, ManifestError, Refused, Spot, TooMany
-from rightcall.manifest.jsonsource import read as read_source
+from rightcall.manifest.jsonsource import read_json
 from rightcall.manifest.ownership import distrust_open
 from rightcall.manifest.toolreader import ToolReader
 
 _LARGEST = 1024 * 1024
 _TOP = ("version", "tools")
-_START = (1, 1)
 
 logger = logging.getLogger("rightcall")
 
@@ -112,36 +111,33 @@ def _read_text(path: Path, notes: Diagnostics) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         place = before.count("\n") + 1, len(before) - before.rfind("\n")
-        notes.refuse(place, "", f"the byte 0x{data[error.start]:02x} is not UTF-8", "save it as UTF-8")
+        byte = f"the byte 0x{data[error.start]:02x} is not UTF-8"
+        Spot(notes, place, "").refuse(byte, "save it as UTF-8")
 
 
 def _read_bytes(path: Path, notes: Diagnostics) -> bytes:
+    start = Spot(notes, (1, 1), "")
     try:
         # Not to wait for whoever would write to a pipe of that name.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        notes.refuse(_START, "", f"cannot be read: {error.strerror}")
+        start.refuse(f"cannot be read: {error.strerror}")
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            notes.refuse(_START, "", "is not a regular file")
+            start.refuse("is not a regular file")
         if doubt := distrust_open(path, file):
-            notes.refuse(_START, "", doubt.reason, doubt.fix)
+            start.refuse(doubt.reason, doubt.fix)
         with os.fdopen(file, "rb", closefd=False) as stream:
             data = stream.read(_LARGEST + 1)
     finally:
         os.close(file)
     if len(data) > _LARGEST:
-        notes.refuse(_START, "", f"has more than {_LARGEST:,} bytes", "write several manifests")
+        start.refuse(f"has more than {_LARGEST:,} bytes", "write several manifests")
     return data
 
 
 def _read_document(text: str, notes: Diagnostics, reader: ToolReader) -> tuple[Entry, ...]:
-    node, slips = read_source(text)
-    for slip in slips:
-        notes.wrong((slip.line, slip.column), "", slip.message, slip.fix)
-    if node is None:
-        return ()
-    top = Spot(notes, node, "")
+    top = read_json(text, notes)
     members = top.members()
     top.refuse_unknown(_TOP)
     for name, example in zip(_TOP, ('"version": 1', '"tools": [ … ]'), strict=True):

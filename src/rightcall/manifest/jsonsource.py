@@ -1,4 +1,4 @@
-"""The text of a JSON file into values that know where they stand.
+"""The text of a JSON file into spots: values that know where they stand.
 
 Strict JSON and nothing else. What can be read past is noted and read past, so that one look shows as
 much as possible of what is wrong: comments, commas too many or too few, keys that come twice, words
@@ -7,49 +7,14 @@ that other languages have. What cannot ends the reading.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf, isinf
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 import msgspec
-from msgspec import Struct
 
-from rightcall.core.jsontext import MAX_DEPTH, JsonValue, shorten
-
-Scalar: TypeAlias = str | int | float | bool | None
-
-
-class Node(Struct, frozen=True, eq=False):
-    """A value and where it begins, counted from 1."""
-
-    value: "Scalar | tuple[Node, ...] | Mapping[str, Node]"
-    line: int
-    column: int
-    keys: Mapping[str, tuple[int, int]] = {}
-    """Where the keys of an object stand."""
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """The line and the column."""
-        return self.line, self.column
-
-    def plain(self) -> JsonValue:
-        """The value alone."""
-        if isinstance(self.value, tuple):
-            return [item.plain() for item in self.value]
-        if isinstance(self.value, Mapping):
-            return {key: item.plain() for key, item in self.value.items()}
-        return self.value
-
-
-class Slip(Struct, frozen=True):
-    """Something in the text that is not JSON."""
-
-    line: int
-    column: int
-    message: str
-    fix: str = ""
-
+from rightcall.core.jsontext import MAX_DEPTH, shorten
+from rightcall.manifest.diagnostics import Diagnostics, Refused, Scalar, Spot
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
@@ -59,64 +24,60 @@ _WORD = re.compile(r"[\w.+-]+")
 _WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 _MEANT = {**dict.fromkeys(("none", "nil", "undefined", "nan"), "null"), "yes": "true", "no": "false"}
 _LONGEST_NUMBER = 40
-_MOST_SLIPS = 100
+_MOST_NOTES = 100
 
 
-class _Stop(Exception):
-    """Nothing after this place can be made sense of."""
-
-
-def read(text: str) -> tuple[Node | None, list[Slip]]:
-    """The value that a text holds, where there is one, and whatever in the text is not JSON."""
-    reader = _JsonReader(text)
-    try:
-        return reader.document(), reader.slips
-    except _Stop:
-        return None, reader.slips
+def read_json(text: str, notes: Diagnostics) -> Spot:
+    """The value that a text holds. Whatever in it is not JSON is noted; Refused where it has no end."""
+    return _JsonReader(text, notes).document()
 
 
 class _JsonReader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, notes: Diagnostics) -> None:
         self._text = text
+        self._notes = notes
         self._at = 0
         self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
         self._open: list[int] = []
         """Where the objects and arrays begin that are not closed yet."""
-        self.slips: list[Slip] = []
 
-    def document(self) -> Node:
+    def document(self) -> Spot:
         if self._text.startswith("\ufeff"):
             self._note("the file begins with a byte order mark", fix="save it as UTF-8 without one")
             self._at = 1
         self._skip()
         if self._at == len(self._text):
             self._stop("the file is empty", fix='write {"version": 1, "tools": []}')
-        node = self._value()
+        spot = self._value("")
         self._skip()
         if self._at < len(self._text):
             self._stop("there is text after the end of the JSON", fix="remove it")
-        return node
+        return spot
 
     @property
     def _next(self) -> str:
         """The next character; empty at the end of the text."""
         return self._text[self._at : self._at + 1]
 
-    def _value(self) -> Node:
+    def _value(self, path: str) -> Spot:
         place = self._place(self._at)
         match self._next:
             case "{":
-                keys: dict[str, tuple[int, int]] = {}
-                return Node(self._object(keys), *place, keys)
+                return self._object(place, path)
             case "[":
-                return Node(tuple(self._value() for _ in self._items("]")), *place)
+                items = enumerate(self._items("]"))
+                content: Scalar | tuple[Spot, ...] = tuple(
+                    self._value(f"{path}[{at}]") for at, _ in items
+                )
             case '"':
-                return Node(self._string(), *place)
+                content = self._string()
             case _:
-                return Node(self._number_or_word(), *place)
+                content = self._number_or_word()
+        return Spot(self._notes, place, path, content)
 
-    def _object(self, keys: dict[str, tuple[int, int]]) -> dict[str, Node]:
-        found: dict[str, Node] = {}
+    def _object(self, place: tuple[int, int], path: str) -> Spot:
+        found: dict[str, Spot] = {}
+        keys: dict[str, tuple[int, int]] = {}
         for _ in self._items("}"):
             at = self._at
             if self._next != '"':
@@ -128,14 +89,14 @@ class _JsonReader:
                 self._stop(missing, fix="write : before its value")
             self._at += 1
             self._skip()
-            value = self._value()
+            value = self._value(f"{path}.{key}" if path else key)
             if key in keys:
                 first = keys[key][0]
                 self._note(f"the key {shorten(key)} is there twice; the first is in line {first}", at=at)
                 continue
             keys[key] = self._place(at)
             found[key] = value
-        return found
+        return Spot(self._notes, place, path, found, keys)
 
     def _items(self, end: str) -> Iterator[None]:
         """Stop at every item of an object or array; whoever iterates reads it."""
@@ -248,10 +209,10 @@ class _JsonReader:
         return line, at - self._lines[line - 1] + 1
 
     def _note(self, message: str, *, at: int | None = None, fix: str = "") -> None:
-        self.slips.append(Slip(*self._place(self._at if at is None else at), message, fix))
-        if len(self.slips) >= _MOST_SLIPS:
-            raise _Stop
+        self._notes.wrong(self._place(self._at if at is None else at), "", message, fix)
+        if len(self._notes.problems) >= _MOST_NOTES:
+            raise Refused
 
     def _stop(self, message: str, *, fix: str = "") -> NoReturn:
         self._note(message, fix=fix)
-        raise _Stop
+        raise Refused

@@ -136,7 +136,7 @@ def read_argv(spot: Spot, known: Mapping[str, Parameter]) -> tuple[Element, ...]
     guarded = False
     for item in spot.items():
         try:
-            if isinstance(item.node.value, tuple):
+            if isinstance(item.content, tuple):
                 element: Element = _read_group(item, known, guarded=guarded)
             else:
                 element = _read_element(item, known, guarded=guarded)
@@ -151,7 +151,7 @@ def read_argv(spot: Spot, known: Mapping[str, Parameter]) -> tuple[Element, ...]
 def _read_element(
     spot: Spot, known: Mapping[str, Parameter], *, guarded: bool
 ) -> Literally | Placeholder:
-    value = spot.node.value
+    value = spot.content
     if not isinstance(value, str):
         fix = f"write {shorten(dump(spot.value))}" if isinstance(value, int | float) else 'write "…"'
         spot.refuse(f"must be a string or a group, not {kind_of(spot.value)}", fix)
@@ -183,7 +183,7 @@ def _refuse_embedded(spot: Spot, value: str, inside: re.Match[str]) -> NoReturn:
 def _read_group(spot: Spot, known: Mapping[str, Parameter], *, guarded: bool) -> Group:
     items = spot.items()
     for item in items:
-        if isinstance(item.node.value, tuple):
+        if isinstance(item.content, tuple):
             item.refuse("a group cannot hold another", "write its elements here")
     found = each_of(items, lambda item: _read_element(item, known, guarded=guarded))
     places = [index for index, each in enumerate(found) if isinstance(each, Placeholder)]
