@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from rightcall.cli.summary import INTERRUPTION, Summary
+from rightcall.cli.summary import INTERRUPTION, Summary, View
 from rightcall.cli.wording import cost_words, interruption_words, progress_words, result_line
 from rightcall.core.events import (
     CallDelta,
@@ -41,11 +41,11 @@ class _Shown:
         self.characters = 0
 
 
-class RichView:
+class RichView(View):
     """For people. One view may show several runs, one after the other."""
 
     def __init__(self, people: TextIO, *, loading: str) -> None:
-        self.people = people
+        super().__init__(people)
         self._console = Console(file=people, highlight=False, markup=False, emoji=False)
         self._plainly = not self._console.encoding.lower().startswith("utf")
         self._arrow = "->" if self._plainly else "→"

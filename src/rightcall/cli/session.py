@@ -3,6 +3,7 @@
 import sys
 from argparse import Namespace
 from difflib import get_close_matches
+from typing import Any
 
 from rightcall.agent import Agent
 from rightcall.cli.load import is_place, load_journal, load_model, load_toolbox
@@ -51,7 +52,6 @@ class Session:
     def agent(self, view: View) -> Agent:
         """An agent whose approvals are asked for in the view."""
         options = self._options
-        sampling = {"temperature": options.temperature, "seed": options.seed}
         return Agent(
             self._model,
             self.tools,
@@ -60,7 +60,7 @@ class Session:
             journal=self._journal,
             approve=approver(options, view),
             trust=_rules(options),
-            options={name: value for name, value in sampling.items() if value is not None},
+            options=_given(temperature=options.temperature, seed=options.seed),
             max_tokens=options.max_tokens,
         )
 
@@ -72,8 +72,7 @@ class Session:
             close()
 
     def _budget(self) -> Budget:
-        given = {"turns": self._options.max_turns, "seconds": self._options.timeout}
-        return Budget(**{name: value for name, value in given.items() if value is not None})
+        return Budget(**_given(turns=self._options.max_turns, seconds=self._options.timeout))
 
     def _choice(self) -> ToolChoice:
         choice: str = self._options.choice
@@ -83,13 +82,15 @@ class Session:
             case name if name in self.tools:
                 return Named(name)
             case name:
-                near = get_close_matches(name, self.tools.names(), n=1)
-                hint = (
-                    f"did you mean {near[0]!r}?"
-                    if near
-                    else f"there is {', '.join(self.tools.names()) or 'none'}"
-                )
+                names = self.tools.names()
+                near = get_close_matches(name, names, n=1)
+                there = f"there is {', '.join(names) or 'none'}"
+                hint = f"did you mean {near[0]!r}?" if near else there
                 raise UsageError(f"--choice: no tool {name!r}; {hint}")
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def waiting_words(name: str) -> str:

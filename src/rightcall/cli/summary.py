@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, redirect_stdout
-from typing import TYPE_CHECKING, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from msgspec import Struct
 
@@ -170,29 +170,23 @@ def _of(result: RunResult, seconds: float) -> Summary:
     )
 
 
-class View(Protocol):
-    """Shows one run."""
+class View:
+    """Shows runs, one after the other. ``people`` is where a person would read a question."""
 
-    @property
-    def people(self) -> TextIO:
-        """Where a person would read a question."""
-        ...
+    def __init__(self, people: TextIO) -> None:
+        self.people = people
 
     def show(self, event: Event) -> None:
         """Show what just happened."""
-        ...
 
     def waiting(self) -> None:
         """Nothing has happened for a while."""
-        ...
 
     def hush(self) -> None:
         """Leave the screen alone until the next event: somebody is being asked something."""
-        ...
 
     def end(self, summary: Summary) -> None:
         """Show what the run came to."""
-        ...
 
 
 class Watch:
@@ -212,11 +206,11 @@ class Watch:
                 await self._follow(cast("AsyncGenerator[Event, None]", events))
         except RightcallError as problem:
             error = problem
-        return self._finished(self._progress.ended(self._seconds(), error))
+        return self._end(self._progress.ended(self._seconds(), error))
 
     def interrupted(self) -> Summary:
         """The run was cancelled; show how far it came."""
-        return self._finished(self._progress.interrupted(self._seconds()))
+        return self._end(self._progress.interrupted(self._seconds()))
 
     async def _follow(self, events: AsyncGenerator[Event, None]) -> None:
         loop, view = asyncio.get_running_loop(), self._view
@@ -235,6 +229,6 @@ class Watch:
     def _seconds(self) -> float:
         return time.monotonic() - self._started
 
-    def _finished(self, summary: Summary) -> Summary:
+    def _end(self, summary: Summary) -> Summary:
         self._view.end(summary)
         return summary

@@ -80,9 +80,8 @@ def history_file() -> Path:
 
 def approver(options: Namespace, view: View) -> Approve:
     """Who is asked: nobody where ``--yes`` or ``--no`` was said, the person where one is there."""
-    decision = Allow() if options.yes else Deny()
     if options.yes or options.no:
-        return _always(decision)
+        return _always(Allow() if options.yes else Deny())
     if sys.stdin.isatty() and view.people.isatty():
         return _Asking(view).ask
     return _always(Deny("nobody is there to approve it"))

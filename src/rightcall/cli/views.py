@@ -6,7 +6,9 @@ none changes its meaning or goes away.
 
 from typing import TextIO, assert_never
 
-from rightcall.cli.summary import INTERRUPTION, Summary
+from msgspec.structs import asdict
+
+from rightcall.cli.summary import INTERRUPTION, Summary, View
 from rightcall.cli.wording import (
     cost_words,
     interruption_words,
@@ -15,6 +17,7 @@ from rightcall.cli.wording import (
     result_line,
     write,
 )
+from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -31,14 +34,13 @@ from rightcall.core.parts import Media
 from rightcall.core.progress import CallProgress
 from rightcall.core.result import Result
 from rightcall.core.sanitize import printable
-from rightcall.core.usage import Usage
 from rightcall.loop.result import RunEnd
 from rightcall.loop.stream import Event
 
 _WIDTH = 200
 
 
-class PlainView:
+class PlainView(View):
     """For pipes, files, logs and terminals that only print.
 
     The answer is known as such when the run ends, so that is when it is written: what a model says on
@@ -46,7 +48,7 @@ class PlainView:
     """
 
     def __init__(self, out: TextIO, people: TextIO, *, loading: str, quiet: bool = False) -> None:
-        self.people = people
+        super().__init__(people)
         self._out = out
         self._loading = loading
         self._quiet = quiet
@@ -74,9 +76,6 @@ class PlainView:
             self._begun = True
             self._say(self._loading)
 
-    def hush(self) -> None:
-        """Lines need no hushing."""
-
     def end(self, summary: Summary) -> None:
         """The answer, and what it took; or why there is none."""
         if summary.text:
@@ -96,11 +95,11 @@ class PlainView:
         print(f"rightcall: {printable(words)}", file=self.people, flush=True)
 
 
-class JsonLinesView:
+class JsonLinesView(View):
     """For programs."""
 
     def __init__(self, out: TextIO, people: TextIO) -> None:
-        self.people = people
+        super().__init__(people)
         self._out = out
 
     def show(self, event: Event) -> None:
@@ -108,12 +107,6 @@ class JsonLinesView:
         if (described := event_object(event)) is not None:
             self._out.write(json_line(described))
             self._out.flush()
-
-    def waiting(self) -> None:
-        """A program waits without being told to."""
-
-    def hush(self) -> None:
-        """Lines need no hushing."""
 
     def end(self, summary: Summary) -> None:
         """Write the last object."""
@@ -135,8 +128,7 @@ def event_object(event: Event) -> JsonObject | None:
         case CallDelta(index, text):
             return {"event": "call_delta", "index": index, "text": text}
         case CallEnd(index, call):
-            facts = {"id": call.id, "name": call.name, "arguments": call.arguments}
-            return {"event": "call_end", "index": index, **facts}
+            return {"event": "call_end", "index": index, **_call_object(call)}
         case ReplyEnd(reply):
             return {"event": "reply_end", **reply_object(reply)}
         case CallProgress(call_id, done, total, text):
@@ -156,7 +148,7 @@ def summary_object(summary: Summary) -> JsonObject:
         "run": summary.run,
         "text": summary.text,
         "stop": {"reason": summary.reason, "limit": summary.limit, "detail": summary.detail},
-        "usage": usage_object(summary.usage),
+        "usage": asdict(summary.usage),
         "turns": summary.turns,
         "calls": [
             {
@@ -177,32 +169,16 @@ def reply_object(reply: Reply) -> JsonObject:
     """A whole reply, without what only its vendor understands."""
     return {
         "text": reply.text,
-        "calls": [
-            {
-                "id": call.id,
-                "name": call.name,
-                "arguments": call.arguments,
-                "truncated": call.truncated,
-            }
-            for call in reply.calls
-        ],
+        "calls": [{**_call_object(call), "truncated": call.truncated} for call in reply.calls],
         "stop": reply.stop,
         "stop_word": reply.stop_word,
         "model": reply.model,
-        "usage": usage_object(reply.usage),
+        "usage": asdict(reply.usage),
     }
 
 
-def usage_object(usage: Usage) -> JsonObject:
-    """Every count, zeros too; the cost is null where the price is not known."""
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "cache_written_tokens": usage.cache_written_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cost": usage.cost,
-    }
+def _call_object(call: Call) -> JsonObject:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
 def _result_object(result: Result) -> JsonObject:
@@ -211,10 +187,5 @@ def _result_object(result: Result) -> JsonObject:
         for part in result.content
         if isinstance(part, Media)
     ]
-    return {
-        "id": result.call_id,
-        "name": result.name,
-        "outcome": result.outcome,
-        "text": result.text,
-        "media": media,
-    }
+    named = {"id": result.call_id, "name": result.name, "outcome": result.outcome}
+    return {**named, "text": result.text, "media": media}

@@ -55,6 +55,18 @@ class Group(Struct, frozen=True):
 Element: TypeAlias = Literally | Placeholder | Group
 
 
+def parts(element: Element) -> tuple[tuple[str, ...], Placeholder | None, tuple[str, ...]]:
+    """The texts before what the model fills in, the placeholder, and the texts after it."""
+    match element:
+        case Literally(text):
+            return (text,), None, ()
+        case Placeholder():
+            return (), element, ()
+        case Group(before, placeholder, after):
+            return before, placeholder, after
+    assert_never(element)
+
+
 class Parameter(Struct, frozen=True, kw_only=True):
     """What a manifest needs to know of a parameter beside its schema."""
 
@@ -174,16 +186,12 @@ def assemble(entry: Entry, arguments: JsonObject) -> tuple[str, ...]:
 
 
 def _expand(element: Element, arguments: JsonObject) -> Iterator[str]:
-    match element:
-        case Literally(text):
-            yield text
-        case Placeholder(name):
-            yield from map(written, _values(arguments.get(name)))
-        case Group(before, placeholder, after):
-            for value in _values(arguments.get(placeholder.name)):
-                yield from (*before, written(value), *after)
-        case _:
-            assert_never(element)
+    before, placeholder, after = parts(element)
+    if placeholder is None:
+        yield from before
+        return
+    for value in _values(arguments.get(placeholder.name)):
+        yield from (*before, written(value), *after)
 
 
 def _values(value: JsonValue) -> Sequence[JsonValue]:
@@ -199,20 +207,16 @@ def written(value: JsonValue) -> str:
 
 
 def _refusals(entry: Entry, element: Element, arguments: JsonObject) -> Iterator[Problem]:
-    match element:
-        case Literally():
-            return
-        case Placeholder() as placeholder:
-            follows_flag = False
-        case Group(placeholder=placeholder):
-            follows_flag = True
-        case _:
-            assert_never(element)
+    _, placeholder, _ = parts(element)
+    if placeholder is None:
+        return
     given = arguments.get(placeholder.name)
     parameter = entry.known[placeholder.name]
     for index, value in enumerate(_values(given)):
         steps = (placeholder.name, index) if isinstance(given, list) else (placeholder.name,)
-        may_be_option = not placeholder.guarded and not (follows_flag and _is_number(value))
+        # After a flag, a negative number is a value.
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        may_be_option = not placeholder.guarded and not (is_number and isinstance(element, Group))
         if reason := _refusal(value, parameter, may_be_option=may_be_option):
             yield Problem(json_path(steps), reason)
 
@@ -224,11 +228,6 @@ def _refusal(value: JsonValue, parameter: Parameter, *, may_be_option: bool) -> 
     if "\0" in text:
         return "must not hold a NUL character"
     if may_be_option and text.startswith("-") and text not in (parameter.listed or ()):
-        return (
-            f'must not begin with "-", which the program would take for an option; got {shorten(text)}'
-        )
+        option = 'must not begin with "-", which the program would take for an option'
+        return f"{option}; got {shorten(text)}"
     return ""
-
-
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
@@ -15,6 +15,7 @@ from rightcall.manifest.command_tool import (
     Literally,
     Parameter,
     Placeholder,
+    parts,
     written,
 )
 from rightcall.manifest.diagnostics import Refused, Spot, each_of
@@ -212,13 +213,10 @@ def _warn_of_dangling_flag(
     spot: Spot, before: list[Element], element: Element, known: Mapping[str, Parameter]
 ) -> None:
     match before[-1:], element:
-        case [Literally(flag)], Placeholder(name) if (
-            not known[name].required and flag.startswith("-") and flag != "--"
-        ):
-            pair = f'[{shorten(flag)}, "{{{name}}}"]'
-            spot.warn(
-                f"{shorten(flag)} stays when {shorten(name)} is left out", f"write {pair} to drop both"
-            )
+        case [Literally(flag)], Placeholder(name) if not known[name].required:
+            if flag.startswith("-") and flag != "--":
+                stays = f"{shorten(flag)} stays when {shorten(name)} is left out"
+                spot.warn(stays, f'write [{shorten(flag)}, "{{{name}}}"] to drop both')
         case _:
             pass
 
@@ -227,7 +225,7 @@ def check_use(
     argv: tuple[Element, ...], known: Mapping[str, Parameter], parameters: Spot | None
 ) -> None:
     """Note the parameters that a model would fill in for nothing."""
-    used = {placeholder.name for placeholder in placeholders(argv)}
+    used = {placeholder.name for _, placeholder, _ in map(parts, argv) if placeholder}
     for name, parameter in known.items():
         # One that is wrong has been spoken of.
         if parameters is not None and parameter.types and name not in used:
@@ -236,23 +234,14 @@ def check_use(
             )
 
 
-def placeholders(argv: tuple[Element, ...]) -> Iterator[Placeholder]:
-    """Where the model fills something in."""
-    for element in argv:
-        if isinstance(element, Placeholder):
-            yield element
-        elif isinstance(element, Group):
-            yield element.placeholder
-
-
 def check_interpreter(command: str, argv: tuple[Element, ...], spot: Spot) -> None:
     """Note a program that would run what the model writes."""
     names = {Path(command).name, Path(command).resolve().name}
-    if names & _RUNS_OTHERS and any(placeholders(argv)):
+    flat = [text for element in argv for text in _flat(element)]
+    if names & _RUNS_OTHERS and None in flat:
         spot.warn("this program runs other programs, and the model fills in some of its arguments")
     if not any(map(_RUNS_TEXT.fullmatch, names)):
         return
-    flat = [text for element in argv for text in _flat(element)]
     for flag, value in pairwise(flat):
         if value is None and flag is not None and _CODE_FLAG.fullmatch(flag):
             spot.wrong(
@@ -269,10 +258,5 @@ def check_interpreter(command: str, argv: tuple[Element, ...], spot: Spot) -> No
 
 def _flat(element: Element) -> tuple[str | None, ...]:
     """The literal texts of an element, and None for what is filled in."""
-    match element:
-        case Literally(text):
-            return (text,)
-        case Placeholder():
-            return (None,)
-        case Group(before, _, after):
-            return (*before, None, *after)
+    before, placeholder, after = parts(element)
+    return before if placeholder is None else (*before, None, *after)

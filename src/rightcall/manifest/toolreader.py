@@ -159,38 +159,30 @@ def _description(spot: Spot) -> str:
 
 def _program(spot: Spot) -> str:
     path = text(spot, "/usr/bin/uptime")
-    if problem := _why_not_run(path):
-        spot.refuse(*problem)
-    return path
-
-
-def _why_not_run(path: str) -> tuple[str, str] | None:
-    """Why a program cannot be run, and what to do about it."""
+    program, blank, _ = path.partition(" ")
     if "\0" in path:
-        return "a path cannot hold a NUL character", "remove it"
-    found = shutil.which(path.partition(" ")[0]) if "/" not in path else None
+        spot.refuse("a path cannot hold a NUL character", "remove it")
     if not path.startswith("/"):
+        found = shutil.which(program) if "/" not in path else None
         fix = f"write {shorten(found)}" if found else 'write "/usr/bin/…"'
-        return "must be an absolute path: no PATH is searched, and no shell is asked", fix
+        spot.refuse("must be an absolute path: no PATH is searched, and no shell is asked", fix)
     place = Path(path)
     try:
         exists, is_file = place.exists(), place.is_file()
     except OSError as error:
-        return f"cannot be looked at: {error.strerror}", "write the path of a program"
+        spot.refuse(f"cannot be looked at: {error.strerror}", "write the path of a program")
+    if not exists and blank and Path(program).is_file():
+        fix = f"write {shorten(program)}, and the rest in argv"
+        spot.refuse("holds arguments beside the program", fix)
     if not exists:
-        program, blank, _ = path.partition(" ")
-        if blank and Path(program).is_file():
-            return (
-                "holds arguments beside the program",
-                f"write {shorten(program)}, and the rest in argv",
-            )
-        return "there is no such file", "install it, or write the path of another"
+        spot.refuse("there is no such file", "install it, or write the path of another")
     if not is_file:
-        return "is not a regular file", "write the path of a program"
+        spot.refuse("is not a regular file", "write the path of a program")
     if not os.access(place, os.X_OK):
-        return "is not executable", f"run chmod +x {path}, if it is a program"
-    doubt = distrust(place)
-    return None if doubt is None else (doubt.reason, doubt.fix)
+        spot.refuse("is not executable", f"run chmod +x {path}, if it is a program")
+    if doubt := distrust(place):
+        spot.refuse(doubt.reason, doubt.fix)
+    return path
 
 
 def _variables(spot: Spot) -> tuple[str, ...]:
@@ -199,9 +191,8 @@ def _variables(spot: Spot) -> tuple[str, ...]:
         if not _VARIABLE.fullmatch(name):
             item.wrong("is not the name of a variable", 'write a name alone, such as "LANG"')
         elif _SECRET.search(name):
-            item.warn(
-                f"{name} looks like a secret, which the program could print", "remove it, if it is"
-            )
+            secret = f"{name} looks like a secret, which the program could print"
+            item.warn(secret, "remove it, if it is")
         elif _LOADER.match(name):
             item.warn(f"{name} can make the program run other code", "remove it, unless it must be")
     return names
@@ -218,10 +209,8 @@ def _facts(spot: Spot) -> Facts:
 
 
 def _check_targets(members: Mapping[str, Spot], values: Mapping[str, Any]) -> None:
-    facts = values.get("facts")
-    if facts is None or facts.targets is None:
+    if "facts" not in values or values["facts"].targets is None:
         return
-    known = values.get("known", {})
-    for item, name in zip(members["facts"].below(["targets"]).items(), facts.targets, strict=True):
-        if name not in known:
+    for item in members["facts"].below(["targets"]).items():
+        if (name := item.value) not in values.get("known", {}):
             item.wrong(f"there is no parameter {shorten(name)}", "write the name of one, or remove it")

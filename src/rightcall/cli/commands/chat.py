@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
 from rightcall.cli.load import load_transcript, save_transcript
@@ -22,7 +22,6 @@ from rightcall.errors import RightcallError, UsageError
 PROMPT = "> "
 _LEAVE = "(Ctrl-C once more, or Ctrl-D, to leave)"
 _WIDTH = 100
-_QUIT = "/quit"
 
 
 def run(options: Namespace) -> int:
@@ -52,13 +51,14 @@ class Conversation:
         self.usage = Usage()
         self.failed = False
         """Whether a turn has ended without an answer, or a command could not be carried out."""
+        self.is_over = False
         self._runner = runner
         self._interrupted = False
         self._begin()
 
     def hold(self) -> bool:
         """Take lines until they end; False when somebody interrupts twice in a row."""
-        while True:
+        while not self.is_over:
             try:
                 line = next_line(PROMPT, self._view.people)
                 if line is None:
@@ -66,8 +66,7 @@ class Conversation:
                 self._interrupted = False
                 line = line.strip()
                 if line.startswith("/"):
-                    if not self._obeyed(line):
-                        return True
+                    self._obey(line)
                 elif line:
                     self._turn(line)
             except KeyboardInterrupt:
@@ -76,6 +75,7 @@ class Conversation:
                     return False
                 self._interrupted = True
                 self.say(_LEAVE)
+        return True
 
     def say(self, words: str) -> None:
         """Tell the person something that the model did not say."""
@@ -90,13 +90,17 @@ class Conversation:
         self._view = self.session.view()
         self._agent = self.session.agent(self._view)
 
-    def _obeyed(self, line: str) -> bool:
+    def _obey(self, line: str) -> None:
+        name, _, rest = line.partition(" ")
         try:
-            return _obey(self, line)
+            if name not in _COMMANDS:
+                near = get_close_matches(name, _COMMANDS, n=1)
+                hint = f"did you mean {near[0]}?" if near else "/help lists them"
+                raise UsageError(f"no command {name}; {hint}")
+            _COMMANDS[name].run(self, rest.strip())
         except RightcallError as error:
             self.failed = True
             self.say(f"rightcall: {error}")
-            return True
 
     def _turn(self, prompt: str) -> None:
         watch = Watch(self._view, prompt, self.history)
@@ -114,23 +118,9 @@ class Conversation:
             self.history = summary.transcript
 
 
-def _obey(conversation: Conversation, line: str) -> bool:
-    """Do what the line says; whether to go on with the conversation."""
-    name, _, rest = line.partition(" ")
-    if name == _QUIT:
-        return False
-    command = _COMMANDS.get(name)
-    if command is None:
-        near = get_close_matches(name, [*_COMMANDS, _QUIT], n=1)
-        hint = f"did you mean {near[0]}?" if near else "/help lists them"
-        raise UsageError(f"no command {name}; {hint}")
-    command(conversation, rest.strip())
-    return True
-
-
 def _help(conversation: Conversation, _: str) -> None:
-    for line in _HELP:
-        conversation.say(line)
+    for name, command in _COMMANDS.items():
+        conversation.say(f"{f'{name} {command.takes}':<15}{command.words}")
 
 
 def _tools(conversation: Conversation, _: str) -> None:
@@ -165,29 +155,29 @@ def _usage(conversation: Conversation, _: str) -> None:
     conversation.say(usage_words(conversation.usage))
 
 
+def _quit(conversation: Conversation, _: str) -> None:
+    conversation.is_over = True
+
+
 def _path(given: str) -> Path:
     if not given:
         raise UsageError("which file?")
     return Path(given).expanduser()
 
 
-_Command: TypeAlias = Callable[[Conversation, str], None]
+class _Command(NamedTuple):
+    takes: str
+    words: str
+    run: Callable[[Conversation, str], None]
+
+
 _COMMANDS: Mapping[str, _Command] = {
-    "/help": _help,
-    "/tools": _tools,
-    "/model": _model,
-    "/reset": _reset,
-    "/save": _save,
-    "/load": _load,
-    "/usage": _usage,
+    "/help": _Command("", "these words", _help),
+    "/tools": _Command("", "what the model may call", _tools),
+    "/model": _Command("[NAME]", "who answers; with a name, who answers from now on", _model),
+    "/reset": _Command("", "forget what was said", _reset),
+    "/save": _Command("FILE", "write the conversation down", _save),
+    "/load": _Command("FILE", "go on with one that was written down", _load),
+    "/usage": _Command("", "tokens, and dollars where prices are known", _usage),
+    "/quit": _Command("", "leave; Ctrl-D does, too", _quit),
 }
-_HELP = (
-    "/help          these words",
-    "/tools         what the model may call",
-    "/model [NAME]  who answers; with a name, who answers from now on",
-    "/reset         forget what was said",
-    "/save FILE     write the conversation down",
-    "/load FILE     go on with one that was written down",
-    "/usage         tokens, and dollars where prices are known",
-    "/quit          leave; Ctrl-D does, too",
-)

@@ -12,7 +12,7 @@ from rightcall.core.call import Call
 from rightcall.core.sanitize import printable
 from rightcall.declare.toolbox import Toolbox
 from rightcall.execute.executor import Executor
-from rightcall.manifest.command_tool import Element, Entry, Group, Literally, Placeholder
+from rightcall.manifest.command_tool import Element, Entry, Group, parts
 from rightcall.manifest.document import inspect, load
 
 
@@ -62,13 +62,10 @@ def _lines(entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _element(element: Element) -> str:
-    match element:
-        case Literally(text):
-            return shlex.quote(text)
-        case Placeholder(name):
-            return f"<{name}>"
-        case Group(before, placeholder, after):
-            return "[" + " ".join([*map(shlex.quote, before), f"<{placeholder.name}>", *after]) + "]"
+    before, placeholder, after = parts(element)
+    name = [] if placeholder is None else [f"<{placeholder.name}>"]
+    shown = " ".join([*map(shlex.quote, before), *name, *after])
+    return f"[{shown}]" if isinstance(element, Group) else shown
 
 
 def _run(options: Namespace) -> int:
