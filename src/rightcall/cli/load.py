@@ -29,11 +29,8 @@ from rightcall.errors import RightcallError, UsageError
 MAX_FILE = 256 * 1024 * 1024
 """A file of more bytes than this is not a conversation."""
 _JOURNALS = {
-    ".jsonl": "JsonLinesJournal",
-    ".ndjson": "JsonLinesJournal",
-    ".db": "SqliteJournal",
-    ".sqlite": "SqliteJournal",
-    ".sqlite3": "SqliteJournal",
+    **dict.fromkeys((".jsonl", ".ndjson"), "JsonLinesJournal"),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "SqliteJournal"),
 }
 _decode = msgspec.json.Decoder(Transcript).decode
 
@@ -98,9 +95,8 @@ def load_model(place: str) -> Model:
     if not name:
         raise UsageError(f"{place}: say which model in it, as {place}:NAME")
     found = _named(_import(Path(path)), path, name)
-    if isinstance(found, type) or not (
-        hasattr(found, "profile") and callable(getattr(found, "stream", 0))
-    ):
+    is_model = hasattr(found, "profile") and callable(getattr(found, "stream", 0))
+    if isinstance(found, type) or not is_model:
         raise UsageError(f"{place} is not a model: one has a profile and a stream(request)")
     model: Model = found
     return model

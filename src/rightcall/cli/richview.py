@@ -4,6 +4,7 @@ Text goes to the screen as it comes and stays there; nothing that was said is dr
 be longer than the screen. Only while nothing comes does something move.
 """
 
+from collections import Counter
 from typing import TextIO
 
 from rich.console import Console
@@ -33,14 +34,6 @@ _WAITING = "waiting for the model"
 _TEXT, _REASONING, _CALL, _GOOD, _BAD = "none", "dim", "cyan", "green", "red"
 
 
-class _Shown:
-    """A call on the screen, and how much of its arguments was written."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.characters = 0
-
-
 class RichView(View):
     """For people. One view may show several runs, one after the other."""
 
@@ -57,8 +50,10 @@ class RichView(View):
         self._hushed = False
         self._style = ""
         """How the line that the cursor stands in is written; empty at the start of a line."""
-        self._calls: dict[int, _Shown] = {}
-        """The calls of this reply."""
+        self._calls: dict[int, str] = {}
+        """The calls of this reply, by index."""
+        self._written: Counter[int] = Counter()
+        """Characters of their arguments."""
         self._at = -1
         """The call that the cursor stands in."""
 
@@ -140,21 +135,20 @@ class RichView(View):
 
     def _begin_call(self, index: int, name: str) -> None:
         self._new_line()
-        self._calls[index] = _Shown(name)
+        self._calls[index], self._written[index] = name, 0
         self._at = index
         self._write(f"{self._arrow} {name} ", _CALL)
 
     def _arguments(self, index: int, text: str) -> None:
-        call = self._calls.get(index)
-        if call is None or call.characters > MOST_ARGUMENTS:
+        if index not in self._calls or self._written[index] > MOST_ARGUMENTS:
             return
         if index != self._at:
             # Calls that are written at the same time take turns on the screen.
             self._new_line()
             self._at = index
-            self._write(f"{self._arrow} {call.name} … ", _CALL)
-        room = MOST_ARGUMENTS - call.characters
-        call.characters += len(text)
+            self._write(f"{self._arrow} {self._calls[index]} … ", _CALL)
+        room = MOST_ARGUMENTS - self._written[index]
+        self._written[index] += len(text)
         cut = text if len(text) <= room else text[:room] + "…"
         self._write(cut.replace("\n", " "), _CALL)
 

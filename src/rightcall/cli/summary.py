@@ -120,7 +120,19 @@ class Progress:
         """The run's summary, after RunEnd or after the error that ended it."""
         result = self._result if error is None else error.result
         if isinstance(result, RunResult):
-            return _of(result, seconds)
+            stop = result.stop
+            return Summary(
+                text=result.text,
+                reason=stop.reason,
+                limit=stop.limit,
+                detail=stop.detail,
+                calls=result.calls,
+                usage=result.usage,
+                turns=len(result.turns),
+                seconds=seconds,
+                transcript=mend(result.transcript).messages,
+                run=result.run,
+            )
         detail = "the run ended without its end" if error is None else str(error)
         return self._so_far("error", detail, seconds)
 
@@ -153,21 +165,6 @@ class Progress:
         if text := "".join(self._draft):
             self._messages.append(Reply((Text(text),), "error"))
             self._draft = []
-
-
-def _of(result: RunResult, seconds: float) -> Summary:
-    return Summary(
-        text=result.text,
-        reason=result.stop.reason,
-        limit=result.stop.limit,
-        detail=result.stop.detail,
-        calls=result.calls,
-        usage=result.usage,
-        turns=len(result.turns),
-        seconds=seconds,
-        transcript=mend(result.transcript).messages,
-        run=result.run,
-    )
 
 
 class View:

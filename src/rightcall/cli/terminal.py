@@ -83,7 +83,7 @@ def approver(options: Namespace, view: View) -> Approve:
     if options.yes or options.no:
         return _always(Allow() if options.yes else Deny())
     if sys.stdin.isatty() and view.people.isatty():
-        return _Asking(view).ask
+        return _asking(view)
     return _always(Deny("nobody is there to approve it"))
 
 
@@ -94,26 +94,24 @@ def _always(decision: FinalDecision) -> Approve:
     return decide
 
 
-class _Asking:
+def _asking(view: View) -> Approve:
     """Asks on the terminal, one question at a time."""
+    alone = asyncio.Lock()
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._alone = asyncio.Lock()
-
-    async def ask(self, proposal: Proposal) -> FinalDecision:
+    async def ask(proposal: Proposal) -> FinalDecision:
         """Only a clear yes is one; other words are a no, and given to the model as the reason."""
-        async with self._alone:
+        async with alone:
             # The run is a little ahead of whoever shows it; the call must be seen before the question.
             await asyncio.sleep(_CATCH_UP)
-            self._view.hush()
-            people = self._view.people
-            people.write(f"{question(proposal)}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
-            people.flush()
+            view.hush()
+            view.people.write(f"{question(proposal)}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
+            view.people.flush()
             answer = printable((await _line()).strip())
         if (scope := _YES.get(answer.lower())) is not None:
             return Allow(scope)
         return Deny() if answer.lower() in _NO else Deny(answer)
+
+    return ask
 
 
 def question(proposal: Proposal) -> str:

@@ -9,14 +9,7 @@ from typing import TextIO, assert_never
 from msgspec.structs import asdict
 
 from rightcall.cli.summary import INTERRUPTION, Summary, View
-from rightcall.cli.wording import (
-    cost_words,
-    interruption_words,
-    json_line,
-    one_line,
-    result_line,
-    write,
-)
+from rightcall.cli.wording import cost_words, interruption_words, json_line, one_line, result_line, write
 from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,

@@ -19,7 +19,7 @@ from rightcall.core.tool import Effect, Facts, Limits, Tool
 from rightcall.core.validate import Valid
 from rightcall.errors import ToolFailure
 from rightcall.manifest.ownership import distrust
-from rightcall.process.command import Command, Completed, Exited, Isolation
+from rightcall.process.command import Command, Exited, Isolation
 from rightcall.process.report import describe
 from rightcall.process.runner import run
 from rightcall.process.text import decode
@@ -154,7 +154,9 @@ class Program:
         output = decode(done.output)
         if isinstance(done.exit, Exited) and done.exit.code == 0:
             return output or "(no output)"
-        words = f"{describe(done.exit)}{_survivors(done)}"
+        words = describe(done.exit)
+        if done.survivors:
+            words += f", and {done.survivors} of its processes could not be killed"
         if isinstance(done.exit, Exited) and not self.entry.treat_nonzero_exit_as_error:
             return f"{output.rstrip() or '(no output)'}\n[it {words}]"
         raise ToolFailure(f"{self.entry.name} {words}" + (f":\n{output}" if output else "."))
@@ -167,10 +169,6 @@ def _doubt(command: str) -> str:
     except OSError as error:
         return f"{command} cannot be looked at: {error.strerror}"
     return "" if doubt is None else doubt.reason
-
-
-def _survivors(done: Completed) -> str:
-    return f", and {done.survivors} of its processes could not be killed" if done.survivors else ""
 
 
 def problems(entry: Entry, arguments: JsonObject) -> tuple[Problem, ...]:

@@ -89,23 +89,15 @@ class Diagnostics:
         return Finding(file=self.file, line=line, column=column, path=path, message=message, fix=fix)
 
 
-class Spot:
+class Spot(Struct, frozen=True, eq=False):
     """A value of the file that is being read: what it is called, and where it begins, counted from 1."""
 
-    def __init__(
-        self,
-        notes: Diagnostics,
-        place: tuple[int, int],
-        path: str,
-        content: "Scalar | tuple[Spot, ...] | Mapping[str, Spot]" = None,
-        keys: Mapping[str, tuple[int, int]] | None = None,
-    ) -> None:
-        self.notes = notes
-        self.place = place
-        self.path = path
-        self.content = content
-        self.keys = keys or {}
-        """Where the keys of an object stand."""
+    notes: Diagnostics
+    place: tuple[int, int]
+    path: str
+    content: "Scalar | tuple[Spot, ...] | Mapping[str, Spot]" = None
+    keys: Mapping[str, tuple[int, int]] = {}
+    """Where the keys of an object stand."""
 
     @property
     def value(self) -> JsonValue:

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from rightcall.manifest.toolreader import ToolReader
 _LARGEST = 1024 * 1024
 _TOP = ("version", "tools")
 
+_place = attrgetter("line", "column")
 logger = logging.getLogger("rightcall")
 
 
@@ -91,10 +93,6 @@ def inspect(
         problems=tuple(sorted(notes.problems, key=_place)),
         warnings=tuple(sorted(notes.warnings, key=_place)),
     )
-
-
-def _place(finding: Finding) -> tuple[int, int]:
-    return finding.line, finding.column
 
 
 def _sandbox(place: Path) -> str:

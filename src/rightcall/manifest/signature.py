@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import NoReturn
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump, kind_of, shorten
 from rightcall.core.schema import Schema, SchemaError
@@ -161,24 +160,25 @@ def _read_element(
     whole = _WHOLE.fullmatch(value)
     if whole is None:
         if inside := _WHOLE.search(value):
-            _refuse_embedded(spot, value, inside)
+            pieces = (value[: inside.start()].rstrip("="), inside[0], value[inside.end() :])
+            apart = ", ".join(shorten(piece) for piece in pieces if piece)
+            spot.refuse(
+                f"{inside[0]} must be an element by itself; text is never joined to what a model writes",
+                f"write {apart} as elements of their own",
+            )
         return Literally(value)
     name = whole[1]
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         add = f"add {shorten(name)} to the properties of parameters"
         spot.refuse(f"there is no parameter {shorten(name)}", f'write "{{{near[0]}}}"' if near else add)
-    _warn_of_options(spot, name, known[name], guarded=guarded)
+    if not guarded and "string" in known[name].types and known[name].listed is None:
+        bare = f'no "--" stands before the string {shorten(name)}'
+        spot.warn(
+            f'{bare}, so a value that begins with "-" is refused',
+            'write "--" before it, if the program knows that; or list its values in an enum',
+        )
     return Placeholder(name, guarded)
-
-
-def _refuse_embedded(spot: Spot, value: str, inside: re.Match[str]) -> NoReturn:
-    before = value[: inside.start()].rstrip("=")
-    pieces = [piece for piece in (before, inside[0], value[inside.end() :]) if piece]
-    spot.refuse(
-        f"{inside[0]} must be an element by itself; text is never joined to what a model writes",
-        f"write {', '.join(map(shorten, pieces))} as elements of their own",
-    )
 
 
 def _read_group(spot: Spot, known: Mapping[str, Parameter], *, guarded: bool) -> Group:
@@ -198,15 +198,6 @@ def _read_group(spot: Spot, known: Mapping[str, Parameter], *, guarded: bool) ->
     placeholder = found[place]
     assert isinstance(placeholder, Placeholder)
     return Group(tuple(texts[:place]), placeholder, tuple(texts[place + 1 :]))
-
-
-def _warn_of_options(spot: Spot, name: str, parameter: Parameter, *, guarded: bool) -> None:
-    if guarded or "string" not in parameter.types or parameter.listed is not None:
-        return
-    spot.warn(
-        f'no "--" stands before the string {shorten(name)}, so a value that begins with "-" is refused',
-        'write "--" before it, if the program knows that; or list its values in an enum',
-    )
 
 
 def _warn_of_dangling_flag(

@@ -135,10 +135,9 @@ def _read_object(spot: Spot, fields: Mapping[str, Field]) -> dict[str, Any]:
 
 
 def _read_arguments(members: Mapping[str, Spot], values: dict[str, Any]) -> None:
-    known = values["known"] = {}
     if "parameters" in members:
-        values["parameters"], known = read_parameters(members["parameters"])
-        values["known"] = known
+        values["parameters"], values["known"] = read_parameters(members["parameters"])
+    known = values.get("known", {})
     argv: tuple[Element, ...] = ()
     if "argv" in members:
         with suppress(Refused):

@@ -10,13 +10,19 @@ from rightcall.cli.wording import media_words, write
 from rightcall.core.call import Call
 from rightcall.core.parts import Media
 from rightcall.core.sanitize import printable
+from rightcall.declare.toolbox import Toolbox
 from rightcall.execute.executor import Executor
 
 
 def run(options: Namespace) -> int:
+    """Run the call."""
+    return put(options, load_tools(options.tools), Executor())
+
+
+def put(options: Namespace, tools: Toolbox, gate: Executor) -> int:
     """Run the call; its result goes to stdout, what only the developer may see to stderr."""
     call = Call(id="1", name=options.tool, arguments=options.arguments)
-    (done,) = asyncio.run(Executor().execute([call], load_tools(options.tools)))
+    (done,) = asyncio.run(gate.execute([call], tools))
     for part in done.result.content:
         write(media_words(part) if isinstance(part, Media) else part.text, sys.stdout)
     if not done.result.is_error:

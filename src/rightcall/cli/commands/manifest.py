@@ -1,14 +1,11 @@
 """Tools from an operator's manifest: check the file, show what it allows, run one of its tools."""
 
-import asyncio
 import shlex
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 
 from rightcall.cli import NO_ANSWER, OK
-from rightcall.cli.wording import write
-from rightcall.core.call import Call
+from rightcall.cli.commands.call import put
 from rightcall.core.sanitize import printable
 from rightcall.declare.toolbox import Toolbox
 from rightcall.execute.executor import Executor
@@ -73,11 +70,4 @@ def _run(options: Namespace) -> int:
         # Whoever types the call has said so.
         return True
 
-    tools = Toolbox(load(options.file, sandbox=options.sandbox))
-    call = Call(id="1", name=options.tool, arguments=options.arguments)
-    (done,) = asyncio.run(Executor(approve=yes).execute([call], tools))
-    write(done.result.text, sys.stdout)
-    if not done.result.is_error:
-        return OK
-    print(f"rightcall: {done.outcome.kind}", file=sys.stderr)
-    return NO_ANSWER
+    return put(options, Toolbox(load(options.file, sandbox=options.sandbox)), Executor(approve=yes))
