@@ -7,9 +7,6 @@ from math import inf, isfinite
 DEFAULT_MODEL = "embedded"
 """The model that is asked unless another is named: the one that needs no key and no network."""
 
-SEARCHES = ("brave", "searxng", "tavily")
-"""Who can be asked to search the web."""
-
 
 def add_run_options(parser: ArgumentParser) -> None:
     """What the model is told, what it may use, and who is asked."""
@@ -86,7 +83,8 @@ def add_tool_options(parser: ArgumentParser) -> None:
         help="read and write files under a directory; only read them with :ro",
     )
     group.add_argument("--allow-web", action="store_true", help="fetch pages from public addresses")
-    group.add_argument("--web-search", choices=SEARCHES, help="search the web through this provider")
+    searches = ("brave", "searxng", "tavily")
+    group.add_argument("--web-search", choices=searches, help="search the web through this provider")
     group.add_argument(
         "--allow-shell",
         action="store_true",

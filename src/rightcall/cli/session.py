@@ -29,7 +29,7 @@ class Session:
         self.tools = load_toolbox(options)
         self.choice = self._choice()
         self.model_name: str = options.model
-        self._model = model_of(options.model)
+        self._model = _model_of(options.model)
         self._journal = load_journal(options.journal) if options.journal else None
 
     def view(self) -> View:
@@ -45,7 +45,7 @@ class Session:
 
     async def switch(self, name: str) -> None:
         """Go on with another model."""
-        model = model_of(name)
+        model = _model_of(name)
         await _close(self._model)
         self._model, self.model_name = model, name
 
@@ -104,8 +104,7 @@ def _rules(options: Namespace) -> Rules | None:
     return Rules() if options.trust else None
 
 
-def model_of(name: str) -> Model:
-    """The model of that name, or at that place in a Python file."""
+def _model_of(name: str) -> Model:
     return load_model(name) if is_place(name) else connect(name)
 
 

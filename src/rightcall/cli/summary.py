@@ -120,12 +120,11 @@ class Progress:
         """The run's summary, after RunEnd or after the error that ended it."""
         result = self._result if error is None else error.result
         if isinstance(result, RunResult):
-            stop = result.stop
             return Summary(
                 text=result.text,
-                reason=stop.reason,
-                limit=stop.limit,
-                detail=stop.detail,
+                reason=result.stop.reason,
+                limit=result.stop.limit,
+                detail=result.stop.detail,
                 calls=result.calls,
                 usage=result.usage,
                 turns=len(result.turns),
