@@ -10,7 +10,7 @@ import pytest
 from cli.kit import COMMAND, Ran, Terminal, environment, run
 from rightcall.builtin import default_tools
 from rightcall.cli.main import main
-from rightcall.cli.view import PATIENCE
+from rightcall.cli.summary import PATIENCE
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.sqlite import SqliteJournal
 

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from cli.kit import Terminal, run
-from rightcall.cli.transcript import load
+from rightcall.cli.load import load_transcript
 from rightcall.core.message import Reply, User
 
 MODEL = ["--quiet", "--model", "world.py:echo"]
@@ -33,7 +33,7 @@ def test_a_conversation_is_saved_and_loaded(home):
     ran = run(home, "chat", *MODEL, stdin=b"first\n/save talk.json\n/reset\n/load talk.json\nsecond\n")
     assert answers(ran.out) == ["1: first", "3: first | second"]
     assert ran.err == "saved 2 messages in talk.json\nforgotten\nloaded 2 messages from talk.json\n"
-    assert [type(message) for message in load(home / "talk.json")] == [User, Reply]
+    assert [type(message) for message in load_transcript(home / "talk.json")] == [User, Reply]
     assert json.loads((home / "talk.json").read_text())[0]["content"][0]["text"] == "first"
 
 
@@ -91,7 +91,7 @@ def test_calls_and_results_become_part_of_the_history(home):
     arguments = ["--quiet", "--tool", "world.py", "--model", "world.py:weather"]
     ran = run(home, "chat", *arguments, stdin=b"Weather?\n/save talk.json\n")
     assert (ran.code, ran.out) == (0, "It is sunny.\n")
-    kinds = [type(message).__name__ for message in load(home / "talk.json")]
+    kinds = [type(message).__name__ for message in load_transcript(home / "talk.json")]
     assert kinds == ["User", "Reply", "Results", "Reply"]
 
 
@@ -138,7 +138,7 @@ def test_an_interrupt_stops_the_reply_and_keeps_what_was_said(home):
         terminal.wait_for("> ")
         terminal.send("\x04")
         assert terminal.end() == 0
-    user, reply = load(home / "talk.json")
+    user, reply = load_transcript(home / "talk.json")
     assert isinstance(user, User)
     assert isinstance(reply, Reply)
     assert (user.text, reply.stop) == ("please wait", "error")
@@ -156,7 +156,7 @@ def test_an_interrupt_while_a_tool_runs_leaves_a_transcript_that_holds(home):
         terminal.wait_for("> ")
         terminal.send("/save talk.json\n")
         terminal.wait_for("saved 3 messages")
-    results = load(home / "talk.json")[2].results
+    results = load_transcript(home / "talk.json")[2].results
     assert [(result.name, result.outcome) for result in results] == [("forever", "interrupted")]
 
 

@@ -1,14 +1,19 @@
 """The command line: tools from a file, looked at and called as a model would."""
 
+import ast
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import rightcall as rc
-from rightcall.cli.main import COMMANDS, main
+from rightcall import cli
+from rightcall.cli import commands
+from rightcall.cli.arguments import COMMANDS
+from rightcall.cli.main import main
 
 TOOLS = '''
 import sys
@@ -290,6 +295,34 @@ def test_every_command_has_help(name, capsys):
     out = capsys.readouterr().out
     assert ended.value.code == 0
     assert out.startswith(f"usage: rightcall {name}")
+
+
+def test_every_command_has_one_module_that_runs_it():
+    folder = Path(commands.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert modules == {name.replace("-", "_") for name in NAMES}
+    assert [
+        name for name in modules if not callable(import_module(f"{commands.__name__}.{name}").run)
+    ] == []
+
+
+def test_only_extras_are_imported_inside_of_functions():
+    found = {
+        node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+        for path in Path(cli.__file__).parent.rglob("*.py")
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert found == {
+        "difflib",
+        "readline",
+        "rich.console",
+        "rightcall.builtin.files.root",
+        "rightcall.cli.richview",
+        "rightcall.mcp.server.serve_options",
+    }
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in NAMES)], ids=" ".join)

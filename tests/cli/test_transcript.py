@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.cli.transcript import load, save
+from rightcall.cli.load import load_transcript, save_transcript
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, Results, User, said
 from rightcall.core.parts import Media, Text
@@ -21,19 +21,19 @@ TALK = (
 
 
 def test_what_is_saved_is_what_is_loaded(tmp_path):
-    save(TALK, tmp_path / "talk.json")
-    assert load(tmp_path / "talk.json") == TALK
+    save_transcript(TALK, tmp_path / "talk.json")
+    assert load_transcript(tmp_path / "talk.json") == TALK
     assert [path.name for path in tmp_path.iterdir()] == ["talk.json"]
 
 
 def test_half_a_character_is_replaced_and_the_rest_is_kept(tmp_path):
-    save((said("half \ud83d"),), tmp_path / "talk.json")
-    assert load(tmp_path / "talk.json") == (said("half ?"),)
+    save_transcript((said("half \ud83d"),), tmp_path / "talk.json")
+    assert load_transcript(tmp_path / "talk.json") == (said("half ?"),)
 
 
 def test_a_call_without_a_result_gets_one(tmp_path):
-    save(TALK[:2], tmp_path / "talk.json")
-    *_, results = load(tmp_path / "talk.json")
+    save_transcript(TALK[:2], tmp_path / "talk.json")
+    *_, results = load_transcript(tmp_path / "talk.json")
     assert [result.outcome for result in results.results] == ["interrupted"]
 
 
@@ -45,17 +45,17 @@ def test_a_call_without_a_result_gets_one(tmp_path):
 def test_a_file_that_holds_something_else_is_said_to(tmp_path, text):
     (tmp_path / "talk.json").write_bytes(text)
     with pytest.raises(UsageError, match="does not hold a conversation"):
-        load(tmp_path / "talk.json")
+        load_transcript(tmp_path / "talk.json")
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     (tmp_path / "talk.json").mkdir()
     with pytest.raises(UsageError, match=r"talk.json cannot be written: Is a directory"):
-        save(TALK, tmp_path / "talk.json")
+        save_transcript(TALK, tmp_path / "talk.json")
     assert [path.name for path in tmp_path.iterdir()] == ["talk.json"]
 
 
 def test_a_saved_conversation_is_json_that_others_can_read(tmp_path):
-    save((said("Hello"),), Path(tmp_path / "talk.json"))
+    save_transcript((said("Hello"),), Path(tmp_path / "talk.json"))
     written = json.loads((tmp_path / "talk.json").read_text())
     assert written == [{"type": "user", "content": [{"type": "text", "text": "Hello"}]}]

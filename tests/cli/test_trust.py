@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 
 import pytest
 
+from rightcall.cli import arguments
 from rightcall.cli.commands import audit, policy
 from rightcall.trust.rules import Rule
 
@@ -32,10 +33,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(command, *arguments):
+def run(command, *words):
     parser = ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(arguments))
+    getattr(arguments, command.__name__.rpartition(".")[2])(parser)
+    return command.run(parser.parse_args(words))
 
 
 def test_check_says_everything_that_is_wrong(folder, capsys):

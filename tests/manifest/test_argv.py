@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 from manifest.kit import Layout, look, manifest, plain, said, warned
 from rightcall.core.problem import Problem
 from rightcall.core.validate import Valid
-from rightcall.manifest.argv import assemble, problems
+from rightcall.manifest.command_tool import (
+    Entry,
+    Group,
+    Literally,
+    Parameter,
+    Placeholder,
+    assemble,
+    make_tool,
+    problems,
+)
 from rightcall.manifest.document import inspect
-from rightcall.manifest.entry import Entry, Group, Literally, Parameter, Placeholder
-from rightcall.manifest.tool import make_tool
 
 STRING = Parameter(types=frozenset({"string"}))
 STRINGS = Parameter(types=frozenset({"string"}), is_array=True)

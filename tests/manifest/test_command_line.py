@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from manifest.kit import Layout, manifest, plain
-from rightcall.cli.commands.manifest import add_arguments, run
-from rightcall.manifest.finding import ManifestError
+from rightcall.cli.arguments import manifest as add_arguments
+from rightcall.cli.commands.manifest import run
+from rightcall.manifest.diagnostics import ManifestError
 
 pytestmark = pytest.mark.skipif(not Path("/usr/bin/uptime").exists(), reason="uptime is not here")
 NOTHING = {"argv": ..., "parameters": ...}

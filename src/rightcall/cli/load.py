@@ -1,22 +1,84 @@
-"""Tools and models from a Python file: ``path.py`` for all it declares, ``path.py:name`` for one."""
+"""What a command line names into tools, models, journals and saved conversations.
 
+In a Python file, ``path.py`` is all that it declares and ``path.py:name`` is one thing.
+"""
+
+import json
+import os
 import sys
 import traceback
+from argparse import Namespace
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rightcall.core.ports import Model
+import msgspec
+
+from rightcall import builtin, manifest, record
+from rightcall.core.history import mend
+from rightcall.core.message import Transcript
+from rightcall.core.ports import Journal, Model
 from rightcall.core.tool import Tool
 from rightcall.declare.function import FunctionTool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
 
+MAX_FILE = 256 * 1024 * 1024
+"""A file of more bytes than this is not a conversation."""
+_JOURNALS = {
+    **dict.fromkeys((".jsonl", ".ndjson"), "JsonLinesJournal"),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "SqliteJournal"),
+}
+_decode = msgspec.json.Decoder(Transcript).decode
 
-def load_tools(place: str) -> Toolbox:
-    """The tools at a place: whatever the file declared with ``@tool``, ``Tool`` or ``Toolbox``."""
+
+def load_toolbox(options: Namespace) -> Toolbox:
+    """Every tool that the options ask for. One of the user's own takes the place of a default's name."""
+    own = load_tools(*options.tools)
+    behind = Toolbox(list(_builtins(options)))
+    behind = add_manifests(behind, options, taken=own.names())
+    if not options.default_tools:
+        return own + behind
+    taken = {*own.names(), *behind.names()}
+    defaults = Toolbox(builtin.default_tools())
+    return Toolbox(defaults.filter(lambda tool: tool.name not in taken), own, behind)
+
+
+def _builtins(options: Namespace) -> Iterator[Tool]:
+    """The tools behind the gates that were opened."""
+    if options.allow_fs:
+        from rightcall.builtin.files.root import granted  # noqa: PLC0415 - light until used
+
+        yield builtin.fs(granted(options.allow_fs))
+    if options.allow_web:
+        yield builtin.web()
+    if options.web_search:
+        yield builtin.web_search(options.web_search)
+    if options.allow_shell:
+        yield builtin.shell()
+    if options.memory:
+        yield builtin.memory(options.memory)
+    if options.plan:
+        yield builtin.plan()
+
+
+def add_manifests(box: Toolbox, options: Namespace, taken: tuple[str, ...] = ()) -> Toolbox:
+    """The box with the tools of the manifests. ``taken`` are names that they may not use, either."""
+    for file in options.manifests:
+        names = (*taken, *box.names())
+        box += list(manifest.load(file, sandbox=options.sandbox, taken=names))
+    return box
+
+
+def load_tools(*places: str) -> Toolbox:
+    """The tools at places: whatever a file declared with ``@tool``, ``Tool`` or ``Toolbox``."""
+    return Toolbox([_tools_at(place) for place in places])
+
+
+def _tools_at(place: str) -> Toolbox:
     path, name = split(place)
     module = _import(Path(path))
     if name:
@@ -33,9 +95,8 @@ def load_model(place: str) -> Model:
     if not name:
         raise UsageError(f"{place}: say which model in it, as {place}:NAME")
     found = _named(_import(Path(path)), path, name)
-    if isinstance(found, type) or not (
-        hasattr(found, "profile") and callable(getattr(found, "stream", 0))
-    ):
+    is_model = hasattr(found, "profile") and callable(getattr(found, "stream", 0))
+    if isinstance(found, type) or not is_model:
         raise UsageError(f"{place} is not a model: one has a profile and a stream(request)")
     model: Model = found
     return model
@@ -50,6 +111,40 @@ def split(place: str) -> tuple[str, str]:
     """The path, and the name after its last colon; a name has no dots, slashes or drive letters."""
     path, _, name = place.rpartition(":")
     return (path, name) if name.isidentifier() and path else (place, "")
+
+
+def load_journal(path: str) -> Journal:
+    """The journal in a file, by the end of its name."""
+    kind = _JOURNALS.get(Path(path).suffix.lower())
+    if kind is None:
+        raise UsageError(f"--journal {path}: the name must end in {', '.join(_JOURNALS)}")
+    journal: Journal = getattr(record, kind)(path)
+    return journal
+
+
+def save_transcript(messages: Transcript, path: Path) -> None:
+    """Write the messages as a JSON array: all of it, or the file stays as it was."""
+    # A model may write half a surrogate pair, which no file in UTF-8 can hold.
+    text = json.dumps(msgspec.to_builtins(messages), ensure_ascii=False, indent=1) + "\n"
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        fresh.write_bytes(text.encode(errors="replace"))
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def load_transcript(path: Path) -> Transcript:
+    """The messages in a file, with every call answered."""
+    try:
+        if path.stat().st_size > MAX_FILE:
+            raise UsageError(f"{path} is larger than {MAX_FILE:,} bytes")
+        return mend(_decode(path.read_bytes())).messages
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} does not hold a conversation: {error}") from error
 
 
 def _named(module: ModuleType, path: str, name: str) -> Any:

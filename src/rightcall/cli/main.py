@@ -1,44 +1,20 @@
 """``rightcall``: arguments into a command, and how it went into an exit code.
 
-Each command's module loads when it is called, so that help and mistakes cost next to nothing.
+What a command takes is known without it. Its module, and all that it needs, loads when it is run.
 """
 
 import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
 import rightcall
-from rightcall.cli.exits import BAD_USAGE, BROKEN_PIPE, INTERRUPTED, NO_ANSWER
+from rightcall.cli import BAD_USAGE, BROKEN_PIPE, INTERRUPTED, NO_ANSWER
+from rightcall.cli.arguments import COMMANDS
+from rightcall.core.sanitize import printable
 from rightcall.errors import RightcallError
-
-COMMANDS: Mapping[str, Mapping[str, str]] = {
-    "talk to a model": {
-        "ask": "ask once, watch the run, and get the answer",
-        "chat": "talk, with tools, approvals and a history",
-    },
-    "work on tools": {
-        "specs": "print what a model is told about the tools in a file",
-        "call": "put a call through the gate and print the result",
-        "manifest": "check, show and run the tools of an operator's manifest",
-        "mcp": "list, pin and verify the tools of MCP servers",
-        "serve-mcp": "serve tools to others over MCP",
-    },
-    "keep it safe": {
-        "audit": "say which of an agent's tools are dangerous together",
-        "policy": "check an operator's rules, and explain what they say to a call",
-    },
-    "look inside": {
-        "render": "print the prompt that a local model would see, special tokens and all",
-        "sse": "say what became of each event in a recorded event stream",
-    },
-    "keep models": {
-        "models": "list, add and remove the local models that have a name",
-    },
-}
-"""Every command by what it is for, and what it does in one line."""
 
 _EXAMPLES = """\
 examples:
@@ -66,29 +42,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"rightcall: {error}", file=sys.stderr)
         return NO_ANSWER
     except RightcallError as error:
-        # Loaded late: the wording of an error is no part of a quick start.
-        from rightcall.cli.safe import harmless  # noqa: PLC0415
-
-        print(f"rightcall: {harmless(str(error))}", file=sys.stderr)
+        print(f"rightcall: {printable(str(error))}", file=sys.stderr)
         return BAD_USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
 def _run(arguments: list[str]) -> int:
-    words = {name: line for group in COMMANDS.values() for name, line in group.items()}
+    commands = {name: command for group in COMMANDS.values() for name, command in group.items()}
     name = arguments[0] if arguments else ""
-    if name not in words:
-        _explain(arguments, list(words))
-    command = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}")
+    if name not in commands:
+        _explain(arguments, list(commands))
+    add_arguments = commands[name].add_arguments
     parser = ArgumentParser(
         prog=f"rightcall {name}",
-        description=(command.__doc__ or words[name]).strip(),
+        description="\n".join(map(str.strip, (add_arguments.__doc__ or "").strip().splitlines())),
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    command.add_arguments(parser)
-    code: int = command.run(parser.parse_args(arguments[1:]))
+    add_arguments(parser)
+    options = parser.parse_args(arguments[1:])
+    code: int = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}").run(options)
     return code
 
 
@@ -111,7 +85,8 @@ def _explain(arguments: list[str], known: list[str]) -> NoReturn:
 def _overview() -> ArgumentParser:
     width = max(len(name) for group in COMMANDS.values() for name in group)
     groups = [
-        f"{title}:\n" + "\n".join(f"  {name:<{width}}  {words}" for name, words in group.items())
+        f"{title}:\n"
+        + "\n".join(f"  {name:<{width}}  {command.line}" for name, command in group.items())
         for title, group in COMMANDS.items()
     ]
     parser = ArgumentParser(

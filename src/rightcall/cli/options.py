@@ -1,13 +1,11 @@
-"""What can be said of a run on the command line. Loads nothing, so that help is quick."""
+"""The options that several commands share. Loads nothing, so that help is quick."""
 
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
 from math import inf, isfinite
 
 DEFAULT_MODEL = "embedded"
 """The model that is asked unless another is named: the one that needs no key and no network."""
-
-SEARCHES = ("brave", "searxng", "tavily")
-"""Who can be asked to search the web."""
 
 
 def add_run_options(parser: ArgumentParser) -> None:
@@ -47,44 +45,37 @@ def add_run_options(parser: ArgumentParser) -> None:
     limits.add_argument("--max-tokens", type=_count, metavar="N", help="tokens that one reply may have")
     limits.add_argument("--temperature", type=_number, metavar="NUMBER")
     limits.add_argument("--seed", type=int, metavar="N")
-    who = parser.add_argument_group(
-        "approvals", "Some tools want a person's yes. On a terminal you are asked; elsewhere it is no."
-    ).add_mutually_exclusive_group()
+    asked = "Some tools want a person's yes. On a terminal you are asked; elsewhere it is no."
+    add_approval_options(parser, asked)
+
+
+def add_approval_options(parser: ArgumentParser, asked: str) -> None:
+    """The options that answer for a person."""
+    who = parser.add_argument_group("approvals", asked).add_mutually_exclusive_group()
     who.add_argument("--yes", action="store_true", help="allow every call that wants approval")
     who.add_argument("--no", action="store_true", help="deny every call that wants approval")
 
 
+def repeated(add: Callable[..., object], option: str, name: str, *, metavar: str, words: str) -> None:
+    """An option that may be given again; all that was given is a list."""
+    words = f"{words}; may be given again"
+    add(option, dest=name, action="append", default=[], metavar=metavar, help=words)
+
+
 def add_tool_options(parser: ArgumentParser) -> None:
-    """The options that say which tools there are."""
+    """The options that say which tools there are. Every gate is closed unless said."""
     group = parser.add_argument_group("tools")
-    group.add_argument(
-        "--tool",
-        dest="tools",
-        action="append",
-        default=[],
-        metavar="FILE.py[:NAME]",
-        help="the tools that a Python file declares, or one of them; may be given again",
-    )
+    which = "the tools that a Python file declares, or one of them"
+    repeated(group.add_argument, "--tool", "tools", metavar="FILE.py[:NAME]", words=which)
     group.add_argument(
         "--no-default-tools",
         dest="default_tools",
         action="store_false",
         help="do not offer the date, the time and arithmetic",
     )
-    _add_gates(parser)
-
-
-def _add_gates(parser: ArgumentParser) -> None:
-    """The options that grant something; every gate is closed unless said."""
     group = parser.add_argument_group("gates", "What tools may touch; nothing, unless you say so.")
-    group.add_argument(
-        "--manifest",
-        dest="manifests",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="the programs that an operator's manifest allows; may be given again",
-    )
+    which = "the programs that an operator's manifest allows"
+    repeated(group.add_argument, "--manifest", "manifests", metavar="FILE", words=which)
     group.add_argument("--sandbox", metavar="DIR", help="what $SANDBOX means in a manifest")
     group.add_argument(
         "--allow-fs",
@@ -92,7 +83,8 @@ def _add_gates(parser: ArgumentParser) -> None:
         help="read and write files under a directory; only read them with :ro",
     )
     group.add_argument("--allow-web", action="store_true", help="fetch pages from public addresses")
-    group.add_argument("--web-search", choices=SEARCHES, help="search the web through this provider")
+    searches = ("brave", "searxng", "tavily")
+    group.add_argument("--web-search", choices=searches, help="search the web through this provider")
     group.add_argument(
         "--allow-shell",
         action="store_true",

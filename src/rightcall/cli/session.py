@@ -1,33 +1,24 @@
 """A command's options into an agent: a model, its tools, a journal, and who is asked."""
 
+import sys
 from argparse import Namespace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from rightcall.agent import Agent
-from rightcall.cli.approval import approver
-from rightcall.cli.load import is_place, load_model
-from rightcall.cli.toolset import gather
-from rightcall.cli.view import View
+from rightcall.cli.load import is_place, load_journal, load_model, load_toolbox
+from rightcall.cli.summary import View
+from rightcall.cli.terminal import approver
+from rightcall.cli.views import JsonLinesView, PlainView
+from rightcall.cli.wording import is_lively
 from rightcall.core.budget import Budget
-from rightcall.core.ports import Journal, Model
+from rightcall.core.ports import Model
 from rightcall.core.request import Named, ToolChoice
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import is_local
 from rightcall.models.connect import connect
-from rightcall.record.jsonl import JsonLinesJournal
-from rightcall.record.sqlite import SqliteJournal
 from rightcall.trust.file import read_rules
 from rightcall.trust.rules import Rules
-
-_JOURNALS: dict[str, Any] = {
-    ".jsonl": JsonLinesJournal,
-    ".ndjson": JsonLinesJournal,
-    ".db": SqliteJournal,
-    ".sqlite": SqliteJournal,
-    ".sqlite3": SqliteJournal,
-}
 
 
 class Session:
@@ -35,27 +26,32 @@ class Session:
 
     def __init__(self, options: Namespace) -> None:
         self._options = options
-        self.tools = gather(options)
+        self.tools = load_toolbox(options)
         self.choice = self._choice()
         self.model_name: str = options.model
-        self._model = model_of(options.model)
-        self._journal = journal_at(options.journal) if options.journal else None
+        self._model = _model_of(options.model)
+        self._journal = load_journal(options.journal) if options.journal else None
 
-    @property
-    def loading(self) -> str:
-        """What to say while the model has not begun to answer."""
-        return waiting_words(self.model_name)
+    def view(self) -> View:
+        """JSON for programs, a live view for a terminal that can move its cursor, lines for the rest."""
+        quiet, loading = self._options.quiet, waiting_words(self.model_name)
+        if getattr(self._options, "json", False):
+            return JsonLinesView(sys.stdout, sys.stderr)
+        if is_lively() and not quiet:
+            from rightcall.cli.richview import RichView  # noqa: PLC0415 - rich is an extra
+
+            return RichView(sys.stdout, loading=loading)
+        return PlainView(sys.stdout, sys.stderr, loading=loading, quiet=quiet)
 
     async def switch(self, name: str) -> None:
         """Go on with another model."""
-        model = model_of(name)
+        model = _model_of(name)
         await _close(self._model)
         self._model, self.model_name = model, name
 
     def agent(self, view: View) -> Agent:
         """An agent whose approvals are asked for in the view."""
         options = self._options
-        sampling = {"temperature": options.temperature, "seed": options.seed}
         return Agent(
             self._model,
             self.tools,
@@ -64,7 +60,7 @@ class Session:
             journal=self._journal,
             approve=approver(options, view),
             trust=_rules(options),
-            options={name: value for name, value in sampling.items() if value is not None},
+            options=_given(temperature=options.temperature, seed=options.seed),
             max_tokens=options.max_tokens,
         )
 
@@ -76,8 +72,7 @@ class Session:
             close()
 
     def _budget(self) -> Budget:
-        given = {"turns": self._options.max_turns, "seconds": self._options.timeout}
-        return Budget(**{name: value for name, value in given.items() if value is not None})
+        return Budget(**_given(turns=self._options.max_turns, seconds=self._options.timeout))
 
     def _choice(self) -> ToolChoice:
         choice: str = self._options.choice
@@ -87,13 +82,15 @@ class Session:
             case name if name in self.tools:
                 return Named(name)
             case name:
-                near = get_close_matches(name, self.tools.names(), n=1)
-                hint = (
-                    f"did you mean {near[0]!r}?"
-                    if near
-                    else f"there is {', '.join(self.tools.names()) or 'none'}"
-                )
+                names = self.tools.names()
+                near = get_close_matches(name, names, n=1)
+                there = f"there is {', '.join(names) or 'none'}"
+                hint = f"did you mean {near[0]!r}?" if near else there
                 raise UsageError(f"--choice: no tool {name!r}; {hint}")
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def waiting_words(name: str) -> str:
@@ -107,18 +104,8 @@ def _rules(options: Namespace) -> Rules | None:
     return Rules() if options.trust else None
 
 
-def model_of(name: str) -> Model:
-    """The model of that name, or at that place in a Python file."""
+def _model_of(name: str) -> Model:
     return load_model(name) if is_place(name) else connect(name)
-
-
-def journal_at(path: str) -> Journal:
-    """The journal in a file, by the end of its name."""
-    kind = _JOURNALS.get(Path(path).suffix.lower())
-    if kind is None:
-        raise UsageError(f"--journal {path}: the name must end in {', '.join(_JOURNALS)}")
-    journal: Journal = kind(path)
-    return journal
 
 
 async def _close(model: Model) -> None:

@@ -1,19 +1,16 @@
-"""A run's events into what it has come to so far, whether or not it comes to its end."""
+"""Watch a run, and sum up what it has come to, whether or not it comes to its end."""
 
-from typing import TYPE_CHECKING
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, redirect_stdout
+from typing import TYPE_CHECKING, TextIO, cast
 
 from msgspec import Struct
 
-from rightcall.cli.exits import INTERRUPTED, NO_ANSWER, OK
-from rightcall.core.budget import Stop
+from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
 from rightcall.core.call import Call
-from rightcall.core.events import (
-    CallEnd,
-    ReplyEnd,
-    ResultEnd,
-    TextDelta,
-    TurnStart,
-)
+from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.message import Message, Reply, Results, Transcript, said
 from rightcall.core.parts import Text
@@ -26,6 +23,8 @@ if TYPE_CHECKING:
     from rightcall.core.result import Result
 
 INTERRUPTION = "interrupted"
+PATIENCE = 0.5
+"""Seconds without an event after which somebody who watches is told that it goes on."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -121,9 +120,20 @@ class Progress:
         """The run's summary, after RunEnd or after the error that ended it."""
         result = self._result if error is None else error.result
         if isinstance(result, RunResult):
-            return _of(result, result.stop, seconds)
-        stop = Stop("error", detail="the run ended without its end" if error is None else str(error))
-        return self._so_far(stop.reason, stop.detail, seconds)
+            return Summary(
+                text=result.text,
+                reason=result.stop.reason,
+                limit=result.stop.limit,
+                detail=result.stop.detail,
+                calls=result.calls,
+                usage=result.usage,
+                turns=len(result.turns),
+                seconds=seconds,
+                transcript=mend(result.transcript).messages,
+                run=result.run,
+            )
+        detail = "the run ended without its end" if error is None else str(error)
+        return self._so_far("error", detail, seconds)
 
     def interrupted(self, seconds: float) -> Summary:
         """What there is of a run that somebody stopped."""
@@ -156,16 +166,65 @@ class Progress:
             self._draft = []
 
 
-def _of(result: RunResult, stop: Stop, seconds: float) -> Summary:
-    return Summary(
-        text=result.text,
-        reason=stop.reason,
-        limit=stop.limit,
-        detail=stop.detail,
-        calls=result.calls,
-        usage=result.usage,
-        turns=len(result.turns),
-        seconds=seconds,
-        transcript=mend(result.transcript).messages,
-        run=result.run,
-    )
+class View:
+    """Shows runs, one after the other. ``people`` is where a person would read a question."""
+
+    def __init__(self, people: TextIO) -> None:
+        self.people = people
+
+    def show(self, event: Event) -> None:
+        """Show what just happened."""
+
+    def waiting(self) -> None:
+        """Nothing has happened for a while."""
+
+    def hush(self) -> None:
+        """Leave the screen alone until the next event: somebody is being asked something."""
+
+    def end(self, summary: Summary) -> None:
+        """Show what the run came to."""
+
+
+class Watch:
+    """One run from its first event to its summary."""
+
+    def __init__(self, view: View, prompt: str, history: Transcript = ()) -> None:
+        self._view = view
+        self._progress = Progress(prompt, history)
+        self._started = time.monotonic()
+
+    async def watch(self, events: AsyncIterator[Event]) -> Summary:
+        """Show the run until it ends. An error that ends it is in the summary."""
+        error = None
+        try:
+            # What a tool prints is for whoever watches; the answer's stream is the answer's.
+            with redirect_stdout(self._view.people):
+                await self._follow(cast("AsyncGenerator[Event, None]", events))
+        except RightcallError as problem:
+            error = problem
+        return self._end(self._progress.ended(self._seconds(), error))
+
+    def interrupted(self) -> Summary:
+        """The run was cancelled; show how far it came."""
+        return self._end(self._progress.interrupted(self._seconds()))
+
+    async def _follow(self, events: AsyncGenerator[Event, None]) -> None:
+        loop, view = asyncio.get_running_loop(), self._view
+        waiting = loop.call_later(PATIENCE, view.waiting)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    waiting.cancel()
+                    self._progress.see(event)
+                    view.show(event)
+                    waiting = loop.call_later(PATIENCE, view.waiting)
+        finally:
+            waiting.cancel()
+            view.hush()
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def _end(self, summary: Summary) -> Summary:
+        self._view.end(summary)
+        return summary

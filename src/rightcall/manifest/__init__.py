@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from rightcall.manifest.command_tool import Entry
+    from rightcall.manifest.diagnostics import Finding, ManifestError
     from rightcall.manifest.document import Manifest, Reading, inspect, load
-    from rightcall.manifest.entry import Entry
-    from rightcall.manifest.finding import Finding, ManifestError
 
 __all__ = ["Entry", "Finding", "Manifest", "ManifestError", "Reading", "inspect", "load"]
 
 lazily(
     __name__,
     {
-        "Entry": "manifest.entry",
-        "Finding": "manifest.finding",
+        "Entry": "manifest.command_tool",
+        "Finding": "manifest.diagnostics",
         "Manifest": "manifest.document",
-        "ManifestError": "manifest.finding",
+        "ManifestError": "manifest.diagnostics",
         "Reading": "manifest.document",
         "inspect": "manifest.document",
         "load": "manifest.document",

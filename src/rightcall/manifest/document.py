@@ -3,26 +3,25 @@
 import logging
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 
 from msgspec import Struct
 
 from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
-from rightcall.manifest.entry import Entry
-from rightcall.manifest.fields import Notes, Spot, TooMany
-from rightcall.manifest.finding import Finding, ManifestError
+from rightcall.manifest.command_tool import Entry, make_tool
+from rightcall.manifest.diagnostics import Diagnostics, Finding, ManifestError, Refused, Spot, TooMany
+from rightcall.manifest.jsonsource import read_json
 from rightcall.manifest.ownership import distrust_open
-from rightcall.manifest.source import read as read_source
-from rightcall.manifest.tool import make_tool
-from rightcall.manifest.tools import ToolReader
+from rightcall.manifest.toolreader import ToolReader
 
 _LARGEST = 1024 * 1024
 _TOP = ("version", "tools")
-_START = (1, 1)
 
+_place = attrgetter("line", "column")
 logger = logging.getLogger("rightcall")
 
 
@@ -82,14 +81,12 @@ def inspect(
     taken: Collection[str] = (),
 ) -> Reading:
     """What a manifest declares, and all that is to be said of it; nothing is raised for what it says."""
-    notes = Notes(os.fspath(path))
+    notes = Diagnostics(os.fspath(path))
     entries: tuple[Entry, ...] = ()
     place = None if sandbox is None else _sandbox(Path(sandbox))
-    text = _read_text(Path(path), notes)
-    if text is not None:
-        names = dict.fromkeys(taken, "a tool from elsewhere")
-        with suppress(TooMany):
-            entries = _read_document(text, notes, ToolReader(place, names))
+    reader = ToolReader(place, dict.fromkeys(taken, "a tool from elsewhere"))
+    with suppress(TooMany, Refused):
+        entries = _read_document(_read_text(Path(path), notes), notes, reader)
     return Reading(
         file=notes.file,
         entries=entries,
@@ -98,68 +95,56 @@ def inspect(
     )
 
 
-def _place(finding: Finding) -> tuple[int, int]:
-    return finding.line, finding.column
-
-
 def _sandbox(place: Path) -> str:
     if not place.is_dir():
         raise UsageError(f"the sandbox {place} is not a directory")
     return str(place.resolve())
 
 
-def _read_text(path: Path, notes: Notes) -> str | None:
+def _read_text(path: Path, notes: Diagnostics) -> str:
     """The text of the file, if it can be read and trusted."""
     data = _read_bytes(path, notes)
-    if data is None:
-        return None
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         place = before.count("\n") + 1, len(before) - before.rfind("\n")
-        notes.wrong(place, "", f"the byte 0x{data[error.start]:02x} is not UTF-8", "save it as UTF-8")
-        return None
+        byte = f"the byte 0x{data[error.start]:02x} is not UTF-8"
+        Spot(notes, place, "").refuse(byte, "save it as UTF-8")
 
 
-def _read_bytes(path: Path, notes: Notes) -> bytes | None:
+def _read_bytes(path: Path, notes: Diagnostics) -> bytes:
+    start = Spot(notes, (1, 1), "")
     try:
         # Not to wait for whoever would write to a pipe of that name.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        notes.wrong(_START, "", f"cannot be read: {error.strerror}")
-        return None
+        start.refuse(f"cannot be read: {error.strerror}")
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            notes.wrong(_START, "", "is not a regular file")
-        elif doubt := distrust_open(path, file):
-            notes.wrong(_START, "", doubt.reason, doubt.fix)
-        else:
-            with os.fdopen(file, "rb", closefd=False) as stream:
-                data = stream.read(_LARGEST + 1)
-            if len(data) <= _LARGEST:
-                return data
-            notes.wrong(_START, "", f"has more than {_LARGEST:,} bytes", "write several manifests")
+            start.refuse("is not a regular file")
+        if doubt := distrust_open(path, file):
+            start.refuse(doubt.reason, doubt.fix)
+        with os.fdopen(file, "rb", closefd=False) as stream:
+            data = stream.read(_LARGEST + 1)
     finally:
         os.close(file)
-    return None
+    if len(data) > _LARGEST:
+        start.refuse(f"has more than {_LARGEST:,} bytes", "write several manifests")
+    return data
 
 
-def _read_document(text: str, notes: Notes, reader: ToolReader) -> tuple[Entry, ...]:
-    node, slips = read_source(text)
-    for slip in slips:
-        notes.wrong((slip.line, slip.column), "", slip.message, slip.fix)
-    if node is None:
-        return ()
-    top = Spot(notes, node, "")
+def _read_document(text: str, notes: Diagnostics, reader: ToolReader) -> tuple[Entry, ...]:
+    top = read_json(text, notes)
     members = top.members()
-    if not isinstance(node.value, Mapping):
-        return ()
     top.refuse_unknown(_TOP)
     for name, example in zip(_TOP, ('"version": 1', '"tools": [ … ]'), strict=True):
         if name not in members:
             top.wrong(f'"{name}" is missing', f"write {example}")
     if "version" in members and repr(members["version"].value) != "1":
         members["version"].wrong("the only version there is is 1", "write 1")
-    found = map(reader.read, members["tools"].items()) if "tools" in members else ()
-    return tuple(entry for entry in found if entry is not None)
+    entries = []
+    for spot in members["tools"].items() if "tools" in members else ():
+        with suppress(Refused):
+            entries.append(reader.read(spot))
+    return tuple(entries)

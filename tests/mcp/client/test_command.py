@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rightcall.cli.arguments import mcp as add_arguments
 from rightcall.cli.commands import mcp
 from rightcall.errors import UsageError
 
@@ -19,7 +20,7 @@ def rightcall(capsys, tmp_path, monkeypatch):
 
     def run(*arguments: str) -> tuple[int, str, str]:
         parser = ArgumentParser()
-        mcp.add_arguments(parser)
+        add_arguments(parser)
         code = mcp.run(parser.parse_args(arguments))
         said = capsys.readouterr()
         return code, said.out, said.err

@@ -5,6 +5,7 @@ from argparse import ArgumentError, ArgumentParser
 
 import pytest
 
+from rightcall.cli.arguments import serve_mcp as add_arguments
 from rightcall.cli.commands import serve_mcp
 from rightcall.errors import RightcallError, UsageError
 
@@ -13,7 +14,7 @@ TOKEN = "a-token-that-is-long-enough"
 
 def options(*arguments):
     parser = ArgumentParser(exit_on_error=False)
-    serve_mcp.add_arguments(parser)
+    add_arguments(parser)
     return parser.parse_args(arguments)
 
 
@@ -86,7 +87,7 @@ def test_an_authorization_server_takes_the_place_of_a_token(shop):
 
 def test_a_token_and_an_authorization_server_are_one_too_many(shop):
     with pytest.raises(UsageError, match="not both"):
-        serve_mcp._listen(
+        serve_mcp._check(
             options(
                 shop,
                 "--http=0",

@@ -1,1 +1,1 @@
-"""One module per command: ``add_arguments`` says what it takes, ``run`` does it."""
+"""One module per command: its ``run`` does what was asked, and gives the exit code."""

@@ -1,55 +1,22 @@
-"""Ask a model once, let it use tools, and get the answer.
+"""Ask a model once, and show what happens on the way to its answer."""
 
-On a terminal the run is shown as it happens. Elsewhere the answer, and nothing else, goes to standard
-output, and what happened on the way to standard error.
-"""
-
+import asyncio
 import sys
-from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
-from rightcall.cli.options import add_run_options
+from rightcall.cli.session import Session
+from rightcall.cli.summary import View, Watch
 from rightcall.errors import UsageError
-
-if TYPE_CHECKING:
-    from rightcall.cli.session import Session
-    from rightcall.cli.view import View, Watch
 
 MAX_PROMPT = 16 * 1024 * 1024
 """More bytes than this on standard input are a mistake."""
 
-_EPILOG = """\
-examples:
-  rightcall ask "What is 17 * 23?"
-  rightcall ask --model anthropic:claude-opus-4-8 --tool weather.py "Weather in Paris?"
-  git diff | rightcall ask --instructions "Review this." > review.txt
-  rightcall ask --json --yes --tool shop.py "Order tea." | jq -r 'select(.event == "run_end").text'
-
-exit codes:
-  0 answered; 1 ended without an answer: a limit, a refusal, an error; 2 bad usage; 130 interrupted"""
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument(
-        "prompt", nargs="?", help="the question; from standard input when it is - or not given"
-    )
-    add_run_options(parser)
-    parser.add_argument("--json", action="store_true", help="every event as a line of JSON")
-    parser.epilog = _EPILOG
-
 
 def run(options: Namespace) -> int:
-    """Ask, and show what happens; the exit code says whether there is an answer."""
-    import asyncio  # noqa: PLC0415 - help and errors need none of this
-
-    from rightcall.cli.screen import view_for  # noqa: PLC0415
-    from rightcall.cli.session import Session  # noqa: PLC0415
-    from rightcall.cli.view import Watch  # noqa: PLC0415
-
+    """Ask; the exit code says whether there is an answer."""
     prompt = _prompt(options.prompt)
     session = Session(options)
-    view = view_for(options, session.loading)
+    view = session.view()
     watch = Watch(view, prompt)
     try:
         return asyncio.run(_ask(session, prompt, view, watch))
@@ -57,7 +24,7 @@ def run(options: Namespace) -> int:
         return watch.interrupted().code
 
 
-async def _ask(session: "Session", prompt: str, view: "View", watch: "Watch") -> int:
+async def _ask(session: Session, prompt: str, view: View, watch: Watch) -> int:
     try:
         events = session.agent(view).stream(prompt, choice=session.choice)
         return (await watch.watch(events)).code

@@ -1,41 +1,183 @@
-"""Talk to a model, with tools, approvals and a history.
+"""Talk to a model: a line is a turn or, after a slash, a command of the conversation's own."""
 
-Ctrl-C stops the reply; once more, or Ctrl-D, leaves. A line that begins with / is a command: /help
-lists them. Where standard input is no terminal, each of its lines is a turn.
-"""
+import asyncio
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
 
-from argparse import ArgumentParser, Namespace
+from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
+from rightcall.cli.load import load_transcript, save_transcript
+from rightcall.cli.session import Session
+from rightcall.cli.summary import Watch
+from rightcall.cli.terminal import is_typed, next_line, remembered
+from rightcall.cli.wording import one_line, usage_words
+from rightcall.core.message import Transcript, User
+from rightcall.core.sanitize import printable
+from rightcall.core.usage import Usage
+from rightcall.errors import RightcallError, UsageError
 
-from rightcall.cli.exits import INTERRUPTED, NO_ANSWER, OK
-from rightcall.cli.options import add_run_options
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """What the command takes."""
-    add_run_options(parser)
+PROMPT = "> "
+_LEAVE = "(Ctrl-C once more, or Ctrl-D, to leave)"
+_WIDTH = 100
 
 
 def run(options: Namespace) -> int:
     """Take turns until there is nothing more to say."""
-    import asyncio  # noqa: PLC0415 - help and errors need none of this
-    from contextlib import nullcontext  # noqa: PLC0415
-
-    from rightcall.cli.conversation import Conversation  # noqa: PLC0415
-    from rightcall.cli.lines import is_typed, remembered  # noqa: PLC0415
-    from rightcall.cli.session import Session  # noqa: PLC0415
-    from rightcall.cli.slash import obey  # noqa: PLC0415
-
     session = Session(options)
     typed = is_typed()
     with asyncio.Runner() as runner, remembered() if typed else nullcontext():
-        conversation = Conversation(session, options, runner)
+        conversation = Conversation(session, runner)
         if typed and not options.quiet:
             conversation.say(f"{session.model_name}, {len(session.tools)} tools; /help lists commands")
         try:
-            stayed = conversation.hold(obey)
+            stayed = conversation.hold()
         finally:
             runner.run(session.close())
     if not stayed:
         return INTERRUPTED
     # Somebody who was there has seen for themselves.
     return NO_ANSWER if conversation.failed and not typed else OK
+
+
+class Conversation:
+    """What was said, with whom, and what it cost. Every turn runs on the event loop of ``runner``."""
+
+    def __init__(self, session: Session, runner: asyncio.Runner) -> None:
+        self.session = session
+        self.history: Transcript = ()
+        self.usage = Usage()
+        self.failed = False
+        """Whether a turn has ended without an answer, or a command could not be carried out."""
+        self.is_over = False
+        self._runner = runner
+        self._interrupted = False
+        self._begin()
+
+    def hold(self) -> bool:
+        """Take lines until they end; False when somebody interrupts twice in a row."""
+        while not self.is_over:
+            try:
+                line = next_line(PROMPT, self._view.people)
+                if line is None:
+                    return True
+                self._interrupted = False
+                line = line.strip()
+                if line.startswith("/"):
+                    self._obey(line)
+                elif line:
+                    self._turn(line)
+            except KeyboardInterrupt:
+                self.say("")
+                if self._interrupted:
+                    return False
+                self._interrupted = True
+                self.say(_LEAVE)
+        return True
+
+    def say(self, words: str) -> None:
+        """Tell the person something that the model did not say."""
+        print(printable(words), file=self._view.people, flush=True)
+
+    def switch(self, model: str) -> None:
+        """Let another model answer from now on."""
+        self._runner.run(self.session.switch(model))
+        self._begin()
+
+    def _begin(self) -> None:
+        self._view = self.session.view()
+        self._agent = self.session.agent(self._view)
+
+    def _obey(self, line: str) -> None:
+        name, _, rest = line.partition(" ")
+        try:
+            if name not in _COMMANDS:
+                near = get_close_matches(name, _COMMANDS, n=1)
+                hint = f"did you mean {near[0]}?" if near else "/help lists them"
+                raise UsageError(f"no command {name}; {hint}")
+            _COMMANDS[name].run(self, rest.strip())
+        except RightcallError as error:
+            self.failed = True
+            self.say(f"rightcall: {error}")
+
+    def _turn(self, prompt: str) -> None:
+        watch = Watch(self._view, prompt, self.history)
+        events = self._agent.stream(prompt, history=self.history, choice=self.session.choice)
+        try:
+            summary = self._runner.run(watch.watch(events))
+        except KeyboardInterrupt:
+            self._interrupted = True
+            summary = watch.interrupted()
+            self.say(_LEAVE)
+        self.usage += summary.usage
+        self.failed |= not summary.is_answer
+        # A question that nothing came of need not be remembered.
+        if not isinstance(summary.transcript[-1], User):
+            self.history = summary.transcript
+
+
+def _help(conversation: Conversation, _: str) -> None:
+    for name, command in _COMMANDS.items():
+        conversation.say(f"{f'{name} {command.takes}':<15}{command.words}")
+
+
+def _tools(conversation: Conversation, _: str) -> None:
+    for tool in conversation.session.tools:
+        conversation.say(one_line(f"{tool.name}: {tool.spec.description}", _WIDTH))
+    if not conversation.session.tools:
+        conversation.say("no tools; start with --tool FILE.py")
+
+
+def _model(conversation: Conversation, name: str) -> None:
+    if name:
+        conversation.switch(name)
+    conversation.say(f"model: {conversation.session.model_name}")
+
+
+def _reset(conversation: Conversation, _: str) -> None:
+    conversation.history = ()
+    conversation.say("forgotten")
+
+
+def _save(conversation: Conversation, path: str) -> None:
+    save_transcript(conversation.history, _path(path))
+    conversation.say(f"saved {len(conversation.history)} messages in {path}")
+
+
+def _load(conversation: Conversation, path: str) -> None:
+    conversation.history = load_transcript(_path(path))
+    conversation.say(f"loaded {len(conversation.history)} messages from {path}")
+
+
+def _usage(conversation: Conversation, _: str) -> None:
+    conversation.say(usage_words(conversation.usage))
+
+
+def _quit(conversation: Conversation, _: str) -> None:
+    conversation.is_over = True
+
+
+def _path(given: str) -> Path:
+    if not given:
+        raise UsageError("which file?")
+    return Path(given).expanduser()
+
+
+class _Command(NamedTuple):
+    takes: str
+    words: str
+    run: Callable[[Conversation, str], None]
+
+
+_COMMANDS: Mapping[str, _Command] = {
+    "/help": _Command("", "these words", _help),
+    "/tools": _Command("", "what the model may call", _tools),
+    "/model": _Command("[NAME]", "who answers; with a name, who answers from now on", _model),
+    "/reset": _Command("", "forget what was said", _reset),
+    "/save": _Command("FILE", "write the conversation down", _save),
+    "/load": _Command("FILE", "go on with one that was written down", _load),
+    "/usage": _Command("", "tokens, and dollars where prices are known", _usage),
+    "/quit": _Command("", "leave; Ctrl-D does, too", _quit),
+}

@@ -1,56 +1,26 @@
-"""MCP servers: list what they offer, approve it, and say whether it is still what was approved.
+"""MCP servers: list what they offer, approve it, and say whether it is still what was approved."""
 
-SERVER is an address, the name of an entry of --config FILE, or, after --, a program and its arguments.
-Approved definitions are kept as hashes in a file (--pins), which connect(pins=...) holds servers to.
-"""
-
+import asyncio
 import sys
-from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
-from rightcall.cli.exits import NO_ANSWER, OK
+import msgspec
 
-if TYPE_CHECKING:
-    from rightcall.mcp.client.endpoints import Given
-    from rightcall.mcp.client.remote_servers import Server
-    from rightcall.mcp.pins import Pins
-
-_PINS = "mcp-pins.json"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """What the command takes."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|pin|verify")
-    listing = actions.add_parser("list", help="the tools of servers, and what is wrong with any")
-    pinning = actions.add_parser("pin", help="approve the tools of servers as they are now")
-    verifying = actions.add_parser("verify", help="say what changed since it was approved")
-    listing.add_argument("--json", action="store_true", help="one line of JSON for each tool")
-    pinning.add_argument("--yes", action="store_true", help="approve without asking")
-    for each in (listing, pinning, verifying):
-        each.add_argument(
-            "servers", nargs="*", metavar="SERVER", help="an address, or a name in the file"
-        )
-        each.add_argument(
-            "--config", metavar="FILE", help="a file of servers, as other programs keep them"
-        )
-        each.add_argument("--name", help="what the one server is called in the file of pins")
-        each.add_argument("--timeout", type=float, default=30.0, help="seconds a server has to start")
-    for each in (pinning, verifying):
-        each.add_argument("--pins", metavar="FILE", default=_PINS, help=f"{_PINS} unless given")
+from rightcall.cli import NO_ANSWER, OK
+from rightcall.cli.wording import json_line, one_line
+from rightcall.core.sanitize import printable
+from rightcall.errors import RightcallError, UsageError
+from rightcall.mcp import Pins, Server, connect, load_config
+from rightcall.mcp.client.endpoints import Given, endpoint_of
+from rightcall.mcp.client.remote_servers import name_of
 
 
 def run(options: Namespace) -> int:
     """List, pin or verify, server by server."""
-    import asyncio  # noqa: PLC0415 - help and errors need none of this
-
     return asyncio.run(_run(options))
 
 
 async def _run(options: Namespace) -> int:
-    from rightcall.cli.safe import harmless  # noqa: PLC0415
-    from rightcall.errors import RightcallError  # noqa: PLC0415
-    from rightcall.mcp import Pins, connect  # noqa: PLC0415
-
     code = OK
     for name, target in _chosen(options).items():
         try:
@@ -67,19 +37,14 @@ async def _run(options: Namespace) -> int:
                     case _:
                         done = _verify(server, Pins(options.pins))
         except RightcallError as error:
-            print(f"rightcall: {harmless(str(error))}", file=sys.stderr)
+            print(f"rightcall: {printable(str(error))}", file=sys.stderr)
             done = False
         code = code if done else NO_ANSWER
     return code
 
 
-def _chosen(options: Namespace) -> "dict[str, Given]":
+def _chosen(options: Namespace) -> dict[str, Given]:
     """The servers that are meant, by name."""
-    from rightcall.errors import UsageError  # noqa: PLC0415
-    from rightcall.mcp.client.config import load_config  # noqa: PLC0415
-    from rightcall.mcp.client.endpoints import endpoint_of  # noqa: PLC0415
-    from rightcall.mcp.client.remote_servers import name_of  # noqa: PLC0415
-
     words: list[str] = options.servers
     if options.config is not None:
         known = load_config(options.config)
@@ -93,49 +58,36 @@ def _chosen(options: Namespace) -> "dict[str, Given]":
     return {options.name or name_of(target): target}
 
 
-def _list(server: "Server", *, as_json: bool) -> None:
-    import msgspec  # noqa: PLC0415
-
-    from rightcall.cli.described import line_of  # noqa: PLC0415
-    from rightcall.cli.safe import harmless, one_line  # noqa: PLC0415
-
-    refused = server.refused
+def _list(server: Server, *, as_json: bool) -> None:
     for each in server.definitions:
         found = [str(finding) for finding in server.findings if finding.tool == each.name]
         if as_json:
             fields = msgspec.to_builtins(each)
-            sys.stdout.write(line_of({"server": server.name, **fields, "findings": found}))
+            sys.stdout.write(json_line({"server": server.name, **fields, "findings": found}))
             continue
-        print(harmless(f"{server.name}/{each.name}: {one_line(each.description, 100)}"))
+        print(printable(f"{server.name}/{each.name}: {one_line(each.description, 100)}"))
         for finding in found:
-            print(harmless(f"  read this: {finding}"))
-    for tool, reason in refused.items():
-        print(harmless(f"{server.name}/{tool} cannot be used: {reason}"), file=sys.stderr)
+            print(printable(f"  read this: {finding}"))
+    for tool, reason in server.refused.items():
+        print(printable(f"{server.name}/{tool} cannot be used: {reason}"), file=sys.stderr)
 
 
-def _pin(server: "Server", pins: "Pins", *, sure: bool) -> bool:
+def _pin(server: Server, pins: Pins, *, sure: bool) -> bool:
     """Show what would be approved, ask, and write it down."""
-    from rightcall.cli.safe import harmless  # noqa: PLC0415
-
+    changed = {each.name for each in server.definitions}
     if server.name in pins.servers():
-        found = pins.differences(server.name, server.definitions)
-        if not found:
-            print(harmless(f"{server.name}: as it was approved"))
+        if _verify(server, pins):
             return True
-        changed = {difference.tool for difference in found}
-        for difference in found:
-            print(harmless(f"{server.name}: {difference}"))
-    else:
-        changed = {each.name for each in server.definitions}
+        changed = {each.tool for each in pins.differences(server.name, server.definitions)}
     for each in server.definitions:
         if each.name in changed:
-            print(harmless(f"{each.name}: {each.description}"))
+            print(printable(f"{each.name}: {each.description}"))
     for finding in server.findings:
-        print(harmless(f"read this: {finding}"))
+        print(printable(f"read this: {finding}"))
     if not sure and not _agreed(f"Approve {len(changed)} tools of {server.name}?"):
         return False
     pins.approve(server.name, server.definitions)
-    print(harmless(f"{server.name}: {len(server.definitions)} tools approved in {pins.path}"))
+    print(printable(f"{server.name}: {len(server.definitions)} tools approved in {pins.path}"))
     return True
 
 
@@ -146,12 +98,10 @@ def _agreed(question: str) -> bool:
     return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def _verify(server: "Server", pins: "Pins") -> bool:
-    from rightcall.cli.safe import harmless  # noqa: PLC0415
-
+def _verify(server: Server, pins: Pins) -> bool:
     found = pins.differences(server.name, server.definitions)
     for difference in found:
-        print(harmless(f"{server.name}: {difference}"))
+        print(printable(f"{server.name}: {difference}"))
     if not found:
-        print(harmless(f"{server.name}: as it was approved"))
+        print(printable(f"{server.name}: as it was approved"))
     return not found

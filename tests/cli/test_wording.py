@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.cli.safe import harmless, one_line, write
+from rightcall.cli.wording import one_line, write
+from rightcall.core.sanitize import printable
 
 
 @pytest.mark.parametrize(
@@ -25,13 +26,13 @@ from rightcall.cli.safe import harmless, one_line, write
     ids=["text", "colour", "clipboard", "c1", "carriage", "backspace", "direction", "surrogate"],
 )
 def test_what_a_terminal_would_obey_is_shown_instead(text, shown):
-    assert harmless(text) == shown
+    assert printable(text) == shown
 
 
 @given(st.text(st.characters(codec=None)), st.integers(0, 40))
 def test_nothing_is_left_to_obey_and_a_cut_anywhere_gives_the_same(text, at):
-    shown = harmless(text)
-    assert harmless(text[:at]) + harmless(text[at:]) == shown
+    shown = printable(text)
+    assert printable(text[:at]) + printable(text[at:]) == shown
     assert [each for each in shown if unicodedata.category(each) == "Cc" and each not in "\n\t"] == []
     assert shown.encode().decode() == shown
 
@@ -47,7 +48,7 @@ def test_nothing_is_left_to_obey_and_a_cut_anywhere_gives_the_same(text, at):
         ("\x1b[2J", 20, "␛[2J"),
     ],
 )
-def test_one_line_is_short_and_harmless(text, most, line):
+def test_one_line_is_short_and_printable(text, most, line):
     assert one_line(text, most) == line
 
 
@@ -60,4 +61,4 @@ def test_a_pipe_gets_the_text_itself_and_a_screen_what_it_can_be_shown():
     pipe, screen = io.StringIO(), Screen()
     write("\x1b[2J", pipe)
     write("\x1b[2J", screen)
-    assert (pipe.getvalue(), screen.getvalue()) == ("\x1b[2J", "␛[2J")
+    assert (pipe.getvalue(), screen.getvalue()) == ("\x1b[2J\n", "␛[2J\n")

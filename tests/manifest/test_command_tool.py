@@ -13,8 +13,8 @@ import pytest
 from manifest.kit import Layout, manifest, plain
 from process.kit import HOSTILE, PYTHON, marked, wait_until
 from rightcall import Agent, Call, Executor, Toolbox, run_calls
+from rightcall.manifest.diagnostics import ManifestError
 from rightcall.manifest.document import load
-from rightcall.manifest.finding import ManifestError
 from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

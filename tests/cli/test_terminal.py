@@ -1,7 +1,7 @@
 from argparse import Namespace
 
-from rightcall.cli.approval import question
 from rightcall.cli.session import _rules
+from rightcall.cli.terminal import question
 from rightcall.core.decision import Evidence, Proposal
 from rightcall.trust.rules import Rules
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.kit import run
+from rightcall.cli.load import load_toolbox
 from rightcall.cli.options import add_tool_options
-from rightcall.cli.toolset import gather
 from rightcall.errors import UsageError
 
 SAYING = """
@@ -23,7 +23,7 @@ MODEL = ScriptedModel([reply(call({name!r}, **{arguments!r})), "Done."])
 def names(*words: str) -> tuple[str, ...]:
     parser = ArgumentParser()
     add_tool_options(parser)
-    return gather(parser.parse_args(words)).names()
+    return load_toolbox(parser.parse_args(words)).names()
 
 
 def write_manifest(folder: Path, **changes: object) -> Path:

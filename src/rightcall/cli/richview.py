@@ -4,15 +4,15 @@ Text goes to the screen as it comes and stays there; nothing that was said is dr
 be longer than the screen. Only while nothing comes does something move.
 """
 
+from collections import Counter
 from typing import TextIO
 
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from rightcall.cli.safe import harmless
-from rightcall.cli.summary import INTERRUPTION, Summary
-from rightcall.cli.words import done, how_far, shortly, spent
+from rightcall.cli.summary import INTERRUPTION, Summary, View
+from rightcall.cli.wording import cost_words, interruption_words, progress_words, result_line
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -25,6 +25,7 @@ from rightcall.core.events import (
 )
 from rightcall.core.progress import CallProgress
 from rightcall.core.result import Result
+from rightcall.core.sanitize import printable
 from rightcall.loop.events import Event
 
 MOST_ARGUMENTS = 2000
@@ -33,19 +34,11 @@ _WAITING = "waiting for the model"
 _TEXT, _REASONING, _CALL, _GOOD, _BAD = "none", "dim", "cyan", "green", "red"
 
 
-class _Shown:
-    """A call on the screen, and how much of its arguments was written."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.characters = 0
-
-
-class LiveView:
+class RichView(View):
     """For people. One view may show several runs, one after the other."""
 
     def __init__(self, people: TextIO, *, loading: str) -> None:
-        self.people = people
+        super().__init__(people)
         self._console = Console(file=people, highlight=False, markup=False, emoji=False)
         self._plainly = not self._console.encoding.lower().startswith("utf")
         self._arrow = "->" if self._plainly else "→"
@@ -57,8 +50,10 @@ class LiveView:
         self._hushed = False
         self._style = ""
         """How the line that the cursor stands in is written; empty at the start of a line."""
-        self._calls: dict[int, _Shown] = {}
-        """The calls of this reply."""
+        self._calls: dict[int, str] = {}
+        """The calls of this reply, by index."""
+        self._written: Counter[int] = Counter()
+        """Characters of their arguments."""
         self._at = -1
         """The call that the cursor stands in."""
 
@@ -98,7 +93,7 @@ class LiveView:
         """Let something move, unless the line is still being written."""
         if self._status is None and not self._style and not self._hushed:
             spinner = "line" if self._plainly else "dots"
-            words = Text(harmless(self._doing))
+            words = Text(printable(self._doing))
             self._status = Status(words, console=self._console, spinner=spinner)
             self._status.start()
 
@@ -114,54 +109,53 @@ class LiveView:
         self.hush()
         self._new_line()
         if summary.reason == INTERRUPTION:
-            self._write(f"{done(summary)}\n", _BAD)
+            self._write(f"{interruption_words(summary)}\n", _BAD)
         elif summary.trouble:
             self._write(f"no answer: {summary.trouble}\n", _BAD)
-        self._write(f"{spent(summary)}\n", _REASONING)
+        self._write(f"{cost_words(summary)}\n", _REASONING)
 
     def _show_result(self, result: Result, seconds: float) -> None:
         mark, style = ("x", _BAD) if result.is_error else ("<-" if self._plainly else "←", _GOOD)
         outcome = f" {result.outcome}" if result.is_error else ""
         head = f"{mark} {result.name}{outcome} {seconds:.1f} s "
-        self._write(f"{head}{shortly(result, 2 * self._console.width)}\n", style)
+        self._write(f"{head}{result_line(result, 2 * self._console.width)}\n", style)
         if self._running.pop(result.call_id, None) is not None:
             self._doing = self._running_words()
 
     def _show_progress(self, progress: CallProgress) -> None:
         name = self._running.get(progress.call_id, "")
-        self._doing = f"running {name}: {how_far(progress)}"
+        self._doing = f"running {name}: {progress_words(progress)}"
         if self._status is None:
             self.waiting()
         else:
-            self._status.update(Text(harmless(self._doing)))
+            self._status.update(Text(printable(self._doing)))
 
     def _running_words(self) -> str:
         return f"running {', '.join(self._running.values())}"
 
     def _begin_call(self, index: int, name: str) -> None:
         self._new_line()
-        self._calls[index] = _Shown(name)
+        self._calls[index], self._written[index] = name, 0
         self._at = index
         self._write(f"{self._arrow} {name} ", _CALL)
 
     def _arguments(self, index: int, text: str) -> None:
-        call = self._calls.get(index)
-        if call is None or call.characters > MOST_ARGUMENTS:
+        if index not in self._calls or self._written[index] > MOST_ARGUMENTS:
             return
         if index != self._at:
             # Calls that are written at the same time take turns on the screen.
             self._new_line()
             self._at = index
-            self._write(f"{self._arrow} {call.name} … ", _CALL)
-        room = MOST_ARGUMENTS - call.characters
-        call.characters += len(text)
+            self._write(f"{self._arrow} {self._calls[index]} … ", _CALL)
+        room = MOST_ARGUMENTS - self._written[index]
+        self._written[index] += len(text)
         cut = text if len(text) <= room else text[:room] + "…"
         self._write(cut.replace("\n", " "), _CALL)
 
     def _write(self, text: str, style: str) -> None:
         if self._style and self._style != style:
             self._new_line()
-        safe = harmless(text)
+        safe = printable(text)
         if safe:
             self._console.out(safe, style=style, end="")
             self._style = "" if safe.endswith("\n") else style

@@ -1,4 +1,4 @@
-"""The text of a JSON file into values that know where they stand.
+"""The text of a JSON file into spots: values that know where they stand.
 
 Strict JSON and nothing else. What can be read past is noted and read past, so that one look shows as
 much as possible of what is wrong: comments, commas too many or too few, keys that come twice, words
@@ -7,44 +7,14 @@ that other languages have. What cannot ends the reading.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from math import isinf
-from typing import NoReturn, TypeAlias
+from collections.abc import Iterator
+from math import inf, isinf
+from typing import NoReturn
 
 import msgspec
-from msgspec import Struct
 
-from rightcall.core.jsontext import MAX_DEPTH, JsonValue, shorten
-
-Scalar: TypeAlias = str | int | float | bool | None
-
-
-class Node(Struct, frozen=True, eq=False):
-    """A value and where it begins, counted from 1."""
-
-    value: "Scalar | tuple[Node, ...] | Mapping[str, Node]"
-    line: int
-    column: int
-    keys: Mapping[str, tuple[int, int]] = {}
-    """Where the keys of an object stand."""
-
-    def plain(self) -> JsonValue:
-        """The value alone."""
-        if isinstance(self.value, tuple):
-            return [item.plain() for item in self.value]
-        if isinstance(self.value, Mapping):
-            return {key: item.plain() for key, item in self.value.items()}
-        return self.value
-
-
-class Slip(Struct, frozen=True):
-    """Something in the text that is not JSON."""
-
-    line: int
-    column: int
-    message: str
-    fix: str = ""
-
+from rightcall.core.jsontext import MAX_DEPTH, shorten
+from rightcall.manifest.diagnostics import Diagnostics, Refused, Scalar, Spot
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
@@ -52,109 +22,105 @@ _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*)"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
 _WORD = re.compile(r"[\w.+-]+")
 _WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
-_MEANT = {
-    "none": "null",
-    "nil": "null",
-    "undefined": "null",
-    "nan": "null",
-    "yes": "true",
-    "no": "false",
-}
+_MEANT = {**dict.fromkeys(("none", "nil", "undefined", "nan"), "null"), "yes": "true", "no": "false"}
 _LONGEST_NUMBER = 40
-_MOST_SLIPS = 100
+_MOST_NOTES = 100
 
 
-class _Stop(Exception):
-    """Nothing after this place can be made sense of."""
+def read_json(text: str, notes: Diagnostics) -> Spot:
+    """The value that a text holds. Whatever in it is not JSON is noted; Refused where it has no end."""
+    return _JsonReader(text, notes).document()
 
 
-def read(text: str) -> tuple[Node | None, list[Slip]]:
-    """The value that a text holds, where there is one, and whatever in the text is not JSON."""
-    reader = _Reader(text)
-    try:
-        return reader.document(), reader.slips
-    except _Stop:
-        return None, reader.slips
-
-
-class _Reader:
-    def __init__(self, text: str) -> None:
+class _JsonReader:
+    def __init__(self, text: str, notes: Diagnostics) -> None:
         self._text = text
+        self._notes = notes
         self._at = 0
         self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
-        self._open: list[tuple[str, int]] = []
-        self.slips: list[Slip] = []
+        self._open: list[int] = []
+        """Where the objects and arrays begin that are not closed yet."""
 
-    def document(self) -> Node:
+    def document(self) -> Spot:
         if self._text.startswith("\ufeff"):
             self._note("the file begins with a byte order mark", fix="save it as UTF-8 without one")
             self._at = 1
         self._skip()
         if self._at == len(self._text):
             self._stop("the file is empty", fix='write {"version": 1, "tools": []}')
-        node = self._value()
+        spot = self._value("")
         self._skip()
         if self._at < len(self._text):
             self._stop("there is text after the end of the JSON", fix="remove it")
-        return node
+        return spot
 
-    def _value(self) -> Node:
-        at = self._at
-        line, column = self._place(at)
-        match self._text[at : at + 1]:
+    @property
+    def _next(self) -> str:
+        """The next character; empty at the end of the text."""
+        return self._text[self._at : self._at + 1]
+
+    def _value(self, path: str) -> Spot:
+        place = self._place(self._at)
+        match self._next:
             case "{":
-                keys: dict[str, tuple[int, int]] = {}
-                return Node(self._object(keys), line, column, keys)
+                return self._object(place, path)
             case "[":
-                return Node(self._array(), line, column)
+                items = enumerate(self._items("]"))
+                content: Scalar | tuple[Spot, ...] = tuple(
+                    self._value(f"{path}[{at}]") for at, _ in items
+                )
             case '"':
-                return Node(self._string(), line, column)
+                content = self._string()
             case _:
-                return Node(self._number_or_word(), line, column)
+                content = self._number_or_word()
+        return Spot(self._notes, place, path, content)
 
-    def _object(self, keys: dict[str, tuple[int, int]]) -> dict[str, Node]:
-        found: dict[str, Node] = {}
+    def _object(self, place: tuple[int, int], path: str) -> Spot:
+        found: dict[str, Spot] = {}
+        keys: dict[str, tuple[int, int]] = {}
         for _ in self._items("}"):
             at = self._at
-            if self._text[at] != '"':
+            if self._next != '"':
                 self._stop("a key is wanted here, in double quotes", fix=self._quoted())
             key = self._string()
             self._skip()
-            if self._text[self._at : self._at + 1] != ":":
-                self._stop(
-                    f"a colon is missing after the key {shorten(key)}", fix="write : before its value"
-                )
+            if self._next != ":":
+                missing = f"a colon is missing after the key {shorten(key)}"
+                self._stop(missing, fix="write : before its value")
             self._at += 1
             self._skip()
-            value = self._value()
+            value = self._value(f"{path}.{key}" if path else key)
             if key in keys:
                 first = keys[key][0]
                 self._note(f"the key {shorten(key)} is there twice; the first is in line {first}", at=at)
                 continue
             keys[key] = self._place(at)
             found[key] = value
-        return found
-
-    def _array(self) -> tuple[Node, ...]:
-        return tuple(self._value() for _ in self._items("]"))
+        return Spot(self._notes, place, path, found, keys)
 
     def _items(self, end: str) -> Iterator[None]:
         """Stop at every item of an object or array; whoever iterates reads it."""
-        self._open.append((self._text[self._at], self._at))
+        self._open.append(self._at)
         if len(self._open) > MAX_DEPTH:
             self._stop(f"nested more than {MAX_DEPTH} levels deep")
         self._at += 1
-        comma: int | None = None
-        first = True
         self._skip()
-        while self._text[self._at : self._at + 1] != end:
-            if comma is None and not first:
-                self._comma_missing()
-            self._require_more(end)
+        comma: int | None = None
+        is_first = True
+        while self._next != end:
+            # The empty text, at the end of the file, is in every other.
+            if comma is None and not is_first and self._next not in "]}:":
+                self._note("a comma is missing before this", fix="write , between the two")
+            if not self._next:
+                self._cut_off()
+            if self._next in "]}:,":
+                self._stop(
+                    f"{self._next} does not belong here, within {self._inner()}", fix=f"write {end}"
+                )
             yield
-            first = False
+            is_first = False
             self._skip()
-            comma = self._at if self._text[self._at : self._at + 1] == "," else None
+            comma = self._at if self._next == "," else None
             if comma is not None:
                 self._at += 1
                 self._skip()
@@ -162,21 +128,6 @@ class _Reader:
             self._note(f"a comma before {end}", at=comma, fix="remove it")
         self._at += 1
         self._open.pop()
-
-    def _comma_missing(self) -> None:
-        if self._at < len(self._text) and self._text[self._at] not in "]}:":
-            self._note("a comma is missing before this", fix="write , between the two")
-
-    def _require_more(self, end: str) -> None:
-        if self._at == len(self._text):
-            self._cut_off()
-        if self._text[self._at] in "]}:,":
-            wrong = self._text[self._at]
-            opened, at = self._open[-1]
-            line = self._place(at)[0]
-            self._stop(
-                f"{wrong} does not belong here, within the {opened} of line {line}", fix=f"write {end}"
-            )
 
     def _string(self) -> str:
         found = _STRING.match(self._text, self._at)
@@ -207,7 +158,7 @@ class _Reader:
             return self._number(found[0])
         found = _WORD.match(self._text, self._at)
         if found is None:
-            if self._at == len(self._text):
+            if not self._next:
                 self._cut_off()
             self._stop("a value is wanted here", fix=self._quoted())
         word = found[0]
@@ -219,20 +170,19 @@ class _Reader:
         return _WORDS.get(word)
 
     def _number(self, text: str) -> int | float:
-        value: int | float = 0
+        value: int | float = inf
         if len(text) <= _LONGEST_NUMBER:
             value = int(text) if text.lstrip("-").isdigit() else float(text)
-        if len(text) > _LONGEST_NUMBER or isinf(value):
-            self._note(
-                f"the number {text[:_LONGEST_NUMBER]} is too long or too large", fix="write another"
-            )
+        if isinf(value):
+            shown = text[:_LONGEST_NUMBER]
+            self._note(f"the number {shown} is too long or too large", fix="write another")
             value = 0
         self._at += len(text)
         return value
 
     def _quoted(self) -> str:
         """What to do about something that is not quoted as JSON wants it."""
-        if self._text[self._at] == "'":
+        if self._next == "'":
             return "write \" instead of '"
         word = _WORD.match(self._text, self._at)
         return f'write "{word[0][:60]}"' if word else "write a value"
@@ -247,21 +197,22 @@ class _Reader:
             self._at = comment.end()
 
     def _cut_off(self) -> NoReturn:
-        opened, at = self._open[-1] if self._open else ("", 0)
-        line = self._place(at)[0]
-        close = {"{": "}", "[": "]"}.get(opened, "a value")
-        inside = f"; the {opened} of line {line} is not closed" if opened else ""
-        self._stop(f"the file stops here{inside}", fix=f"write {close}")
+        close = "}" if self._text[self._open[-1]] == "{" else "]"
+        self._stop(f"the file stops here; {self._inner()} is not closed", fix=f"write {close}")
+
+    def _inner(self) -> str:
+        at = self._open[-1]
+        return f"the {self._text[at]} of line {self._place(at)[0]}"
 
     def _place(self, at: int) -> tuple[int, int]:
         line = bisect_right(self._lines, at)
         return line, at - self._lines[line - 1] + 1
 
     def _note(self, message: str, *, at: int | None = None, fix: str = "") -> None:
-        self.slips.append(Slip(*self._place(self._at if at is None else at), message, fix))
-        if len(self.slips) >= _MOST_SLIPS:
-            raise _Stop
+        self._notes.wrong(self._place(self._at if at is None else at), "", message, fix)
+        if len(self._notes.problems) >= _MOST_NOTES:
+            raise Refused
 
     def _stop(self, message: str, *, fix: str = "") -> NoReturn:
         self._note(message, fix=fix)
-        raise _Stop
+        raise Refused

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manifest.kit import Layout, manifest, plain
+from manifest.kit import Layout, manifest, named, plain
 from rightcall.core.jsontext import MAX_DEPTH
-from rightcall.manifest.source import Node, Slip, read
+from rightcall.manifest.diagnostics import Diagnostics, Finding, Refused, Spot
+from rightcall.manifest.jsonsource import read_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.text() | st.floats(-1e6, 1e6),
@@ -18,51 +19,66 @@ JSON = st.recursive(
 GOOD = Layout(manifest(plain(), plain(name="other", timeout_ms=5, approval=True))).text
 
 
-def places(node: Node, path=()):
-    yield path, (node.line, node.column)
-    if isinstance(node.value, tuple):
-        for index, item in enumerate(node.value):
+def read(text: str) -> tuple[Spot | None, list[Finding]]:
+    """What the text holds, and what in it is not JSON."""
+    notes = Diagnostics("")
+    try:
+        return read_json(text, notes), notes.problems
+    except Refused:
+        return None, notes.problems
+
+
+def places(spot: Spot, path=()):
+    yield path, spot.place
+    if isinstance(spot.content, tuple):
+        for index, item in enumerate(spot.content):
             yield from places(item, (*path, index))
-    elif isinstance(node.value, dict):
-        for key, item in node.value.items():
+    elif isinstance(spot.content, dict):
+        for key, item in spot.content.items():
             yield from places(item, (*path, key))
 
 
-def keys(node: Node, path=()):
-    for key, place in node.keys.items():
+def keys(spot: Spot, path=()):
+    for key, place in spot.keys.items():
         yield (*path, key), place
-        yield from keys(node.value[key], (*path, key))
-    if isinstance(node.value, tuple):
-        for index, item in enumerate(node.value):
+        yield from keys(spot.content[key], (*path, key))
+    if isinstance(spot.content, tuple):
+        for index, item in enumerate(spot.content):
             yield from keys(item, (*path, index))
 
 
 @given(JSON)
 def test_every_value_and_key_is_found_where_it_stands(value):
     layout = Layout(value)
-    node, slips = read(layout.text)
+    spot, slips = read(layout.text)
     assert slips == []
-    assert node.plain() == value
-    assert dict(places(node)) == layout.values
-    assert dict(keys(node)) == layout.keys
+    assert spot.value == value
+    assert dict(places(spot)) == layout.values
+    assert dict(keys(spot)) == layout.keys
+
+
+def test_every_value_is_called_by_its_path():
+    layout = Layout(manifest(plain()))
+    spot, _ = read(layout.text)
+    assert [spot.below(path).path for path in layout.values] == [*map(named, layout.values)]
 
 
 @given(JSON, st.sampled_from([None, 1, "\t", "\r\n "]))
 def test_json_from_anywhere_is_read_as_everybody_reads_it(value, indent):
     text = json.dumps(value, indent=indent)
-    node, slips = read(text)
-    assert (node.plain(), slips) == (json.loads(text), [])
+    spot, slips = read(text)
+    assert (spot.value, slips) == (json.loads(text), [])
 
 
 @given(st.text(alphabet="{}[]:,\"\\/*#ntfu0123456789eE.+-' \n\tabc\u00e9"))
 def test_whatever_is_no_json_is_said_to_be_none_and_the_other_way_round(text):
-    node, slips = read(text)
+    spot, slips = read(text)
     try:
         json.loads(text, object_pairs_hook=refuse_twice, parse_float=finite)
     except (ValueError, RecursionError):
         assert slips != []
     else:
-        assert (node is not None, slips) == (True, [])
+        assert (spot is not None, slips) == (True, [])
 
 
 def refuse_twice(pairs):
@@ -184,7 +200,8 @@ def test_a_file_that_stops_anywhere_is_refused_where_it_stops():
 def test_depth_has_an_end():
     assert read("[" * MAX_DEPTH + "]" * MAX_DEPTH)[1] == []
     _, slips = read("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
-    assert slips == [Slip(1, MAX_DEPTH + 1, "nested more than 64 levels deep")]
+    words = "nested more than 64 levels deep"
+    assert slips == [Finding(file="", line=1, column=MAX_DEPTH + 1, message=words)]
     assert len(read("[" * 100_000)[1]) == 1
 
 

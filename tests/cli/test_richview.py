@@ -2,7 +2,7 @@
 
 import io
 
-from rightcall.cli.live import MOST_ARGUMENTS, LiveView
+from rightcall.cli.richview import MOST_ARGUMENTS, RichView
 from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
@@ -27,7 +27,7 @@ class Screen(io.StringIO):
 def drawn(*events: object) -> list[str]:
     """What a screen without colours shows of these events."""
     screen = Screen()
-    view = LiveView(screen, loading="loading …")
+    view = RichView(screen, loading="loading …")
     for event in events:
         view.show(event)
     return screen.getvalue().splitlines()
@@ -75,7 +75,7 @@ def test_results_are_one_line_and_media_are_told_by_their_size():
 
 def test_nothing_moves_in_the_middle_of_a_line_or_while_somebody_is_asked():
     screen = Screen()
-    view = LiveView(screen, loading="loading …")
+    view = RichView(screen, loading="loading …")
     view.show(TextDelta("Half a line"))
     view.waiting()
     assert screen.getvalue() == "Half a line"
@@ -86,7 +86,7 @@ def test_nothing_moves_in_the_middle_of_a_line_or_while_somebody_is_asked():
 
 
 def test_a_model_that_has_answered_is_not_loaded_again():
-    view = LiveView(Screen(), loading="loading …")
+    view = RichView(Screen(), loading="loading …")
     view.show(TurnStart(1))
     assert view._doing == "loading …"
     view.show(ReplyEnd(Reply((Text("Hi."),))))
@@ -96,7 +96,7 @@ def test_a_model_that_has_answered_is_not_loaded_again():
 
 def test_how_far_a_call_is_goes_with_what_moves():
     screen = Screen()
-    view = LiveView(screen, loading="loading …")
+    view = RichView(screen, loading="loading …")
     view.show(CallEnd(0, Call(id="1", name="fetch")))
     view.show(CallEnd(1, Call(id="2", name="look")))
     assert view._doing == "running fetch, look"

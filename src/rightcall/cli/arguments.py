@@ -1,0 +1,305 @@
+"""Every command: what it is for, and what it takes. Loads nothing heavy, so that help is quick.
+
+To add a command, write ``commands/NAME.py`` with a ``run(options)``, a function here that says what it
+takes, whose docstring heads its help, and its row in ``COMMANDS``.
+"""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from rightcall.cli.options import DEFAULT_MODEL, add_approval_options, add_run_options, repeated
+
+TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_PINS = "mcp-pins.json"
+_TOOLS = "FILE.py[:NAME]"
+
+
+def ask(parser: ArgumentParser) -> None:
+    """Ask a model once, let it use tools, and get the answer.
+
+    On a terminal the run is shown as it happens. Elsewhere the answer, and nothing else, goes to standard
+    output, and what happened on the way to standard error.
+    """  # noqa: E501 - as wide as help is
+    parser.add_argument(
+        "prompt", nargs="?", help="the question; from standard input when it is - or not given"
+    )
+    add_run_options(parser)
+    parser.add_argument("--json", action="store_true", help="every event as a line of JSON")
+    parser.epilog = """\
+examples:
+  rightcall ask "What is 17 * 23?"
+  rightcall ask --model anthropic:claude-opus-4-8 --tool weather.py "Weather in Paris?"
+  git diff | rightcall ask --instructions "Review this." > review.txt
+  rightcall ask --json --yes --tool shop.py "Order tea." | jq -r 'select(.event == "run_end").text'
+
+exit codes:
+  0 answered; 1 ended without an answer: a limit, a refusal, an error; 2 bad usage; 130 interrupted"""
+
+
+def chat(parser: ArgumentParser) -> None:
+    """Talk to a model, with tools, approvals and a history.
+
+    Ctrl-C stops the reply; once more, or Ctrl-D, leaves. A line that begins with / is a command: /help
+    lists them. Where standard input is no terminal, each of its lines is a turn.
+    """
+    add_run_options(parser)
+
+
+def specs(parser: ArgumentParser) -> None:
+    """Print what a model is told about the tools in a file."""
+    parser.add_argument("tools", metavar=_TOOLS)
+
+
+def call(parser: ArgumentParser) -> None:
+    """Put a call through the gate, as if a model had asked for it, and print the result."""
+    parser.add_argument("tools", metavar=_TOOLS)
+    _add_call(parser)
+
+
+def manifest(parser: ArgumentParser) -> None:
+    """Tools from an operator's manifest: check the file, show what it allows, run one of its tools.
+
+    A manifest is a JSON file that says which programs of this machine a model may run, and how.
+    """
+    actions = parser.add_subparsers(dest="action", required=True, metavar="check|show|run")
+    checking = actions.add_parser("check", help="say everything that is wrong with manifests")
+    checking.add_argument("files", nargs="+", metavar="FILE.json")
+    showing = actions.add_parser("show", help="what a manifest lets a model run, and how")
+    running = actions.add_parser("run", help="call one of its tools, as a model would")
+    for each in (showing, running):
+        each.add_argument("file", metavar="FILE.json")
+    _add_call(running)
+    for each in (checking, showing, running):
+        each.add_argument("--sandbox", metavar="DIR", help="the directory that $SANDBOX stands for")
+
+
+def mcp(parser: ArgumentParser) -> None:
+    """MCP servers: list what they offer, approve it, and say whether it is still what was approved.
+
+    SERVER is an address, the name of an entry of --config FILE, or, after --, a program and its arguments.
+    Approved definitions are kept as hashes in a file (--pins), which connect(pins=...) holds servers to.
+    """  # noqa: E501 - as wide as help is
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|pin|verify")
+    listing = actions.add_parser("list", help="the tools of servers, and what is wrong with any")
+    pinning = actions.add_parser("pin", help="approve the tools of servers as they are now")
+    verifying = actions.add_parser("verify", help="say what changed since it was approved")
+    listing.add_argument("--json", action="store_true", help="one line of JSON for each tool")
+    pinning.add_argument("--yes", action="store_true", help="approve without asking")
+    for each in (listing, pinning, verifying):
+        each.add_argument(
+            "servers", nargs="*", metavar="SERVER", help="an address, or a name in the file"
+        )
+        each.add_argument(
+            "--config", metavar="FILE", help="a file of servers, as other programs keep them"
+        )
+        each.add_argument("--name", help="what the one server is called in the file of pins")
+        each.add_argument("--timeout", type=float, default=30.0, help="seconds a server has to start")
+    for each in (pinning, verifying):
+        each.add_argument("--pins", metavar="FILE", default=_PINS, help=f"{_PINS} unless given")
+
+
+def serve_mcp(parser: ArgumentParser) -> None:
+    """Offer tools to MCP clients: to the program that starts this one, or over HTTP.
+
+    Every call goes through the gate, under its tool's limits. A tool that wants a person's yes has the
+    client ask for it; where that cannot be done, the answer is no.
+    """
+    parser.add_argument(
+        "tools", nargs="*", metavar=_TOOLS, help="the tools that a Python file declares, or one"
+    )
+    repeated(
+        parser.add_argument,
+        "--manifest",
+        "manifests",
+        metavar="FILE.json",
+        words="the tools of an operator's manifest",
+    )
+    parser.add_argument("--sandbox", metavar="DIR", help="the directory that $SANDBOX stands for")
+    parser.add_argument("--name", default="rightcall", help="what clients are told it is called")
+    parser.add_argument(
+        "--instructions", default="", metavar="TEXT", help="how to use the tools together"
+    )
+    parser.add_argument(
+        "--journal", metavar="FILE", help="record every call in a .jsonl or .sqlite (.sqlite3, .db) file"
+    )
+    add_approval_options(parser, "Some tools want a person's yes. The client is asked for it.")
+    _add_http(parser)
+    parser.epilog = f"""\
+examples:
+  rightcall serve-mcp shop.py
+  rightcall serve-mcp --manifest ops.json --journal calls.jsonl
+  rightcall serve-mcp shop.py:orders --http 8000
+  {TOKEN}=... rightcall serve-mcp shop.py --http 0.0.0.0:8000 --allow-host tools.example.org
+
+A client that starts servers itself is told the command; over HTTP it is told the address, which ends in
+/mcp. Only this machine can reach it unless another address is given, and then a token is needed."""
+
+
+def _add_http(parser: ArgumentParser) -> None:
+    http = parser.add_argument_group("over HTTP")
+    http.add_argument(
+        "--http", type=_address, metavar="[HOST:]PORT", help="where to listen; 0 for any port"
+    )
+    http.add_argument(
+        "--token-file", metavar="FILE", help=f"holds the token that clients need; or set {TOKEN}"
+    )
+    http.add_argument(
+        "--oauth-issuer", metavar="URL", help="accept the tokens of this authorization server"
+    )
+    http.add_argument("--oauth-resource", metavar="URL", help="this server's address, as tokens name it")
+    repeated(
+        http.add_argument, "--oauth-scope", "scopes", metavar="NAME", words="what a token must allow"
+    )
+    repeated(
+        http.add_argument,
+        "--allow-host",
+        "hosts",
+        metavar="NAME",
+        words="a name that the server is reached under",
+    )
+    repeated(
+        http.add_argument, "--allow-origin", "origins", metavar="URL", words="web pages that may call it"
+    )
+
+
+def audit(parser: ArgumentParser) -> None:
+    """Say what outsiders could make an agent with these tools do, and what stops them.
+
+    Ends with 1 when some way is open, or, with --strict, when facts are missing.
+    """
+    parser.add_argument("tools", nargs="+", metavar=_TOOLS, help="a file with tools")
+    parser.add_argument("--policy", metavar="FILE.toml", help="the rules that are in force")
+    parser.add_argument("--strict", action="store_true", help="missing facts are a failure, too")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def policy(parser: ArgumentParser) -> None:
+    """Rules of trust from a TOML file: check the file, or explain what would become of a call under it."""  # noqa: E501
+    actions = parser.add_subparsers(dest="action", required=True, metavar="check|explain")
+    checking = actions.add_parser("check", help="say everything that is wrong with files of rules")
+    checking.add_argument("files", nargs="+", metavar="FILE.toml")
+    explaining = actions.add_parser("explain", help="say what would become of a call, and why")
+    explaining.add_argument("file", metavar="FILE.toml")
+    explaining.add_argument("tools", metavar=_TOOLS, help="the file with the tools")
+    _add_call(explaining, words="as a model would write them")
+    explaining.add_argument("--said", default="", metavar="TEXT", help="what the user has said")
+    explaining.add_argument(
+        "--read",
+        action="append",
+        default=[],
+        nargs=2,
+        metavar=("TOOL", "TEXT"),
+        help="a tool's result that the model has read; may be given again",
+    )
+
+
+def render(parser: ArgumentParser) -> None:
+    """Print the prompt that a local model would see for a conversation, special tokens and all.
+
+    Nothing is loaded but the chat template. Special tokens in what is said are made harmless, as they
+    are in a run: on a terminal, what stands out is the template's own.
+    """
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="what the user says last")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--model",
+        default=DEFAULT_MODEL,
+        metavar="NAME",
+        help="a name from 'rightcall models list', or a .gguf file (default: %(default)s)",
+    )
+    which.add_argument(
+        "--template",
+        metavar="PATH",
+        help="a chat template's own file, a tokenizer_config.json, or a model's folder",
+    )
+    repeated(parser.add_argument, "--tool", "tools", metavar=_TOOLS, words="tools to tell the model of")
+    parser.add_argument("--system", default="", metavar="TEXT", help="what the model is to be")
+    parser.add_argument(
+        "--messages", metavar="FILE.json", help="a conversation, as /save in a chat writes it"
+    )
+    parser.add_argument("--raw", action="store_true", help="the bytes themselves, and nothing else")
+    parser.add_argument(
+        "--problems", action="store_true", help="say on standard error what the template cannot do"
+    )
+
+
+def sse(parser: ArgumentParser) -> None:
+    """Say what became of each event in a recorded event stream: the raw bytes of a model's reply.
+
+    For every event its place in the bytes, its name, its id and its data, then what a dialect's decoder made
+    of it; at the end the reply, or why there is none.
+    """  # noqa: E501 - as wide as help is
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the dump; - for stdin")
+    parser.add_argument(
+        "--dialect",
+        choices=["anthropic", "gemini", "openai_chat", "openai_responses"],
+        help="whose format it is; guessed from the first events unless given",
+    )
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each event")
+    parser.epilog = "exit codes: 0 the stream holds a whole reply, 1 it does not, 2 bad usage"
+
+
+def models(parser: ArgumentParser) -> None:
+    """The local models that have a name: list them, give a GGUF file a name, take a name away.
+
+    Only the names are kept, in models.json under the XDG configuration directory; files stay where they are.
+    """  # noqa: E501 - as wide as help is
+    parser.set_defaults(json=False)
+    actions = parser.add_subparsers(dest="action", metavar="list|add|remove")
+    listing = actions.add_parser("list", help="every name, its file, and what the file holds")
+    listing.add_argument("--json", action="store_true", help="one line of JSON for each")
+    adding = actions.add_parser("add", help="give a file a name")
+    adding.add_argument("name", metavar="NAME")
+    adding.add_argument("path", metavar="PATH.gguf")
+    removing = actions.add_parser("remove", help="take a name away; the file stays")
+    removing.add_argument("name", metavar="NAME")
+
+
+def _add_call(parser: ArgumentParser, words: str = "the arguments, as a model would write them") -> None:
+    parser.add_argument("tool", metavar="TOOL", help="the tool's name")
+    parser.add_argument("arguments", nargs="?", default="", help=words)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004 - the last port there is
+        raise ArgumentTypeError(f"{text!r} is not a port, or a host and a port")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+class Command(NamedTuple):
+    """A command as the shell sees it."""
+
+    line: str
+    """What it does, in one line."""
+    add_arguments: Callable[[ArgumentParser], None]
+
+
+COMMANDS: Mapping[str, Mapping[str, Command]] = {
+    "talk to a model": {
+        "ask": Command("ask once, watch the run, and get the answer", ask),
+        "chat": Command("talk, with tools, approvals and a history", chat),
+    },
+    "work on tools": {
+        "specs": Command("print what a model is told about the tools in a file", specs),
+        "call": Command("put a call through the gate and print the result", call),
+        "manifest": Command("check, show and run the tools of an operator's manifest", manifest),
+        "mcp": Command("list, pin and verify the tools of MCP servers", mcp),
+        "serve-mcp": Command("serve tools to others over MCP", serve_mcp),
+    },
+    "keep it safe": {
+        "audit": Command("say which of an agent's tools are dangerous together", audit),
+        "policy": Command("check an operator's rules, and explain what they say to a call", policy),
+    },
+    "look inside": {
+        "render": Command(
+            "print the prompt that a local model would see, special tokens and all", render
+        ),
+        "sse": Command("say what became of each event in a recorded event stream", sse),
+    },
+    "keep models": {
+        "models": Command("list, add and remove the local models that have a name", models),
+    },
+}
+"""Every command by what it is for."""

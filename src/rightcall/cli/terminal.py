@@ -1,0 +1,142 @@
+"""What a person types, or what a pipe holds: lines, and decisions about calls."""
+
+import asyncio
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from rightcall.cli.summary import View
+from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal, Scope
+from rightcall.core.sanitize import printable
+from rightcall.gate.gate import Approve
+
+MAX_LINE = 16 * 1024 * 1024
+"""Bytes after which a line from a pipe is cut in two."""
+MAX_HISTORY = 1000
+MOST_SHOWN = 4000
+"""Characters of a call's arguments that a person is shown."""
+_CATCH_UP = 0.05
+_NO = frozenset({"", "n", "no"})
+_YES: dict[str, Scope] = {"y": "once", "yes": "once", "r": "run", "t": "target"}
+"""What counts as a yes, and how far it goes."""
+_HOW_FAR = "(y: this call; r: every one in this run; t: every one with these targets)"
+_SEEN = {"untrusted": "from outsiders, in what came from", "nowhere": "named by nobody but the model"}
+
+
+def is_typed() -> bool:
+    """Whether a person types the lines, and sees what they type."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def next_line(prompt: str, people: TextIO) -> str | None:
+    """The next line, without its end; None when there is no more."""
+    if is_typed():
+        try:
+            return input(prompt)
+        except EOFError:
+            people.write("\n")
+            return None
+    if sys.stdin.isatty():
+        people.write(prompt)
+        people.flush()
+    line = sys.stdin.buffer.readline(MAX_LINE)
+    return line.decode(errors="replace").rstrip("\r\n") if line else None
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Keys to edit a line with, and the lines of earlier conversations, where Python has readline."""
+    try:
+        import readline  # noqa: PLC0415 - not on every platform, and it takes hold of the terminal
+    except ImportError:  # pragma: no cover
+        yield
+        return
+    path = history_file()
+    readline.set_auto_history(True)
+    # History is a comfort: a disk that will not have it is no reason not to talk.
+    with suppress(OSError):
+        readline.read_history_file(path)
+    try:
+        yield
+    finally:
+        readline.set_history_length(MAX_HISTORY)
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+            readline.write_history_file(path)
+
+
+def history_file() -> Path:
+    """Where typed lines are remembered: under the XDG state directory."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    home = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
+    return home / "rightcall" / "history"
+
+
+def approver(options: Namespace, view: View) -> Approve:
+    """Who is asked: nobody where ``--yes`` or ``--no`` was said, the person where one is there."""
+    if options.yes or options.no:
+        return _always(Allow() if options.yes else Deny())
+    if sys.stdin.isatty() and view.people.isatty():
+        return _asking(view)
+    return _always(Deny("nobody is there to approve it"))
+
+
+def _always(decision: FinalDecision) -> Approve:
+    async def decide(_: Proposal) -> FinalDecision:
+        return decision
+
+    return decide
+
+
+def _asking(view: View) -> Approve:
+    """Asks on the terminal, one question at a time."""
+    alone = asyncio.Lock()
+
+    async def ask(proposal: Proposal) -> FinalDecision:
+        """Only a clear yes is one; other words are a no, and given to the model as the reason."""
+        async with alone:
+            # The run is a little ahead of whoever shows it; the call must be seen before the question.
+            await asyncio.sleep(_CATCH_UP)
+            view.hush()
+            view.people.write(f"{question(proposal)}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
+            view.people.flush()
+            answer = printable((await _line()).strip())
+        if (scope := _YES.get(answer.lower())) is not None:
+            return Allow(scope)
+        return Deny() if answer.lower() in _NO else Deny(answer)
+
+    return ask
+
+
+def question(proposal: Proposal) -> str:
+    """What a person must know to decide: the tool, why they are asked, the whole of the arguments."""
+    text = json.dumps(proposal.arguments, ensure_ascii=False, indent=2)
+    if len(text) > MOST_SHOWN:
+        text = f"{text[:MOST_SHOWN]}…\n({len(text):,} characters in all; the rest is not shown)"
+    reason = f" ({proposal.reason})" if proposal.reason else ""
+    doubts = [
+        f"\n{each.path} {each.value}: {_SEEN[each.origin]} {each.source}".rstrip()
+        for each in proposal.evidence
+        if not each.is_vouched
+    ]
+    return printable(f"The model wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
+
+
+async def _line() -> str:
+    """A line that a person types. A terminal gives whole lines, so one that can be read is there."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(sys.stdin.fileno(), ready.set)
+    except NotImplementedError:  # Windows' event loop cannot wait for a terminal.
+        return sys.stdin.readline()
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    return sys.stdin.readline()

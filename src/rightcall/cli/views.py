@@ -1,0 +1,184 @@
+"""A run as lines: of text for people, pipes and logs, or of JSON for programs.
+
+``docs/cli.md`` says what the objects of JSON hold, and programs may rely on it. Members may be added;
+none changes its meaning or goes away.
+"""
+
+from typing import TextIO, assert_never
+
+from msgspec.structs import asdict
+
+from rightcall.cli.summary import INTERRUPTION, Summary, View
+from rightcall.cli.wording import cost_words, interruption_words, json_line, one_line, result_line, write
+from rightcall.core.call import Call
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ReasoningDelta,
+    ReplyEnd,
+    ResultEnd,
+    TextDelta,
+    TurnStart,
+)
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Reply
+from rightcall.core.parts import Media
+from rightcall.core.progress import CallProgress
+from rightcall.core.result import Result
+from rightcall.core.sanitize import printable
+from rightcall.loop.events import Event
+from rightcall.loop.result import RunEnd
+
+_WIDTH = 200
+
+
+class PlainView(View):
+    """For pipes, files, logs and terminals that only print.
+
+    The answer is known as such when the run ends, so that is when it is written: what a model says on
+    its way to a call is no part of it.
+    """
+
+    def __init__(self, out: TextIO, people: TextIO, *, loading: str, quiet: bool = False) -> None:
+        super().__init__(people)
+        self._out = out
+        self._loading = loading
+        self._quiet = quiet
+        self._begun = False
+
+    def show(self, event: Event) -> None:
+        """Say what was called and what came back."""
+        self._begun = self._begun or not isinstance(event, TurnStart)
+        match event:
+            case CallEnd(_, call):
+                self._say(f"call: {printable(call.name)} {one_line(call.arguments, _WIDTH)}")
+            case ResultEnd(result, seconds):
+                self._say(
+                    f"{result.outcome}: {printable(result.name)} in {seconds:.1f} s: "
+                    f"{result_line(result, _WIDTH)}"
+                )
+            case ReplyEnd(reply) if reply.calls and reply.text:
+                self._say(f"said: {one_line(reply.text, _WIDTH)}")
+            case _:
+                pass
+
+    def waiting(self) -> None:
+        """Say once that the model is slow to begin, to somebody who is there."""
+        if not self._begun and self.people.isatty():
+            self._begun = True
+            self._say(self._loading)
+
+    def end(self, summary: Summary) -> None:
+        """The answer, and what it took; or why there is none."""
+        if summary.text:
+            write(summary.text, self._out)
+        self._out.flush()
+        if summary.reason == INTERRUPTION:
+            self._complain(interruption_words(summary))
+        elif summary.trouble:
+            self._complain(summary.trouble)
+        self._say(cost_words(summary))
+
+    def _say(self, line: str) -> None:
+        if not self._quiet:
+            print(line, file=self.people, flush=True)
+
+    def _complain(self, words: str) -> None:
+        print(f"rightcall: {printable(words)}", file=self.people, flush=True)
+
+
+class JsonLinesView(View):
+    """For programs."""
+
+    def __init__(self, out: TextIO, people: TextIO) -> None:
+        super().__init__(people)
+        self._out = out
+
+    def show(self, event: Event) -> None:
+        """Write the event's object, at once."""
+        if (described := event_object(event)) is not None:
+            self._out.write(json_line(described))
+            self._out.flush()
+
+    def end(self, summary: Summary) -> None:
+        """Write the last object."""
+        self._out.write(json_line(summary_object(summary)))
+        self._out.flush()
+
+
+def event_object(event: Event) -> JsonObject | None:
+    """An event as an object; None for a run's end, whose object is that of its summary."""
+    match event:
+        case TurnStart(turn):
+            return {"event": "turn_start", "turn": turn}
+        case TextDelta(text):
+            return {"event": "text_delta", "text": text}
+        case ReasoningDelta(text):
+            return {"event": "reasoning_delta", "text": text}
+        case CallStart(index, name, call_id):
+            return {"event": "call_start", "index": index, "id": call_id, "name": name}
+        case CallDelta(index, text):
+            return {"event": "call_delta", "index": index, "text": text}
+        case CallEnd(index, call):
+            return {"event": "call_end", "index": index, **_call_object(call)}
+        case ReplyEnd(reply):
+            return {"event": "reply_end", **reply_object(reply)}
+        case CallProgress(call_id, done, total, text):
+            far = {"done": done, "total": total, "text": text}
+            return {"event": "call_progress", "id": call_id, **far}
+        case ResultEnd(result, seconds):
+            return {"event": "result_end", **_result_object(result), "seconds": round(seconds, 6)}
+        case RunEnd():
+            return None
+    assert_never(event)
+
+
+def summary_object(summary: Summary) -> JsonObject:
+    """A run's end as an object: always the last of a run."""
+    return {
+        "event": "run_end",
+        "run": summary.run,
+        "text": summary.text,
+        "stop": {"reason": summary.reason, "limit": summary.limit, "detail": summary.detail},
+        "usage": asdict(summary.usage),
+        "turns": summary.turns,
+        "calls": [
+            {
+                "id": record.call.id,
+                "name": record.name,
+                "arguments": record.arguments,
+                "outcome": record.outcome,
+                "text": record.result.text,
+                "seconds": round(record.seconds, 6),
+            }
+            for record in summary.calls
+        ],
+        "seconds": round(summary.seconds, 6),
+    }
+
+
+def reply_object(reply: Reply) -> JsonObject:
+    """A whole reply, without what only its vendor understands."""
+    return {
+        "text": reply.text,
+        "calls": [{**_call_object(call), "truncated": call.truncated} for call in reply.calls],
+        "stop": reply.stop,
+        "stop_word": reply.stop_word,
+        "model": reply.model,
+        "usage": asdict(reply.usage),
+    }
+
+
+def _call_object(call: Call) -> JsonObject:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def _result_object(result: Result) -> JsonObject:
+    media: list[JsonObject] = [
+        {"media_type": part.media_type, "bytes": len(part.data)}
+        for part in result.content
+        if isinstance(part, Media)
+    ]
+    named = {"id": result.call_id, "name": result.name, "outcome": result.outcome}
+    return {**named, "text": result.text, "media": media}

@@ -1,0 +1,253 @@
+"""What a model may say to a program: ``parameters`` into a schema, ``argv`` into elements."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from rightcall.core.jsontext import JsonObject, JsonValue, dump, kind_of, shorten
+from rightcall.core.schema import Schema, SchemaError
+from rightcall.manifest.command_tool import (
+    Element,
+    Group,
+    Literally,
+    Parameter,
+    Placeholder,
+    parts,
+    written,
+)
+from rightcall.manifest.diagnostics import Refused, Spot, each_of
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]|\['((?:[^'\\]|\\.)*)'\]")
+_SCALARS = frozenset({"string", "integer", "number", "boolean"})
+_KINDS = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_WHOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_RUNS_TEXT = re.compile(r"(sh|bash|dash|ash|zsh|ksh|fish|csh|tcsh|python|perl|ruby|node|php|lua)[0-9.]*")
+_CODE_FLAG = re.compile(r"-[a-zA-Z]*[ceE]|--eval|--command|-r")
+_RUNS_OTHERS = frozenset(
+    {"busybox", "chroot", "doas", "env", "nice", "nohup", "setsid", "ssh"}
+    | {"stdbuf", "sudo", "timeout", "unshare", "watch", "xargs"}
+)
+
+
+def read_parameters(spot: Spot) -> tuple[JsonObject, dict[str, Parameter]]:
+    """The schema that the model is shown, and what must be known of each parameter."""
+    document = spot.value
+    if not isinstance(document, dict) or document.get("type") != "object":
+        spot.below(["type"]).refuse(
+            "a tool's parameters are a JSON Schema of an object",
+            'write {"type": "object", "properties": { … }}',
+        )
+    try:
+        Schema(document)
+    except SchemaError as error:
+        place = spot.below(_steps(error.problem.path))
+        place.refuse(f"not valid JSON Schema: {error.problem.message}")
+    if document.get("additionalProperties", False) is not False:
+        spot.below(["additionalProperties"]).wrong(
+            "argv has a place only for the parameters it names", "write false"
+        )
+    required = document.get("required", [])
+    known: dict[str, Parameter] = {}
+    properties = spot.below(["properties"]).members() if "properties" in document else {}
+    for name, place in properties.items():
+        is_required = isinstance(required, list) and name in required
+        try:
+            known[name] = _read_parameter(place, name, required=is_required)
+        except Refused:
+            # One that is wrong is there all the same, and argv may speak of it.
+            known[name] = Parameter(types=frozenset(), required=is_required)
+    return {**document, "additionalProperties": False}, known
+
+
+def _read_parameter(spot: Spot, name: str, *, required: bool) -> Parameter:
+    schema = spot.value
+    if not _NAME.fullmatch(name):
+        plainer = re.sub(r"^[0-9]+|[^A-Za-z0-9_]", "_", name)[:64] or "value"
+        spot.refuse(
+            "a parameter's name must be 1 to 64 letters, digits or _, and not begin with a digit",
+            f"write {shorten(plainer)}",
+        )
+    if not isinstance(schema, dict):
+        spot.refuse("must be a schema that says the parameter's type", 'write {"type": "string"}')
+    types = _types(schema)
+    if types == {"array"}:
+        return _read_array(spot, schema, required=required)
+    if not types:
+        spot.refuse("its type is not said, and it becomes an argument", 'write "type": "string"')
+    if wrong := sorted(types - _SCALARS):
+        spot.below(["type"]).refuse(
+            f"{' and '.join(wrong)} cannot become an argument beside other types"
+            if "array" in wrong
+            else f"{' and '.join(wrong)} cannot become one argument of a program",
+            'write "string", "integer", "number", "boolean", or "array" alone',
+        )
+    return Parameter(types=frozenset(types), required=required, listed=_listed(schema))
+
+
+def _read_array(spot: Spot, schema: dict[str, JsonValue], *, required: bool) -> Parameter:
+    items = schema.get("items")
+    types = _types(items) if isinstance(items, dict) else set()
+    if not isinstance(items, dict) or not types or not types <= _SCALARS:
+        spot.below(["items"]).refuse(
+            "the items of an array become arguments, so their type must be said, and be no other array",
+            'write "items": {"type": "string"}',
+        )
+    return Parameter(types=frozenset(types), is_array=True, required=required, listed=_listed(items))
+
+
+def _types(schema: Mapping[str, JsonValue]) -> set[str]:
+    """The JSON types a schema allows, as far as it says so itself. Null counts as left out."""
+    given = schema.get("type")
+    if isinstance(given, str):
+        types = {given}
+    elif isinstance(given, list):
+        types = {each for each in given if isinstance(each, str)}
+    else:
+        types = {_KINDS.get(type(value), "object") for value in _choices(schema) if value is not None}
+    return types - {"null"}
+
+
+def _choices(schema: Mapping[str, JsonValue]) -> list[JsonValue]:
+    if "const" in schema:
+        return [schema["const"]]
+    choices = schema.get("enum")
+    return list(choices) if isinstance(choices, list) else []
+
+
+def _listed(schema: Mapping[str, JsonValue]) -> frozenset[str] | None:
+    choices = _choices(schema)
+    return frozenset(map(written, choices)) if choices else None
+
+
+def _steps(path: str) -> list[str | int]:
+    """A JSON path back into its steps."""
+    return [
+        name or (int(index) if index else re.sub(r"\\(.)", r"\1", quoted))
+        for name, index, quoted in _STEP.findall(path)
+    ]
+
+
+def read_argv(spot: Spot, known: Mapping[str, Parameter]) -> tuple[Element, ...]:
+    """The program's arguments, literal or to be filled in; those that are wrong are left out."""
+    found: list[Element] = []
+    guarded = False
+    for item in spot.items():
+        try:
+            if isinstance(item.content, tuple):
+                element: Element = _read_group(item, known, guarded=guarded)
+            else:
+                element = _read_element(item, known, guarded=guarded)
+                _warn_of_dangling_flag(item, found, element, known)
+        except Refused:
+            continue
+        guarded = guarded or element == Literally("--")
+        found.append(element)
+    return tuple(found)
+
+
+def _read_element(
+    spot: Spot, known: Mapping[str, Parameter], *, guarded: bool
+) -> Literally | Placeholder:
+    value = spot.content
+    if not isinstance(value, str):
+        fix = f"write {shorten(dump(spot.value))}" if isinstance(value, int | float) else 'write "…"'
+        spot.refuse(f"must be a string or a group, not {kind_of(spot.value)}", fix)
+    if "\0" in value:
+        spot.refuse("an argument cannot hold a NUL character", "remove it")
+    whole = _WHOLE.fullmatch(value)
+    if whole is None:
+        if inside := _WHOLE.search(value):
+            pieces = (value[: inside.start()].rstrip("="), inside[0], value[inside.end() :])
+            apart = ", ".join(shorten(piece) for piece in pieces if piece)
+            spot.refuse(
+                f"{inside[0]} must be an element by itself; text is never joined to what a model writes",
+                f"write {apart} as elements of their own",
+            )
+        return Literally(value)
+    name = whole[1]
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        add = f"add {shorten(name)} to the properties of parameters"
+        spot.refuse(f"there is no parameter {shorten(name)}", f'write "{{{near[0]}}}"' if near else add)
+    if not guarded and "string" in known[name].types and known[name].listed is None:
+        bare = f'no "--" stands before the string {shorten(name)}'
+        spot.warn(
+            f'{bare}, so a value that begins with "-" is refused',
+            'write "--" before it, if the program knows that; or list its values in an enum',
+        )
+    return Placeholder(name, guarded)
+
+
+def _read_group(spot: Spot, known: Mapping[str, Parameter], *, guarded: bool) -> Group:
+    items = spot.items()
+    for item in items:
+        if isinstance(item.content, tuple):
+            item.refuse("a group cannot hold another", "write its elements here")
+    found = each_of(items, lambda item: _read_element(item, known, guarded=guarded))
+    places = [index for index, each in enumerate(found) if isinstance(each, Placeholder)]
+    if len(places) != 1 or len(found) == 1:
+        spot.refuse(
+            "a group is a flag and the one parameter that it comes and goes with",
+            'write ["--flag", "{name}"]',
+        )
+    (place,) = places
+    texts = [each.text if isinstance(each, Literally) else "" for each in found]
+    placeholder = found[place]
+    assert isinstance(placeholder, Placeholder)
+    return Group(tuple(texts[:place]), placeholder, tuple(texts[place + 1 :]))
+
+
+def _warn_of_dangling_flag(
+    spot: Spot, before: list[Element], element: Element, known: Mapping[str, Parameter]
+) -> None:
+    match before[-1:], element:
+        case [Literally(flag)], Placeholder(name) if not known[name].required:
+            if flag.startswith("-") and flag != "--":
+                stays = f"{shorten(flag)} stays when {shorten(name)} is left out"
+                spot.warn(stays, f'write [{shorten(flag)}, "{{{name}}}"] to drop both')
+        case _:
+            pass
+
+
+def check_use(
+    argv: tuple[Element, ...], known: Mapping[str, Parameter], parameters: Spot | None
+) -> None:
+    """Note the parameters that a model would fill in for nothing."""
+    used = {placeholder.name for _, placeholder, _ in map(parts, argv) if placeholder}
+    for name, parameter in known.items():
+        # One that is wrong has been spoken of.
+        if parameters is not None and parameter.types and name not in used:
+            parameters.below(["properties", name]).wrong(
+                "the parameter is not used in argv", f'write "{{{name}}}" there, or remove it here'
+            )
+
+
+def check_interpreter(command: str, argv: tuple[Element, ...], spot: Spot) -> None:
+    """Note a program that would run what the model writes."""
+    names = {Path(command).name, Path(command).resolve().name}
+    flat = [text for element in argv for text in _flat(element)]
+    if names & _RUNS_OTHERS and None in flat:
+        spot.warn("this program runs other programs, and the model fills in some of its arguments")
+    if not any(map(_RUNS_TEXT.fullmatch, names)):
+        return
+    for flag, value in pairwise(flat):
+        if value is None and flag is not None and _CODE_FLAG.fullmatch(flag):
+            spot.wrong(
+                f"what the model writes would be run as a program, after {shorten(flag)}",
+                "name the program that is meant, not an interpreter",
+            )
+            return
+    if flat[:1] == [None]:
+        spot.wrong(
+            "the model would choose the program that this interpreter runs",
+            "write the script's absolute path as the first element",
+        )
+
+
+def _flat(element: Element) -> tuple[str | None, ...]:
+    """The literal texts of an element, and None for what is filled in."""
+    before, placeholder, after = parts(element)
+    return before if placeholder is None else (*before, None, *after)
