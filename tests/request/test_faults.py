@@ -84,6 +84,7 @@ GOOD_ENDS = {
     "without the end mark": (streamed(*HELLO),),
     "a whole reply where a stream was asked for": (whole(BODY),),
     "429 with retry-after, then well": (refusal(429, retry_after="0"), GOOD),
+    "429 with retry-after that is no number, then well": (refusal(429, retry_after="nan"), GOOD),
     "529, then well": (refusal(529), GOOD),
     "500 twice, then well": (refusal(500), refusal(500), GOOD),
     "dropped before anything, then well": (dropped, GOOD),

@@ -25,7 +25,8 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False):
         wait = min(self.base * 2.0 ** (tried - 1), self.longest) * (0.5 + luck / 2)
         asked = error.retry_after if isinstance(error, VendorError) else None
         if asked is not None:
-            if asked > self.longest:
+            if not asked <= self.longest:
+                # Neither is NaN, which no sleep comes back from.
                 return None
             wait = max(asked, 0.0) + self.base * luck
         return wait

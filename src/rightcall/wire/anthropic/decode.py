@@ -15,9 +15,8 @@ from rightcall.errors import ProtocolError, TruncatedStream
 from rightcall.wire.anthropic.assembly import Assembly
 from rightcall.wire.anthropic.errors import is_refusal, refused
 from rightcall.wire.anthropic.tables import NAME
+from rightcall.wire.refusal import UNREADABLE, excerpt
 from rightcall.wire.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
-
-_EXCERPT = 80
 
 
 class _Delta(Struct, gc=False):
@@ -52,7 +51,6 @@ _frame = msgspec.json.Decoder(_Frame).decode
 _any = msgspec.json.Decoder().decode
 _input = msgspec.json.Decoder(_Input).decode
 _inputs = msgspec.json.Decoder(_Inputs).decode
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Decoder:
@@ -119,7 +117,7 @@ def _take(reply: Assembly, event: ServerEvent) -> None:
         return
     try:
         frame = _frame(event.data)
-    except _UNREADABLE as problem:
+    except UNREADABLE as problem:
         _take_odd(event, problem)
         return
     kind = frame.type or event.name
@@ -136,7 +134,7 @@ def _take_odd(event: ServerEvent, problem: Exception) -> None:
         return
     try:
         value = _any(event.data)
-    except _UNREADABLE:
+    except UNREADABLE:
         if event.name == "error":
             raise refused(event.data.decode(errors="replace")) from problem
         value = None
@@ -144,24 +142,24 @@ def _take_odd(event: ServerEvent, problem: Exception) -> None:
         if is_refusal(value):
             raise refused(value) from problem
         return
-    raise ProtocolError(f"{NAME}: an event that cannot be read: {_excerpt(event.data)}") from problem
+    raise ProtocolError(f"{NAME}: an event that cannot be read: {excerpt(event.data)}") from problem
 
 
 def _take_whole(reply: Assembly, body: bytes) -> None:
     try:
         message = _any(body)
-    except _UNREADABLE as problem:
+    except UNREADABLE as problem:
         kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
-        raise kind(f"{NAME}: the reply is not JSON: {_excerpt(body)}") from problem
+        raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
     if not isinstance(message, dict):
-        raise ProtocolError(f"{NAME}: the reply is not an object: {_excerpt(body)}")
+        raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
     if is_refusal(message):
         raise refused(message)
     if not isinstance(message.get("content", 0), list | str | None):
         # Gateways put their own complaints into a 200: {"code": …, "message": "…"}.
         if isinstance(message.get("message"), str):
             raise refused(message)
-        raise ProtocolError(f"{NAME}: the reply has no content: {_excerpt(body)}")
+        raise ProtocolError(f"{NAME}: the reply has no content: {excerpt(body)}")
     _open(reply, message, body)
     reply.end()
 
@@ -172,7 +170,7 @@ def _open(reply: Assembly, message: dict[str, Any], raw: bytes) -> None:
     content = message.get("content") or []
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if not all(isinstance(block, dict) for block in blocks):
-        raise ProtocolError(f"{NAME}: content that is not made of blocks: {_excerpt(raw)}")
+        raise ProtocolError(f"{NAME}: content that is not made of blocks: {excerpt(raw)}")
     inputs = _inputs(raw).content if any(block.get("input") for block in blocks) else ()
     for index, block in enumerate(blocks):
         reply.start(index, block, _input_text(inputs[index].input) if inputs else "{}")
@@ -194,7 +192,7 @@ def _block_start(reply: Assembly, frame: _Frame, data: bytes) -> None:
 def _block_delta(reply: Assembly, frame: _Frame, data: bytes) -> None:
     delta = frame.delta
     if delta is None:
-        raise ProtocolError(f"{NAME}: an event that lacks its content: {_excerpt(data)}")
+        raise ProtocolError(f"{NAME}: an event that lacks its content: {excerpt(data)}")
     match delta.type:
         case "input_json_delta":
             reply.json(frame.index, delta.partial_json)
@@ -242,7 +240,7 @@ _ON: Mapping[str, Callable[[Assembly, _Frame, bytes], None]] = {
 def _object(raw: Raw, data: bytes) -> dict[str, Any]:
     value = _any(raw) if bytes(raw) else None
     if not isinstance(value, dict):
-        raise ProtocolError(f"{NAME}: an event that lacks its content: {_excerpt(data)}")
+        raise ProtocolError(f"{NAME}: an event that lacks its content: {excerpt(data)}")
     return value
 
 
@@ -252,8 +250,3 @@ def _input_text(raw: Raw) -> str:
     if text.startswith('"'):
         return str(_any(text))
     return "{}" if text in ("", "null") else text
-
-
-def _excerpt(data: bytes) -> str:
-    text = data[: 4 * _EXCERPT].decode(errors="replace")
-    return repr(text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…")

@@ -31,27 +31,6 @@ CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence"
 """Stops that may fall into the middle of a call. Such a call still gets its ``content_block_stop``, so
 that nothing but the stop reason tells it from a complete one."""
 
-STATUSES: Mapping[str, int] = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""The status that belongs to each kind of error; in a stream the status line said 200.
-https://platform.claude.com/docs/en/api/errors"""
-
-RETRYABLE_STATUSES = frozenset([408, 409, 429])
-"""Besides all of 500 and above. The same as in Anthropic's own client."""
-
-LASTING_CODES = frozenset(["enforced_spend_limit_reached"])
-"""Causes that come with a retryable status and do not pass by waiting."""
-
 EFFORTS: Mapping[str, str] = {
     "minimal": "low",
     "low": "low",

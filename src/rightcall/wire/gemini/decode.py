@@ -12,10 +12,10 @@ from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
 from rightcall.errors import ProtocolError, TruncatedStream
 from rightcall.wire.gemini.draft import Arguments, Draft
-from rightcall.wire.gemini.errors import refusal
+from rightcall.wire.gemini.errors import refused
 from rightcall.wire.gemini.frames import Frames
+from rightcall.wire.refusal import UNREADABLE, excerpt
 
-_EXCERPT = 80
 _NOTHING = frozenset([b"", b"[DONE]"])
 """Data that says nothing: a sign of life, and how hosts of other dialects end every stream."""
 
@@ -68,17 +68,13 @@ def _take(draft: Draft, frame: bytes, events: list[ModelEvent]) -> None:
         if isinstance(chunk, list):
             items = _list.decode(frame)
         elif not isinstance(chunk, dict):
-            raise ProtocolError(f"a chunk is not an object: {_excerpt(frame)}")
+            raise ProtocolError(f"a chunk is not an object: {excerpt(frame)}")
         elif chunk.get("error"):
-            raise refusal(chunk)
+            raise refused(chunk)
         else:
             draft.take(chunk, Arguments(frame), events)
             return
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(f"a chunk is not JSON ({error}): {_excerpt(frame)}") from error
+    except UNREADABLE as error:
+        raise ProtocolError(f"a chunk is not JSON ({error}): {excerpt(frame)}") from error
     for item in items:
         _take(draft, bytes(item), events)
-
-
-def _excerpt(frame: bytes) -> str:
-    return frame[:_EXCERPT].decode(errors="replace")

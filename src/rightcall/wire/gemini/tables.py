@@ -36,12 +36,6 @@ STOPS: Mapping[str, StopReason] = {
 UNSAID = frozenset(["", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"])
 """What stands for no reason at all."""
 
-RETRYABLE_STATUS = frozenset([408, 429, 500, 502, 503, 504])
-RETRYABLE_CODES = frozenset(
-    ["RESOURCE_EXHAUSTED", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"]
-)
-"""https://ai.google.dev/gemini-api/docs/troubleshooting; for errors that come without an HTTP status."""
-
 # The vendor's own translation of effort words: https://ai.google.dev/gemini-api/docs/openai#thinking
 LEVELS: Mapping[str, str] = {
     "none": "MINIMAL",

@@ -14,8 +14,8 @@ from rightcall.core.message import Reply
 from rightcall.core.request import Outgoing, Request
 from rightcall.errors import VendorError
 from rightcall.wire.openai_chat.decode import Decoder, decode, decoder
-from rightcall.wire.openai_chat.encode import encode
-from rightcall.wire.openai_chat.errors import authorize, error
+from rightcall.wire.openai_chat.encode import authorize, encode
+from rightcall.wire.openai_chat.errors import error
 from rightcall.wire.openai_chat.hosts import (
     COMPATIBLE,
     DEEPSEEK,

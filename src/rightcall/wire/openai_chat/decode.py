@@ -17,9 +17,9 @@ from rightcall.errors import ProtocolError, TruncatedStream
 from rightcall.wire.openai_chat.draft import Draft
 from rightcall.wire.openai_chat.errors import refusal_in
 from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 from rightcall.wire.sse import SseDecoder
 
-_EXCERPT = 80
 _KEPT = ("citations", "search_results")
 """What Perplexity sends beside the choices, and belongs to the answer."""
 
@@ -130,7 +130,7 @@ class Decoder:
         draft = self._draft
         try:
             delta = _usual(data).choices[0].delta
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             self._unusual += 1
             return False
         self._unusual = 0
@@ -168,7 +168,7 @@ class Decoder:
             return
         try:
             chunk = _chunk(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             if not is_last or _is_json(data):
                 raise _unexpected(data, error) from None
             if not self._draft.word:
@@ -180,7 +180,7 @@ class Decoder:
     def _read(self, chunk: _Chunk, data: bytes, events: list[ModelEvent]) -> None:
         draft = self._draft
         if chunk.error or chunk.choices is None:
-            _refuse(msgspec.json.decode(data))
+            _refuse(readable(data))
         if not draft.model and chunk.model:
             draft.model = str(chunk.model)
         if not draft.id and chunk.id:
@@ -224,12 +224,12 @@ def decode(body: bytes) -> Reply:
 def _whole(body: bytes) -> list[ModelEvent]:
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"{NAME}: not JSON ({error}): {_excerpt(body)}") from None
+    except UNREADABLE as error:
+        raise ProtocolError(f"{NAME}: not JSON ({error}): {excerpt(body)}") from None
     _refuse(value)
     choices = value.get("choices") if isinstance(value, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        raise ProtocolError(f"{NAME}: a reply without choices: {_excerpt(body)}")
+        raise ProtocolError(f"{NAME}: a reply without choices: {excerpt(body)}")
     choice = choices[0]
     if choice.get("error"):
         _refuse({"error": choice["error"]})
@@ -254,18 +254,14 @@ def _refuse(value: Any) -> None:
 
 def _unexpected(data: bytes, reason: Exception) -> Exception:
     """What to raise for data that is not a chunk: a refusal, if it is one."""
-    refusal = refusal_in(msgspec.json.decode(data)) if _is_json(data) else None
-    return refusal or ProtocolError(f"{NAME}: not a chunk ({reason}): {_excerpt(data)}")
+    return refusal_in(readable(data)) or ProtocolError(
+        f"{NAME}: not a chunk ({reason}): {excerpt(data)}"
+    )
 
 
 def _is_json(data: bytes) -> bool:
     try:
         msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return False
     return True
-
-
-def _excerpt(data: bytes) -> str:
-    text = data[: _EXCERPT * 4].decode(errors="replace")
-    return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…"

@@ -28,6 +28,11 @@ _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
 """A number of tokens to think with, up to which a word stands for it; ``high`` beyond."""
 
 
+def authorize(key: str, /) -> Mapping[str, str]:
+    """The headers that carry the key; none for a server that wants none."""
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
 def encode(request: Request, *, model: str, stream: bool, host: Host = OPENAI) -> Outgoing:
     """The request as the host wants it."""
     options = request.options

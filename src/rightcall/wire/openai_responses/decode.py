@@ -22,7 +22,7 @@ from rightcall.core.events import (
 )
 from rightcall.core.message import Reply
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.openai_responses.errors import refusal
+from rightcall.wire.openai_responses.errors import refused
 from rightcall.wire.openai_responses.items import (
     Item,
     call_id,
@@ -37,10 +37,9 @@ from rightcall.wire.openai_responses.items import (
 )
 from rightcall.wire.openai_responses.slots import Slot, Slots
 from rightcall.wire.openai_responses.tables import ENDS, NATIVE, PIECES, TEXTS, Channel
+from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 from rightcall.wire.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 
-_FAILED = "the response failed, and the vendor did not say why"
-_EXCERPT = 200
 _ERRORS = ("error", "response.error")
 _DELTAS = {f"{event}.delta": place for event, place in PIECES.items()}
 _DONES = {
@@ -83,13 +82,13 @@ def _whole(body: bytes) -> Item:
     """The response in a whole body; VendorError where it is a refusal."""
     response = _read(body, msgspec.json.decode)
     if not isinstance(response, dict):
-        raise ProtocolError(f"a response is an object, not {_excerpt(body)}")
+        raise ProtocolError(f"a response is an object, not {excerpt(body)}")
     if response.get("status") == "failed" or ("output" not in response and response.get("error")):
-        raise refusal(response.get("error"), _FAILED)
+        raise refused(response.get("error"))
     if not isinstance(response.get("output"), list):
         if response.get("type") == "error" or "detail" in response:
-            raise refusal(response, _FAILED)
-        raise ProtocolError(f"a response without output: {_excerpt(body)}")
+            raise refused(response)
+        raise ProtocolError(f"a response without output: {excerpt(body)}")
     return response
 
 
@@ -154,7 +153,7 @@ class Decoder:
         frame = _read(data, _read_frame)
         kind = frame.type if isinstance(frame.type, str) else event.name
         if kind in _ERRORS or (frame.type is None and frame.error):
-            raise refusal(msgspec.json.decode(data), "an error event without a message")
+            raise refused(readable(data))
         if self._reply is not None:
             if kind != "response.created":
                 return
@@ -199,7 +198,7 @@ class Decoder:
     def _end(self, frame: _Frame, kind: str) -> None:
         response: Item = frame.response if isinstance(frame.response, dict) else {}
         if "failed" in (ENDS[kind], response.get("status")):
-            raise refusal(response.get("error") or frame.error, _FAILED)
+            raise refused(response.get("error") or frame.error)
         if response.get("status") in (None, "", "in_progress", "queued"):
             response = {**response, "status": ENDS[kind]}
         output = items_in(response.get("output"))
@@ -316,17 +315,12 @@ def _is_whole(item: Item) -> bool:
 def _read(data: bytes, reader: Callable[[bytes], Any]) -> Any:
     try:
         return reader(data)
-    except (ValueError, RecursionError) as error:
-        refused = error
+    except UNREADABLE as error:
+        reason = error
     try:
         # Hosts that count in UTF-16 cut a character in two, and send each half as an escape.
         return reader(json.dumps(json.loads(data), ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         raise ProtocolError(
-            f"not JSON as the Responses API sends it ({refused}): {_excerpt(data)}"
+            f"not JSON as the Responses API sends it ({reason}): {excerpt(data)}"
         ) from None
-
-
-def _excerpt(data: bytes) -> str:
-    text = data[:_EXCERPT].decode(errors="replace")
-    return text if len(data) <= _EXCERPT else f"{text}…"
