@@ -48,9 +48,9 @@ DIALECTS: dict[str, tuple[Dialect, str]] = {
 }
 WRITERS = {
     "anthropic": "anthropic.messages",
-    "gemini": "gemini.contents",
+    "gemini": "gemini.messages",
     "openai_chat": "openai_chat.messages",
-    "openai_responses": "openai_responses.input",
+    "openai_responses": "openai_responses.messages",
 }
 every_dialect = pytest.mark.parametrize("name", DIALECTS)
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
-    import rightcall.wire.anthropic
-    import rightcall.wire.gemini
-    import rightcall.wire.openai_chat
-    import rightcall.wire.openai_responses
-    import rightcall.wire.sse  # noqa: F401
+    from rightcall.core import sse
+    from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
 
 __all__ = ["anthropic", "gemini", "openai_chat", "openai_responses", "sse"]
 
-__getattr__ = lazily(__name__, {name: f"wire.{name}" for name in __all__})
+__getattr__ = lazily(
+    __name__, {name: "core.sse" if name == "sse" else f"wire.{name}" for name in __all__}
+)

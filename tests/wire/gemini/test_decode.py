@@ -12,7 +12,7 @@ from rightcall.core.parts import Media, Text
 from rightcall.core.usage import Usage
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import gemini
-from rightcall.wire.gemini.partial import ArgumentsText, steps
+from rightcall.wire.gemini.reply import ArgumentsText, steps
 from rightcall.wire.gemini.tables import STOPS, UNSAID
 from wire.recorded import assert_events_tell_the_reply, chunkings, fed, reply_of, same_at_every_cut
 

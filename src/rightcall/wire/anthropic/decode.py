@@ -11,12 +11,12 @@ from msgspec import Raw, Struct
 
 from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
+from rightcall.core.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.anthropic.assembly import Assembly
 from rightcall.wire.anthropic.errors import is_refusal, refused
+from rightcall.wire.anthropic.reply import ReplyBuilder
 from rightcall.wire.anthropic.tables import NAME
 from rightcall.wire.refusal import UNREADABLE, excerpt
-from rightcall.wire.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 
 
 class _Delta(Struct, gc=False):
@@ -58,7 +58,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._sse = SseDecoder()
-        self._reply = Assembly()
+        self._reply = ReplyBuilder()
         self._began = False
         self._plain: list[bytes] | None = None
         """The body, where a host answers with one instead of a stream."""
@@ -105,14 +105,14 @@ def decoder() -> Decoder:
 
 def decode(body: bytes, /) -> Reply:
     """The reply in a body that was not streamed."""
-    reply = Assembly()
+    reply = ReplyBuilder()
     _take_whole(reply, body)
     end = reply.events[-1]
     assert isinstance(end, ReplyEnd)
     return end.reply
 
 
-def _take(reply: Assembly, event: ServerEvent) -> None:
+def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
     if reply.is_done:
         return
     try:
@@ -145,7 +145,7 @@ def _take_odd(event: ServerEvent, problem: Exception) -> None:
     raise ProtocolError(f"{NAME}: an event that cannot be read: {excerpt(event.data)}") from problem
 
 
-def _take_whole(reply: Assembly, body: bytes) -> None:
+def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
     try:
         message = _any(body)
     except UNREADABLE as problem:
@@ -164,7 +164,7 @@ def _take_whole(reply: Assembly, body: bytes) -> None:
     reply.end()
 
 
-def _open(reply: Assembly, message: dict[str, Any], raw: bytes) -> None:
+def _open(reply: ReplyBuilder, message: dict[str, Any], raw: bytes) -> None:
     """Begin a reply; its first blocks, or all of them, may be there already."""
     reply.update(message)
     content = message.get("content") or []
@@ -177,19 +177,19 @@ def _open(reply: Assembly, message: dict[str, Any], raw: bytes) -> None:
         reply.stop(index)
 
 
-def _message_start(reply: Assembly, frame: _Frame, data: bytes) -> None:
+def _message_start(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
     # Some gateways send it twice. With content: programmatic tool calling answers a result like that.
     if not reply.blocks:
         _open(reply, _object(frame.message, data), bytes(frame.message))
 
 
-def _block_start(reply: Assembly, frame: _Frame, data: bytes) -> None:
+def _block_start(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
     block = _object(frame.content_block, data)
     whole = _input_text(_input(frame.content_block).input) if block.get("input") else "{}"
     reply.start(frame.index, block, whole)
 
 
-def _block_delta(reply: Assembly, frame: _Frame, data: bytes) -> None:
+def _block_delta(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
     delta = frame.delta
     if delta is None:
         raise ProtocolError(f"{NAME}: an event that lacks its content: {excerpt(data)}")
@@ -208,25 +208,25 @@ def _block_delta(reply: Assembly, frame: _Frame, data: bytes) -> None:
             reply.grow(frame.index, _any(data)["delta"])
 
 
-def _block_stop(reply: Assembly, frame: _Frame, _data: bytes) -> None:
+def _block_stop(reply: ReplyBuilder, frame: _Frame, _data: bytes) -> None:
     reply.stop(frame.index)
 
 
-def _message_delta(reply: Assembly, _event: _Frame, data: bytes) -> None:
+def _message_delta(reply: ReplyBuilder, _event: _Frame, data: bytes) -> None:
     event = _any(data)
     reply.update(event)
     reply.update(event.get("delta") or {})
 
 
-def _message_stop(reply: Assembly, _event: _Frame, _data: bytes) -> None:
+def _message_stop(reply: ReplyBuilder, _event: _Frame, _data: bytes) -> None:
     reply.end()
 
 
-def _ping(_reply: Assembly, _event: _Frame, _data: bytes) -> None:
+def _ping(_reply: ReplyBuilder, _event: _Frame, _data: bytes) -> None:
     """The connection is alive, and that is all."""
 
 
-_ON: Mapping[str, Callable[[Assembly, _Frame, bytes], None]] = {
+_ON: Mapping[str, Callable[[ReplyBuilder, _Frame, bytes], None]] = {
     "message_start": _message_start,
     "content_block_start": _block_start,
     "content_block_delta": _block_delta,

@@ -38,8 +38,7 @@ from rightcall.wire.anthropic.tables import (
     THOUGHTS,
 )
 from rightcall.wire.kept import made
-from rightcall.wire.native import native_of
-from rightcall.wire.strict import check_ceilings, strict_schema
+from rightcall.wire.strict import check_ceilings, native_of, strict_schema
 
 _PATH = "/v1/messages"
 _VERSION = "2023-06-01"

@@ -19,8 +19,7 @@ from rightcall.core.parts import Media, Text
 from rightcall.core.request import Request
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
-from rightcall.wire.anthropic.blocks import UNPARSED
-from rightcall.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS
+from rightcall.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS, UNPARSED
 from rightcall.wire.kept import written
 
 _Block: TypeAlias = dict[str, Any]

@@ -1,11 +1,11 @@
-"""Anthropic's words, as data: why it stopped, what it counted, which refusals pass, which schemas."""
+"""Anthropic's words, as data: why it stopped, what it counted, how much it thinks, which schemas."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from rightcall.core.message import StopReason
 from rightcall.core.usage import Usage
-from rightcall.wire.rules import Rules
+from rightcall.wire.schema_rules import Rules
 
 NAME = "anthropic"
 
@@ -30,6 +30,9 @@ STOPS: Mapping[str, StopReason] = {
 CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence", "filtered", "error"])
 """Stops that may fall into the middle of a call. Such a call still gets its ``content_block_stop``, so
 that nothing but the stop reason tells it from a complete one."""
+
+UNPARSED = "unparsed_arguments"
+"""The member that holds arguments as text, where the vendor wants an object and they are none."""
 
 EFFORTS: Mapping[str, str] = {
     "minimal": "low",

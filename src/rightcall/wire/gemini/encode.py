@@ -16,7 +16,7 @@ from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.gemini.contents import Json, as_bytes, contents
+from rightcall.wire.gemini.messages import Json, as_bytes, contents
 from rightcall.wire.gemini.tables import BUDGETS, LEVELS, NAME, NEWER
 from rightcall.wire.kept import made
 

@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
+from rightcall.core.sse import SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.openai_chat.draft import Draft
 from rightcall.wire.openai_chat.errors import refusal_in
+from rightcall.wire.openai_chat.reply import ReplyBuilder
 from rightcall.wire.openai_chat.tables import NAME
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
-from rightcall.wire.sse import SseDecoder
 
 _KEPT = ("citations", "search_results")
 """What Perplexity sends beside the choices, and belongs to the answer."""
@@ -102,7 +102,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._frames = SseDecoder()
-        self._draft = Draft()
+        self._reply = ReplyBuilder()
         self._is_over = False
         self._body: list[bytes] | None = None
         self._began = False
@@ -127,7 +127,7 @@ class Decoder:
 
     def _goes_on(self, data: bytes, events: list[ModelEvent]) -> bool:
         """Take a chunk of the usual kind; whether it is one."""
-        draft = self._draft
+        reply = self._reply
         try:
             delta = _usual(data).choices[0].delta
         except UNREADABLE:
@@ -137,13 +137,13 @@ class Decoder:
         thought = delta.reasoning_content or delta.reasoning
         if delta.tool_calls is None:
             if not thought:
-                return draft.goes_on("content", delta.content, events)
+                return reply.goes_on("content", delta.content, events)
             field = "reasoning_content" if delta.reasoning_content else "reasoning"
-            return not delta.content and draft.goes_on(field, thought, events)
+            return not delta.content and reply.goes_on(field, thought, events)
         if delta.content or thought:
             return False
         going = delta.tool_calls[0]
-        return draft.calls.goes_on(going.index, going.function.arguments, events)
+        return reply.calls.goes_on(going.index, going.function.arguments, events)
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""
@@ -153,7 +153,7 @@ class Decoder:
         for frame in self._frames.finish():
             self._frame(frame.data, events, is_last=True)
         if not self._is_over:
-            if not self._draft.word:
+            if not self._reply.word:
                 raise TruncatedStream(
                     "the stream ended before the reply did: no finish_reason, no [DONE]"
                 )
@@ -171,26 +171,26 @@ class Decoder:
         except UNREADABLE as error:
             if not is_last or _is_json(data):
                 raise _unexpected(data, error) from None
-            if not self._draft.word:
+            if not self._reply.word:
                 raise TruncatedStream("the stream ended in the middle of an event") from None
             return
         self._read(chunk, data, events)
-        self._may_be_usual = self._draft.is_known and self._unusual <= _MOST_UNUSUAL
+        self._may_be_usual = self._reply.is_known and self._unusual <= _MOST_UNUSUAL
 
     def _read(self, chunk: _Chunk, data: bytes, events: list[ModelEvent]) -> None:
-        draft = self._draft
+        reply = self._reply
         if chunk.error or chunk.choices is None:
             _refuse(readable(data))
-        if not draft.model and chunk.model:
-            draft.model = str(chunk.model)
-        if not draft.id and chunk.id:
-            draft.id = str(chunk.id)
+        if not reply.model and chunk.model:
+            reply.model = str(chunk.model)
+        if not reply.id and chunk.id:
+            reply.id = str(chunk.id)
         if chunk.usage:
-            draft.usage = chunk.usage
-        elif chunk.x_groq and not draft.usage and isinstance(chunk.x_groq, Mapping):
-            draft.usage = chunk.x_groq.get("usage")
+            reply.usage = chunk.usage
+        elif chunk.x_groq and not reply.usage and isinstance(chunk.x_groq, Mapping):
+            reply.usage = chunk.x_groq.get("usage")
         if chunk.citations or chunk.search_results:
-            draft.extra |= {name: found for name in _KEPT if (found := getattr(chunk, name))}
+            reply.extra |= {name: found for name in _KEPT if (found := getattr(chunk, name))}
         for choice in chunk.choices or ():
             if choice.index:
                 continue
@@ -198,15 +198,15 @@ class Decoder:
                 _refuse({"error": choice.error})
             delta = choice.message if choice.delta is None else choice.delta
             if delta and isinstance(delta, dict):
-                draft.delta(delta, events)
+                reply.delta(delta, events)
             if choice.finish_reason:
-                draft.word = choice.finish_reason
-                draft.stop_string = isinstance(choice.stop_reason, str)
+                reply.word = choice.finish_reason
+                reply.stop_string = isinstance(choice.stop_reason, str)
 
     def _end(self, events: list[ModelEvent]) -> None:
         self._is_over = True
         self._may_be_usual = False
-        self._draft.end(events)
+        self._reply.end(events)
 
 
 def decoder() -> Decoder:
@@ -233,16 +233,16 @@ def _whole(body: bytes) -> list[ModelEvent]:
     choice = choices[0]
     if choice.get("error"):
         _refuse({"error": choice["error"]})
-    draft = Draft()
-    draft.id, draft.model = str(value.get("id") or ""), str(value.get("model") or "")
-    draft.usage = value.get("usage")
-    draft.extra |= {name: value[name] for name in _KEPT if value.get(name)}
-    draft.word = str(choice.get("finish_reason") or "")
-    draft.stop_string = isinstance(choice.get("stop_reason"), str)
+    reply = ReplyBuilder()
+    reply.id, reply.model = str(value.get("id") or ""), str(value.get("model") or "")
+    reply.usage = value.get("usage")
+    reply.extra |= {name: value[name] for name in _KEPT if value.get(name)}
+    reply.word = str(choice.get("finish_reason") or "")
+    reply.stop_string = isinstance(choice.get("stop_reason"), str)
     message = choice.get("message")
     events: list[ModelEvent] = []
-    draft.whole(message if isinstance(message, Mapping) else {}, events)
-    draft.end(events)
+    reply.whole(message if isinstance(message, Mapping) else {}, events)
+    reply.end(events)
     return events
 
 

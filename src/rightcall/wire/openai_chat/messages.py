@@ -5,10 +5,14 @@ refuses a turn with calls that lacks it), ``reasoning``, ``reasoning_details`` a
 in front of the text, or Mistral's thinking parts. That of another vendor is left out.
 
 A result has no mark for an error and takes no media here: both are said in words.
+
+Call ids become such as the host takes: the same for the same id, and for no other.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, assert_never
 
 from msgspec import Raw
@@ -21,9 +25,7 @@ from rightcall.core.parts import Media, Text
 from rightcall.core.request import Request
 from rightcall.core.result import Result
 from rightcall.wire.kept import written
-from rightcall.wire.openai_chat.hosts import Host
-from rightcall.wire.openai_chat.ids import LegalIds
-from rightcall.wire.openai_chat.media import note_of, part_of
+from rightcall.wire.openai_chat.hosts import Host, Ids
 from rightcall.wire.openai_chat.tables import NAME
 
 RAW_ARGUMENTS = "raw_arguments"
@@ -49,7 +51,7 @@ class _Writer:
     def __init__(self, host: Host) -> None:
         self.items: list[Raw] = []
         self._host = host
-        self._ids = LegalIds(host.ids)
+        self._ids = _LegalIds(host.ids)
 
     def write(self, message: Message, _: int) -> None:
         self.items += [Raw(_encoder.encode(item)) for item in self._items(message)]
@@ -79,13 +81,12 @@ def _said(message: User) -> str | list[dict[str, Any]]:
     if len(parts) == 1 and isinstance(parts[0], Text):
         return parts[0].text
     return [
-        {"type": "text", "text": part.text} if isinstance(part, Text) else part_of(part)
-        for part in parts
+        {"type": "text", "text": part.text} if isinstance(part, Text) else _part(part) for part in parts
     ]
 
 
 def _result(result: Result) -> str:
-    text = "\n".join([part.text if isinstance(part, Text) else note_of(part) for part in result.content])
+    text = "\n".join([part.text if isinstance(part, Text) else _note(part) for part in result.content])
     if result.is_error and not text.lower().startswith("error"):
         return f"Error: {text}"
     return text
@@ -104,7 +105,7 @@ def _reply(reply: Reply, ids: list[str]) -> dict[str, Any]:
             case Call():
                 calls.append(_call(part, ids[len(calls)]))
             case Media():
-                _say(content, note_of(part))
+                _say(content, _note(part))
             case Unknown():
                 _return(part, members, content)
             case _:
@@ -177,3 +178,95 @@ def _arguments(text: str) -> str:
 def _bag(vendor: Mapping[str, Any]) -> Mapping[str, Any]:
     bag = vendor.get(NAME)
     return bag if isinstance(bag, Mapping) else {}
+
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# OpenAI: "string too long. Expected a string with maximum length 40"; Mistral: "must be a-z, A-Z, 0-9,
+# with a length of 9" (agno #5382, dify #28987; zed #53034, opencode #1680).
+_LEGAL = {"forty": re.compile(r"[\x21-\x7e]{1,40}"), "nine": re.compile(r"[A-Za-z0-9]{9}")}
+
+
+class _LegalIds:
+    """The ids of one transcript, in its order."""
+
+    def __init__(self, kind: Ids) -> None:
+        self._kind: Ids = kind
+        self._legal: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._calls: list[tuple[str, str]] = []
+        self._count = 0
+
+    def of_calls(self, calls: Sequence[Call]) -> list[str]:
+        """An id for each call; a call without one gets its own."""
+        self._calls = []
+        for call in calls:
+            self._count += 1
+            self._calls.append((call.id, self._find(call.id or f"call_{self._count}")))
+        return [legal for _, legal in self._calls]
+
+    def of_results(self, results: Sequence[Result]) -> list[str]:
+        """The ids of the calls that these answer: by id, and by their order where ids are the same."""
+        waiting = list(self._calls)
+        found = []
+        for result in results:
+            at = next((at for at, (given, _) in enumerate(waiting) if given == result.call_id), None)
+            found.append(self._find(result.call_id) if at is None else waiting.pop(at)[1])
+        return found
+
+    def _find(self, given: str) -> str:
+        if given not in self._legal:
+            candidate = given if _LEGAL[self._kind].fullmatch(given) else self._make(given, 0)
+            tries = 0
+            while candidate in self._taken:
+                tries += 1
+                candidate = self._make(given, tries)
+            self._taken.add(candidate)
+            self._legal[given] = candidate
+        return self._legal[given]
+
+    def _make(self, given: str, tries: int) -> str:
+        digest = sha256(f"{given}\n{tries}".encode(errors="surrogatepass")).digest()
+        if self._kind == "forty":
+            return f"call_{digest.hex()[:24]}"
+        number = int.from_bytes(digest)
+        return "".join(_DIGITS[number // 62**place % 62] for place in range(9))
+
+
+_AUDIO = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+    "audio/ogg": "ogg",
+    "audio/flac": "flac",
+}
+"""OpenAI takes wav and mp3; imitators take more."""
+
+
+def _part(media: Media) -> dict[str, Any]:
+    """The content part of a user's message that carries the media."""
+    kind = media.media_type.partition(";")[0].strip().lower()
+    if kind.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": _url(media)}}
+    if kind in _AUDIO:
+        data = b64encode(media.data).decode()
+        return {"type": "input_audio", "input_audio": {"data": data, "format": _AUDIO[kind]}}
+    if kind.startswith("video/"):
+        # Not OpenAI's: vLLM, Qwen and OpenRouter take it so.
+        return {"type": "video_url", "video_url": {"url": _url(media)}}
+    if kind.startswith("text/") or kind in ("application/json", "application/xml"):
+        text = media.data.decode(errors="replace")
+        return {"type": "text", "text": f"{media.name}:\n{text}" if media.name else text}
+    name = media.name or f"file.{kind.rpartition('/')[2]}"
+    return {"type": "file", "file": {"filename": name, "file_data": _url(media)}}
+
+
+def _note(media: Media) -> str:
+    """What is said of media where only text can be sent."""
+    name = f" {media.name!r}" if media.name else ""
+    return f"[{media.media_type}{name}, {len(media.data):,} bytes, which cannot be shown here]"
+
+
+def _url(media: Media) -> str:
+    return f"data:{media.media_type};base64,{b64encode(media.data).decode()}"

@@ -17,11 +17,10 @@ from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.kept import made
-from rightcall.wire.native import native_of
-from rightcall.wire.openai_responses.input import input_items
-from rightcall.wire.openai_responses.items import Item, items_in, text_in
+from rightcall.wire.openai_responses.messages import input_items
+from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
-from rightcall.wire.strict import OPENAI, check_ceilings, strict_schema
+from rightcall.wire.strict import OPENAI, check_ceilings, native_of, strict_schema
 
 _RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")
@@ -35,6 +34,11 @@ class _Ours(msgspec.Struct, frozen=True):
     tools: list[Item]
     sent: list[msgspec.Raw]
     """The same as bytes."""
+
+
+def authorize(key: str, /) -> Mapping[str, str]:
+    """The headers that carry the key."""
+    return {"Authorization": f"Bearer {key}"}
 
 
 def encode(request: Request, *, model: str, stream: bool) -> Outgoing:

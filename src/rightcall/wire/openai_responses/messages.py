@@ -25,7 +25,7 @@ from rightcall.core.request import Request
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
 from rightcall.wire.kept import written
-from rightcall.wire.openai_responses.items import Item, is_object
+from rightcall.wire.openai_responses.reply import Item, is_object
 from rightcall.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, NATIVE, OUTPUTS, TEXTS
 
 RAW_ARGUMENTS = "raw_arguments"
