@@ -7,13 +7,12 @@ Names are ``provider:model``; an address and a model for anything that speaks li
 import difflib
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from rightcall.core.message import Reply
-from rightcall.core.ports import Dialect, Model
+from rightcall.core.ports import Model
 from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
@@ -22,13 +21,7 @@ from rightcall.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.model import Address, WireModel
 from rightcall.request.retry import Retry
 from rightcall.transport.later import LaterTransport
-
-_STRUCTURED = {
-    "anthropic": "tool",
-    "gemini": "native",
-    "openai_chat": "native",
-    "openai_responses": "native",
-}
+from rightcall.wire.dialects import DIALECTS, load
 
 
 class Connected(Model, Protocol):
@@ -73,7 +66,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     )
     prices = _prices(provider.prices, model)
     return WireModel(
-        _dialect(provider, url),
+        load(provider.dialect, url),
         transport or _shared,
         address,
         profile=profile or _profile(provider, prices),
@@ -122,13 +115,6 @@ def _key(provider: Provider, place: str, *, must: bool) -> str | None:
     return None
 
 
-def _dialect(provider: Provider, url: str) -> Dialect:
-    module: Any = import_module(f"rightcall.wire.{provider.dialect}")
-    # Whoever imitates OpenAI does it in their own way, which the address tells.
-    dialect: Dialect = module.dialect_at(url) if provider.dialect == "openai_chat" else module
-    return dialect
-
-
 def _aiohttp() -> Transport:
     from rightcall.transport.aio import AiohttpTransport  # noqa: PLC0415 - light until used
 
@@ -174,6 +160,5 @@ def _prices(provider: str, model: str) -> _Prices | None:
 
 
 def _profile(provider: Provider, prices: _Prices | None) -> Profile:
-    structured: Any = _STRUCTURED[provider.dialect]
     window = None if prices is None else prices.context_window
-    return Profile(context_window=window, structured=structured)
+    return Profile(context_window=window, structured=DIALECTS[provider.dialect].structured)

@@ -9,21 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.core.ports import Dialect
 from rightcall.errors import ProtocolError, RightcallError, VendorError
-from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
+from rightcall.wire.dialects import DIALECTS, load
 from rightcall.wire.refusal import RETRIED, excerpt, readable, retry_after
 from wire.recorded import fed
 
-DIALECTS: dict[str, Dialect] = {
-    "anthropic": anthropic,
-    "gemini": gemini,
-    "openai_chat": openai_chat,
-    "openai_responses": openai_responses,
-}
 DOCS = Path(__file__).parents[2] / "docs" / "models.md"
 DEEP = 100_000
-every_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+every_dialect = pytest.mark.parametrize("dialect", [load(name) for name in DIALECTS], ids=DIALECTS)
 
 WAITS = {
     "seconds": ({"Retry-After": "7"}, 7.0),

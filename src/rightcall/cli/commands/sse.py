@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from rightcall.cli.exits import NO_ANSWER, OK
 from rightcall.errors import UsageError
+from rightcall.wire.dialects import DIALECTS
 
 if TYPE_CHECKING:
-    from rightcall.cli.streams import DialectName, Step
+    from rightcall.cli.streams import Step
     from rightcall.core.jsontext import JsonObject
     from rightcall.core.message import Reply
 
@@ -26,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the dump; - for stdin")
     parser.add_argument(
         "--dialect",
-        choices=["anthropic", "gemini", "openai_chat", "openai_responses"],
+        choices=sorted(DIALECTS),
         help="whose format it is; guessed from the first events unless given",
     )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each event")
@@ -38,7 +39,7 @@ def run(options: Namespace) -> int:
     from rightcall.cli.streams import guess, reply_in, walk  # noqa: PLC0415 - not for help
 
     data = _read(options.file)
-    dialect: DialectName | None = options.dialect or guess(data)
+    dialect: str | None = options.dialect or guess(data)
     tell = _tell_json if options.json else _tell
     steps = []
     for step in walk(data, dialect):
