@@ -18,8 +18,7 @@ from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.local_models import SERVERS, Local, is_local, local_model
 from rightcall.providers import PROVIDERS, Provider, quirks_of
-from rightcall.request.model import Address, WireModel
-from rightcall.request.retry import Retry
+from rightcall.request.wire_model import Address, Retry, WireModel
 from rightcall.transport.later import LaterTransport
 from rightcall.wire.dialects import DIALECTS, load
 

@@ -21,8 +21,7 @@ from rightcall.errors import (
     VendorError,
 )
 from rightcall.models import connect
-from rightcall.request.model import WireModel
-from rightcall.request.retry import Retry
+from rightcall.request.wire_model import Retry, WireModel
 from rightcall.transport.aio import AiohttpTransport
 
 KEY = "sk-test-0123456789abcdef"

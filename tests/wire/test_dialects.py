@@ -9,6 +9,7 @@ import pytest
 
 import rightcall as rc
 from rightcall import wire
+from rightcall.core.request import Outgoing, Request
 from rightcall.providers import PROVIDERS
 from rightcall.wire.dialects import DIALECTS, load
 
@@ -17,7 +18,7 @@ WIRE = Path(wire.__file__).parent
 RECIPE = {"__init__", "encode", "messages", "decode", "reply", "errors", "tables"}
 BEYOND = {"openai_chat": {"hosts", "fragments"}}
 """What a dialect needs besides."""
-HOMES = {"encode": "encode", "decode": "decode", "decoder": "decode"}
+HOMES = {"encode": "encode", "encoder": "encode", "decode": "decode", "decoder": "decode"}
 every_dialect = pytest.mark.parametrize("name", DIALECTS)
 
 
@@ -66,3 +67,14 @@ def test_only_a_dialect_that_differs_by_host_asks_for_the_address():
     for name, row in DIALECTS.items():
         assert hasattr(load(name), "dialect_at") is row.differs_by_host
         assert (load(name, "https://api.mistral.ai/v1") is load(name)) is not row.differs_by_host
+
+
+@every_dialect
+@pytest.mark.parametrize("url", ["", "https://api.mistral.ai/v1"])
+def test_an_encoder_sends_what_encode_sends(name, url):
+    dialect = load(name, url)
+    request = Request(messages=(rc.core.message.said("Hi"),))
+    sent = dialect.encode(request, model="m", stream=True)
+    assert isinstance(sent, Outgoing)
+    encode = dialect.encoder()
+    assert encode(request, model="m", stream=True) == encode(request, model="m", stream=True) == sent

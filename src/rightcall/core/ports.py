@@ -62,6 +62,14 @@ class Decoder(Protocol):
         ...
 
 
+class Encode(Protocol):
+    """Turns a request into bytes."""
+
+    def __call__(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
+        """The request as the vendor wants it. The same request gives the same bytes."""
+        ...
+
+
 class Dialect(Protocol):
     """One vendor's wire format. A module of ``wire`` is one."""
 
@@ -72,6 +80,10 @@ class Dialect(Protocol):
 
     def encode(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
         """The request as the vendor wants it. The same request gives the same bytes."""
+        ...
+
+    def encoder(self) -> Encode:
+        """An ``encode`` for one conversation, which writes each of its messages once."""
         ...
 
     def decoder(self) -> Decoder:

@@ -28,7 +28,7 @@ from rightcall.errors import RightcallError
 from rightcall.loop.draft import Draft
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.request.batches import Batches
+from rightcall.request.wire_model import Batches
 
 StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd
 Emit: TypeAlias = Callable[[StreamEvent], None]

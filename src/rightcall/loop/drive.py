@@ -6,7 +6,6 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -25,7 +24,7 @@ from rightcall.core.entry import (
 from rightcall.core.events import TurnStart
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply, Transcript
-from rightcall.core.request import Request, ToolChoice
+from rightcall.core.request import Conversation, Request, ToolChoice
 from rightcall.core.usage import Usage
 from rightcall.execute.executor import Execution
 from rightcall.loop.answering import Answering, setting
@@ -60,7 +59,7 @@ class Driver:
         self._decisions = decisions or {}
         self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
         self._view: View | None = None
-        self._memo: dict[str, Any] = {}
+        self._conversation = Conversation()
         self._approvals = list(state.approvals)
         self.guard = guard_for(setup, state)
         """Watches the run, where rules of trust are in force."""
@@ -112,7 +111,7 @@ class Driver:
                 output=self._output_schema(),
                 max_tokens=setup.max_tokens,
                 options=setup.options,
-                memo=self._memo,
+                conversation=self._conversation,
             ),
             seconds=self._seconds_left(),
             emit=self._emit,

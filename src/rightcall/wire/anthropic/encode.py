@@ -15,6 +15,7 @@ Choices where the vendor and a request do not fit together:
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
+from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -37,7 +39,7 @@ from rightcall.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
-from rightcall.wire.kept import made
+from rightcall.wire.encode_cache import EncodeCache
 from rightcall.wire.strict import check_ceilings, native_of, strict_schema
 
 _PATH = "/v1/messages"
@@ -62,12 +64,20 @@ def authorize(key: str, /) -> Mapping[str, str]:
     return {"x-api-key": key}
 
 
-def encode(request: Request, /, *, model: str, stream: bool) -> Outgoing:
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
     """The request as the vendor wants it."""
+    cache = cache or EncodeCache()
     options = request.options
     extra = {**_mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
-    turns = encode_messages(request)
+    turns = encode_messages(request, cache)
     body: dict[str, Any] = {"model": model, **_lengths(request)}
     if _is_manual(body) and _is_unthought(turns.last):
         del body["thinking"]
@@ -79,7 +89,7 @@ def encode(request: Request, /, *, model: str, stream: bool) -> Outgoing:
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
     own = [dict(_mapping(tool)) for tool in _sequence(options.get("vendor_tools"))]
-    ours = _ours(request)
+    ours = _ours(request, cache)
     tools = [*own, *ours.tools]
     body |= _choice(request, tools, manual=_is_manual(body))
     container = _container(request)
@@ -166,11 +176,11 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return messages[-2]["content"][0].get("type") not in THOUGHTS
 
 
-def _ours(request: Request) -> _Ours:
+def _ours(request: Request, cache: EncodeCache) -> _Ours:
     specs, is_strict = request.specs, bool(request.options.get("strict"))
     output = request.output if is_strict else None
     given = (specs, is_strict, output)
-    return made(request.memo, f"{NAME}.tools", given, lambda: _tools(specs, output, is_strict=is_strict))
+    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, output, is_strict=is_strict))
 
 
 def _tools(specs: Sequence[Spec], output: JsonObject | None, *, is_strict: bool) -> _Ours:

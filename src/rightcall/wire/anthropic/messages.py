@@ -20,7 +20,7 @@ from rightcall.core.request import Request
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS, UNPARSED
-from rightcall.wire.kept import written
+from rightcall.wire.encode_cache import EncodeCache
 
 _Block: TypeAlias = dict[str, Any]
 
@@ -84,7 +84,7 @@ class Turns(Struct, frozen=True):
     """The last few, whose members may be replaced; what these hold must stay as it is."""
 
 
-def encode_messages(request: Request) -> Turns:
+def encode_messages(request: Request, cache: EncodeCache) -> Turns:
     """The messages of a request."""
     messages = request.messages
     ends = range(len(messages), 0, -1)
@@ -93,7 +93,7 @@ def encode_messages(request: Request) -> Turns:
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, where="" if at < answered else f"messages[{at}]")
 
-    turns = written(request.memo, NAME, messages, _Writer, write).turns()
+    turns = cache.written(NAME, messages, _Writer, write).turns()
     if not turns.last:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
     if turns.last[-1]["role"] == "assistant":

@@ -7,27 +7,44 @@ switch that allows only one call in a reply, so ``cache``, ``user`` and ``parall
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.message import Message, Reply, Transcript
+from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.wire.encode_cache import EncodeCache
 from rightcall.wire.gemini.messages import Json, as_bytes, contents
 from rightcall.wire.gemini.tables import BUDGETS, LEVELS, NAME, NEWER
-from rightcall.wire.kept import made
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
 _VERTEX = ("projects/", "publishers/")
 
 
-def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
+def authorize(key: str) -> Mapping[str, str]:
+    """The headers that carry the key: an API key, or an access token of Google Cloud for Vertex."""
+    if key.startswith("ya29."):
+        return {"authorization": f"Bearer {key}"}
+    return {"x-goog-api-key": key}
+
+
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
     """The request as Gemini wants it. The same request gives the same bytes."""
+    cache = cache or EncodeCache()
     messages, token = _paused(request.messages)
-    turns = contents(messages, request.memo, nested_media=NEWER.search(model) is not None)
+    turns = contents(messages, cache, nested_media=NEWER.search(model) is not None)
     if not turns:
         raise EncodeError(
             NAME, "there is nothing to answer: a request needs a message.", where="messages"
@@ -36,7 +53,7 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     vendor_tools = _list(request.options, "vendor_tools")
-    ours = made(request.memo, f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
+    ours = cache.made(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *vendor_tools]:
         body["tools"] = tools
     if config := _tool_config(request, mixed=bool(vendor_tools) and not model.startswith(_VERTEX)):
@@ -53,13 +70,6 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
         path=_path(model, stream=stream),
         headers={"content-type": "application/json"},
     )
-
-
-def authorize(key: str) -> Mapping[str, str]:
-    """The headers that carry the key: an API key, or an access token of Google Cloud for Vertex."""
-    if key.startswith("ya29."):
-        return {"authorization": f"Bearer {key}"}
-    return {"x-goog-api-key": key}
 
 
 def _path(model: str, *, stream: bool) -> str:

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw
@@ -13,8 +14,8 @@ from rightcall.core.message import Message, Reasoning, Reply, Results, Transcrip
 from rightcall.core.parts import Media, Text
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
+from rightcall.wire.encode_cache import EncodeCache
 from rightcall.wire.gemini.tables import NAME, NESTED_MEDIA
-from rightcall.wire.kept import written
 
 Json: TypeAlias = dict[str, Any]
 
@@ -29,10 +30,11 @@ FOREIGN_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 _encoder = Encoder()
 
 
-def contents(messages: Transcript, memo: dict[str, Any], *, nested_media: bool) -> list[Raw | Json]:
+def contents(messages: Transcript, cache: EncodeCache, *, nested_media: bool) -> list[Raw | Json]:
     """The messages as contents. Neighbours with the same role become one."""
     key = f"{NAME}.{nested_media}"
-    return written(memo, key, messages, lambda: _Writer(nested_media=nested_media), _Writer.write).turns
+    begin = partial(_Writer, nested_media=nested_media)
+    return cache.written(key, messages, begin, _Writer.write).turns
 
 
 def as_bytes(value: object) -> bytes:

@@ -5,16 +5,18 @@ shorter one.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.kept import made
+from rightcall.wire.encode_cache import EncodeCache
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
 from rightcall.wire.openai_chat.tables import NAME
@@ -33,8 +35,22 @@ def authorize(key: str, /) -> Mapping[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def encode(request: Request, *, model: str, stream: bool, host: Host = OPENAI) -> Outgoing:
+def encoder(host: Host = OPENAI) -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, host=host, cache=EncodeCache())
+
+
+def encode(
+    request: Request,
+    /,
+    *,
+    model: str,
+    stream: bool,
+    host: Host = OPENAI,
+    cache: EncodeCache | None = None,
+) -> Outgoing:
     """The request as the host wants it."""
+    cache = cache or EncodeCache()
     options = request.options
     body: dict[str, Any] = {"model": model}
     if stream:
@@ -52,14 +68,14 @@ def encode(request: Request, *, model: str, stream: bool, host: Host = OPENAI) -
     if options.get("user") and host.user:
         body["user"] = options["user"]
     body |= _reasoning(options.get("reasoning"), host)
-    body |= _tools(request, host)
+    body |= _tools(request, host, cache)
     if request.output is not None:
         body["response_format"] = _format(request.output, strict=options.get("strict") is True)
     extra = options.get("extra")
     if isinstance(extra, Mapping):
         body |= extra
     messages = body.pop("messages", None)
-    body["messages"] = messages_of(request, host) if messages is None else messages
+    body["messages"] = messages_of(request, host, cache) if messages is None else messages
     return Outgoing(
         path=PATH, body=msgspec.json.encode(body), headers={"content-type": "application/json"}
     )
@@ -75,11 +91,11 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
     return {"reasoning_effort": wanted}
 
 
-def _tools(request: Request, host: Host) -> dict[str, Any]:
+def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
     options = request.options
     strict = options.get("strict") is True and host.strict
     specs = request.specs
-    ours = made(request.memo, f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+    ours = cache.made(f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
     tools = [*ours, *_sequence(options.get("vendor_tools"))]
     if not tools:
         if request.choice == "required" or isinstance(request.choice, Named):

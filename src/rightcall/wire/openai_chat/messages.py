@@ -24,7 +24,7 @@ from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, 
 from rightcall.core.parts import Media, Text
 from rightcall.core.request import Request
 from rightcall.core.result import Result
-from rightcall.wire.kept import written
+from rightcall.wire.encode_cache import EncodeCache
 from rightcall.wire.openai_chat.hosts import Host, Ids
 from rightcall.wire.openai_chat.tables import NAME
 
@@ -37,10 +37,10 @@ _encoder = Encoder()
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def messages_of(request: Request, host: Host) -> list[Any]:
+def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
     key = f"{NAME}.{host.ids}.{host.owed}"
-    writer = written(request.memo, key, request.messages, lambda: _Writer(host), _Writer.write)
+    writer = cache.written(key, request.messages, lambda: _Writer(host), _Writer.write)
     system = [{"role": "system", "content": request.system}] if request.system else []
     return [*system, *writer.items]
 

@@ -5,6 +5,7 @@ with the vendor (``store: false``); reasoning is asked for encrypted, and sent b
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from re import sub
 from typing import Any
@@ -13,10 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
+from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.kept import made
+from rightcall.wire.encode_cache import EncodeCache
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
@@ -41,8 +43,16 @@ def authorize(key: str, /) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
     """The request as the vendor wants it. The same request gives the same bytes."""
+    cache = cache or EncodeCache()
     options = request.options
     for option in _UNSUPPORTED:
         if options.get(option) not in (None, [], ()):
@@ -52,20 +62,20 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     body: Item = {"model": model}
     if request.system:
         body["instructions"] = request.system
-    ours = _ours(request)
+    ours = _ours(request, cache)
     body.update(_tools(request, ours))
     sent = body.get("tools")
     body.update(_settings(request))
     if options.get("cache", True):
         stable = (model, request.system, *(sent or ()))
-        body["prompt_cache_key"] = made(request.memo, f"{NAME}.cache", stable, lambda: _cache_key(body))
+        body["prompt_cache_key"] = cache.made(f"{NAME}.cache", stable, lambda: _cache_key(body))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
     # For those, say ``extra={"include": []}``.
     body.update(store=False, include=["reasoning.encrypted_content"], stream=stream)
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]
-    body["input"] = body.pop("input", None) or input_items(request, offered)
+    body["input"] = body.pop("input", None) or input_items(request, offered, cache)
     return Outgoing(path=PATH, body=msgspec.json.encode(body))
 
 
@@ -87,9 +97,9 @@ def _settings(request: Request) -> Item:
     return settings
 
 
-def _ours(request: Request) -> _Ours:
+def _ours(request: Request, cache: EncodeCache) -> _Ours:
     specs, strict = request.specs, bool(request.options.get("strict"))
-    return made(request.memo, f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+    return cache.made(f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
 
 
 def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:

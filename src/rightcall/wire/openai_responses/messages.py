@@ -24,7 +24,7 @@ from rightcall.core.parts import Media, Part, Text
 from rightcall.core.request import Request
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
-from rightcall.wire.kept import written
+from rightcall.wire.encode_cache import EncodeCache
 from rightcall.wire.openai_responses.reply import Item, is_object
 from rightcall.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, NATIVE, OUTPUTS, TEXTS
 
@@ -37,14 +37,14 @@ _LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
 _encoder = Encoder()
 
 
-def input_items(request: Request, offered: Iterable[str]) -> list[Raw]:
+def input_items(request: Request, offered: Iterable[str], cache: EncodeCache) -> list[Raw]:
     """The items for a whole transcript. Those of a longer one begin with those of a shorter one.
 
     ``offered`` are the types of the request's tools.
     """
     native = sorted(frozenset(NATIVE.values()).intersection(offered))
     key = ".".join([NAME, *native])
-    writer = written(request.memo, key, request.messages, lambda: _Writer(native), _Writer.write)
+    writer = cache.written(key, request.messages, lambda: _Writer(native), _Writer.write)
     return writer.items
 
 
