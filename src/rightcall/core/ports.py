@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 from rightcall.core.entry import Entry
 from rightcall.core.events import ModelEvent
 from rightcall.core.message import Message, Reply
-from rightcall.core.request import Outgoing, Profile, Request
+from rightcall.core.request import Outgoing, Profile, Request, Sign
 from rightcall.core.tool import Tool
 from rightcall.errors import VendorError
 
@@ -98,8 +98,11 @@ class Dialect(Protocol):
         """The vendor's refusal."""
         ...
 
-    def authorize(self, key: str, /) -> Mapping[str, str]:
-        """The headers that carry the key."""
+    def authorize(self, key: str, /) -> Mapping[str, str] | Sign:
+        """The headers that carry the key, the same for every request.
+
+        Where a vendor wants each request signed: what signs one, asked again for every attempt.
+        """
         ...
 
 

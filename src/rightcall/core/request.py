@@ -1,6 +1,6 @@
 """What a model is asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict
 
 from msgspec import Struct, field
@@ -86,6 +86,21 @@ class Outgoing(Struct, frozen=True, kw_only=True, gc=False):
     """What follows the base URL."""
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Prepared(Struct, frozen=True, kw_only=True, gc=False):
+    """A request as it is about to be sent, for whoever signs it."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    time: float
+    """Seconds since the epoch: signatures are dated, and a dialect has no clock."""
+
+
+Sign: TypeAlias = Callable[[Prepared], Mapping[str, str]]
+"""The headers that vouch for a request, made of the whole of it."""
 
 
 OutputMode: TypeAlias = Literal["native", "tool", "text"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Self
@@ -14,7 +15,7 @@ from rightcall.core.events import ModelEvent, ReplyEnd, unfolded
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
 from rightcall.core.ports import Decoder, Dialect, Encode
-from rightcall.core.request import Conversation, Profile, Request
+from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
 from rightcall.core.transport import Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 
@@ -116,7 +117,9 @@ class WireModel:
         self._transport = transport
         self._address = address
         self._url = address.url.rstrip("/")
-        self._own_headers = {**_authorized(dialect, address), **address.headers}
+        carried = _authorized(dialect, address)
+        self._sign = None if isinstance(carried, Mapping) else carried
+        self._own_headers = {**(carried if isinstance(carried, Mapping) else {}), **address.headers}
         self._encoders: dict[int, Encode] = {}
         """By the identity of a conversation; each is gone when its conversation is."""
         self._profile = profile or Profile()
@@ -180,6 +183,10 @@ class WireModel:
         outgoing = encode(request, model=self._address.model, stream=self._streaming)
         headers = {**_HEADERS, **outgoing.headers, **self._own_headers}
         url = self._url + outgoing.path
+        if self._sign is not None:
+            now = time.time()
+            sent = Prepared(method="POST", url=url, headers=headers, body=outgoing.body, time=now)
+            headers |= self._sign(sent)
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
 
     def _encoder(self, conversation: Conversation) -> Encode:
@@ -212,8 +219,8 @@ class WireModel:
             error.args = tuple(str(part).replace(key, "[key]") for part in error.args)
 
 
-def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str]:
-    """The headers that carry the key."""
+def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str] | Sign:
+    """The headers that carry the key, or what signs each request with it."""
     if address.key is None:
         return {}
     return {address.key_header: address.key} if address.key_header else dialect.authorize(address.key)
