@@ -16,7 +16,7 @@ from rightcall.core.request import Conversation, Request
 from rightcall.core.transport import Incoming, Timeouts
 from rightcall.request.wire_model import Address, WireModel
 from rightcall.wire.dialects import DIALECTS, load
-from rightcall.wire.encode_cache import EncodeCache
+from rightcall.wire.encoding import EncodeCache
 
 CALLED = '{"place": "Rome"}'
 LINES = {

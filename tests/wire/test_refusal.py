@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,14 @@ def test_a_long_page_is_cut_short_and_soon(dialect, body):
 )
 def test_the_request_is_named(dialect, header):
     assert dialect.error(500, {header: "r1"}, b"{}").request_id == "r1"
+
+
+@every_dialect
+def test_a_body_in_place_of_a_stream_has_an_end(dialect, monkeypatch):
+    for module in (type(dialect.decoder()).__module__, "rightcall.core.sse"):
+        monkeypatch.setattr(sys.modules[module], "MAX_EVENT_BYTES", 1000)
+    with pytest.raises(ProtocolError, match="1,000 bytes"):
+        fed(dialect.decoder(), *[b'{"a": "'] * 1000)
 
 
 def deep(at: str) -> bytes:

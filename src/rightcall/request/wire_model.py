@@ -231,35 +231,24 @@ class _Whole:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._pieces = _Pieces()
+        self._body = bytearray()
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
-        self._pieces.add(data)
+        _grow(self._body, data)
         return ()
 
     def finish(self) -> tuple[ModelEvent, ...]:
-        return tuple(unfolded(self._dialect.decode(self._pieces.joined())))
-
-
-class _Pieces:
-    """The bytes of one body, as long as they are not too many."""
-
-    def __init__(self) -> None:
-        self._all: list[bytes] = []
-        self._size = 0
-
-    def add(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size > MAX_BODY:
-            raise ProtocolError(f"the reply is longer than {MAX_BODY:,} bytes")
-        self._all.append(piece)
-
-    def joined(self) -> bytes:
-        return b"".join(self._all)
+        return tuple(unfolded(self._dialect.decode(bytes(self._body))))
 
 
 async def _body(incoming: Incoming) -> bytes:
-    pieces = _Pieces()
+    body = bytearray()
     async for chunk in incoming.chunks:
-        pieces.add(chunk)
-    return pieces.joined()
+        _grow(body, chunk)
+    return bytes(body)
+
+
+def _grow(body: bytearray, piece: bytes) -> None:
+    body += piece
+    if len(body) > MAX_BODY:
+        raise ProtocolError(f"the reply is longer than {MAX_BODY:,} bytes")

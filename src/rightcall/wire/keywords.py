@@ -25,25 +25,11 @@ _KEYWORDS["integer"] = _KEYWORDS["number"]
 TYPED = frozenset[str]().union(*_KEYWORDS.values())
 """Keywords that are about values of one type only."""
 
-HANDLED = frozenset(
-    [
-        "type",
-        "properties",
-        "required",
-        "additionalProperties",
-        "patternProperties",
-        "unevaluatedProperties",
-        "items",
-        "prefixItems",
-        "anyOf",
-        "enum",
-        "const",
-        "format",
-        "description",
-        "minItems",
-        "nullable",
-    ]
-)
+HANDLED = frozenset([
+    "type", "properties", "required", "additionalProperties", "patternProperties",
+    "unevaluatedProperties", "items", "prefixItems", "anyOf", "enum", "const", "format", "description",
+    "minItems", "nullable",
+])  # fmt: skip
 """Keywords that a rewriter reads one by one."""
 
 
@@ -159,23 +145,10 @@ def sentence(description: Any, words: Sequence[str]) -> str:
     return f"{text} ({'; '.join(words)})" if text else "; ".join(words)
 
 
-ANNOTATIONS = frozenset(
-    [
-        "title",
-        "description",
-        "default",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "$comment",
-        "$schema",
-        "$id",
-        "$anchor",
-        "$defs",
-        "definitions",
-    ]
-)
+ANNOTATIONS = frozenset([
+    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment",
+    "$schema", "$id", "$anchor", "$defs", "definitions",
+])  # fmt: skip
 """Keywords that admit and refuse nothing."""
 
 

@@ -24,16 +24,9 @@ _SERVERS_FAULT = 500
 _REFUSED = 400
 
 _REQUEST_IDS = (
-    "request-id",
-    "x-request-id",
-    "x-goog-request-id",
-    "apim-request-id",
-    "x-ms-request-id",
-    "x-groq-request-id",
-    "x-generation-id",
-    "x-cloud-trace-context",
-    "cf-ray",
-)
+    "request-id", "x-request-id", "x-goog-request-id", "apim-request-id", "x-ms-request-id",
+    "x-groq-request-id", "x-generation-id", "x-cloud-trace-context", "cf-ray",
+)  # fmt: skip
 """The headers that name a request: Anthropic's, OpenAI's, Google's, Azure's, and those of hosts."""
 
 _EXCERPT = 200

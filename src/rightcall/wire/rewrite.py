@@ -5,7 +5,7 @@ refused, and the merely smaller ones, where it is moved into the description.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from rightcall.core.jsontext import JsonObject, dump, shorten
 from rightcall.core.problem import json_path
@@ -28,6 +28,9 @@ from rightcall.wire.keywords import (
 )
 from rightcall.wire.schema_rules import Losses, Rules, described
 
+_Node: TypeAlias = Mapping[str, Any]
+_Schema: TypeAlias = dict[str, Any]
+
 MAX_LEVELS = 100
 MAX_NODES = 50_000
 """References written out may multiply without end; no vendor takes a schema of this size."""
@@ -38,6 +41,7 @@ class Rewriter:
 
     def __init__(self, document: JsonObject, rules: Rules, tool: str, *, lenient: bool) -> None:
         self.losses = Losses(rules, tool)
+        self._refuse = self.losses.refuse
         self._document = document
         self._rules = rules
         self._lenient = lenient
@@ -47,27 +51,27 @@ class Rewriter:
         self._levels = 0
         self._nodes = 0
 
-    def rewrite(self) -> dict[str, Any]:
+    def rewrite(self) -> _Schema:
         """The whole document, with the definitions it needs."""
         rewritten = self._schema(self._document, "$")
         if self._definitions:
             rewritten["$defs"] = self._definitions
         return rewritten
 
-    def _schema(self, node: Any, path: str) -> dict[str, Any]:
+    def _schema(self, node: Any, path: str) -> _Schema:
         self._levels += 1
         self._nodes += 1
         if self._levels > MAX_LEVELS or self._nodes > MAX_NODES:
-            raise self.losses.refuse(path, "the schema is too large or too deep; make it smaller.")
+            raise self._refuse(path, "the schema is too large or too deep; make it smaller.")
         try:
             return self._read(node, path)
         finally:
             self._levels -= 1
 
-    def _read(self, node: Any, path: str) -> dict[str, Any]:
+    def _read(self, node: Any, path: str) -> _Schema:
         if not isinstance(node, Mapping):
             if node is False and not self._lenient:
-                raise self.losses.refuse(path, "no value fits it; leave the member out.")
+                raise self._refuse(path, "no value fits it; leave the member out.")
             return self._anything({}, path)
         if isinstance(node.get("$ref"), str):
             return self._reference(node, path)
@@ -82,19 +86,17 @@ class Rewriter:
 
     # References.
 
-    def _reference(self, node: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def _reference(self, node: _Node, path: str) -> _Schema:
         reference: str = node["$ref"]
         beside = without(node, "$ref", *SILENT)
         target = self._references.target(reference)
         if target is None:
             if not self._lenient:
-                raise self.losses.refuse(
-                    path, f"{shorten(reference)} is not in the schema; write it out."
-                )
+                raise self._refuse(path, f"{shorten(reference)} is not in the schema; write it out.")
             return self._anything(beside, path)
         recursive = self._references.is_recursive(reference)
         if recursive and not self._rules.recursion and not self._lenient:
-            raise self.losses.refuse(
+            raise self._refuse(
                 path, f"{shorten(reference)} leads back to itself; end it after some levels."
             )
         if (
@@ -107,7 +109,7 @@ class Rewriter:
             return self._cut(reference, target, beside, path)
         return self._opened([reference], together(target, beside), path)
 
-    def _kept(self, reference: str, target: Any, beside: dict[str, Any], path: str) -> dict[str, Any]:
+    def _kept(self, reference: str, target: Any, beside: _Schema, path: str) -> _Schema:
         if target is self._document:
             pointer = "#"
         else:
@@ -123,19 +125,17 @@ class Rewriter:
         self.losses.drop((key for key in beside if key != "description"), beside, path, words)
         return described({"anyOf": [{"$ref": pointer}]}, beside, words)
 
-    def _cut(self, reference: str, target: Any, beside: dict[str, Any], path: str) -> dict[str, Any]:
+    def _cut(self, reference: str, target: Any, beside: _Schema, path: str) -> _Schema:
         """The end of a recursion that the vendor cannot express."""
         if not self._lenient:
-            raise self.losses.refuse(
-                path, f"{shorten(reference)} leads back to itself; end it somewhere."
-            )
+            raise self._refuse(path, f"{shorten(reference)} leads back to itself; end it somewhere.")
         self.losses.note(path, "$ref", is_exact=False)
         kinds = target.get("type") if isinstance(target, Mapping) else None
         result: dict[str, Any] = {"type": kinds} if isinstance(kinds, str) else {}
         name = reference.rpartition("/")[2].strip("#") or "the whole"
         return described(result, beside, [f"again of the form of {name}"])
 
-    def _opened(self, references: list[str], node: Any, path: str) -> dict[str, Any]:
+    def _opened(self, references: list[str], node: Any, path: str) -> _Schema:
         """A schema that stands where these references stood."""
         self._open += references
         try:
@@ -143,7 +143,7 @@ class Rewriter:
         finally:
             del self._open[len(self._open) - len(references) :]
 
-    def _all_of(self, node: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def _all_of(self, node: _Node, path: str) -> _Schema:
         base = without(node, "allOf")
         first, *more = node["allOf"]
         if (
@@ -165,9 +165,7 @@ class Rewriter:
                 merged = merge(merged, flat) if isinstance(flat, Mapping) else merged
             except Conflict as conflict:
                 if str(conflict) in ("type", "enum", "additionalProperties") and not self._lenient:
-                    raise self.losses.refuse(
-                        path, f"allOf: the branches disagree on {conflict}."
-                    ) from None
+                    raise self._refuse(path, f"allOf: the branches disagree on {conflict}.") from None
                 self.losses.note(path, "allOf", is_exact=False)
                 words.append(f"also: {dump(flat)}")
         # The words beside an allOf say more of this place than those of its branches.
@@ -176,7 +174,7 @@ class Rewriter:
 
     # Unions.
 
-    def _one_of(self, node: Mapping[str, Any], path: str, words: list[str]) -> Mapping[str, Any]:
+    def _one_of(self, node: _Node, path: str, words: list[str]) -> Mapping[str, Any]:
         rest = without(node, "oneOf", "discriminator")
         if node.get("anyOf"):
             self.losses.drop(("oneOf",), node, path, words)
@@ -195,14 +193,14 @@ class Rewriter:
         )
         return target if isinstance(target, Mapping) else {}
 
-    def _union(self, node: Mapping[str, Any], path: str, words: list[str]) -> dict[str, Any]:
+    def _union(self, node: _Node, path: str, words: list[str]) -> _Schema:
         base = without(node, "anyOf")
         around = without(base, *ANNOTATIONS)
         is_root = path == "$" and not self._rules.root_union
         if is_root or not self._rules.any_of:
             if not self._lenient and not around.get("properties"):
                 reason = "is a union at the top; wrap it in a member." if is_root else "is a union."
-                raise self.losses.refuse(path, reason)
+                raise self._refuse(path, reason)
             self.losses.drop(("anyOf",), node, path, words)
             return self._typed(base, path, words)
         branches = []
@@ -212,7 +210,7 @@ class Rewriter:
             except Conflict:
                 continue
         if not branches:
-            raise self.losses.refuse(path, "no alternative of anyOf fits what stands around it.")
+            raise self._refuse(path, "no alternative of anyOf fits what stands around it.")
         nullable = self._rules.type_lists == "nullable"
         kept = [branch for branch in branches if not (nullable and is_null(branch))]
         rewritten = [self._schema(branch, path) for branch in kept]
@@ -239,7 +237,7 @@ class Rewriter:
 
     # Everything with a type.
 
-    def _typed(self, node: Mapping[str, Any], path: str, words: list[str]) -> dict[str, Any]:
+    def _typed(self, node: _Node, path: str, words: list[str]) -> _Schema:
         kinds = kinds_in(node)
         if not kinds and not only(node, "enum", "const"):
             return self._anything(node, path, words)
@@ -260,9 +258,7 @@ class Rewriter:
                 self.losses.drop((key,), node, path, words)
         return described(result, node, words)
 
-    def _split(
-        self, node: Mapping[str, Any], kinds: list[str], path: str, words: list[str]
-    ) -> dict[str, Any]:
+    def _split(self, node: _Node, kinds: list[str], path: str, words: list[str]) -> _Schema:
         """One alternative for each of several types, each with the keywords that apply to it."""
         outside = only(node, *ANNOTATIONS)
         alternatives = []
@@ -279,9 +275,7 @@ class Rewriter:
             alternatives.append({**branch, "type": kind})
         return self._union({**outside, "anyOf": alternatives}, path, words)
 
-    def _values(
-        self, node: Mapping[str, Any], result: dict[str, Any], path: str, words: list[str]
-    ) -> None:
+    def _values(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         values = node.get("enum")
         if "const" in node:
             if self._rules.const == "keep" and "const" in self._rules.keywords:
@@ -302,9 +296,7 @@ class Rewriter:
         if node.get("nullable") is True and self._rules.type_lists == "nullable":
             result["nullable"] = True
 
-    def _object(
-        self, node: Mapping[str, Any], result: dict[str, Any], path: str, words: list[str]
-    ) -> None:
+    def _object(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         members = dict(node.get("properties") or {})
         required = list(node.get("required") or ())
         if self._rules.closed:
@@ -327,20 +319,18 @@ class Rewriter:
             del result["properties"]
         self._additional(node, result, path, words)
 
-    def _refuse_open(self, node: Mapping[str, Any], members: Mapping[str, Any], path: str) -> None:
+    def _refuse_open(self, node: _Node, members: _Node, path: str) -> None:
         rest = node.get("additionalProperties", node.get("unevaluatedProperties"))
         nothing_listed = rest is None and "properties" not in node and path != "$"
         if rest not in (None, False) or node.get("patternProperties") or nothing_listed:
             listed = "more members than it lists" if members else "members of any name"
-            raise self.losses.refuse(
+            raise self._refuse(
                 path,
                 f"it takes {listed}, and strict objects are closed; list the members, take an array "
                 "of name and value, or let the tool be non-strict.",
             )
 
-    def _additional(
-        self, node: Mapping[str, Any], result: dict[str, Any], path: str, words: list[str]
-    ) -> None:
+    def _additional(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         for key in ("additionalProperties", "patternProperties", "unevaluatedProperties"):
             rest = node.get(key)
             if rest is None or rest is True:
@@ -355,9 +345,7 @@ class Rewriter:
             else:
                 result[key] = False if rest is False else self._schema(rest, path + ".*")
 
-    def _array(
-        self, node: Mapping[str, Any], result: dict[str, Any], path: str, words: list[str]
-    ) -> None:
+    def _array(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         items = node.get("items")
         first = node.get("prefixItems") or (items if isinstance(items, list | tuple) else None)
         if "minItems" in node:
@@ -376,13 +364,11 @@ class Rewriter:
         if items is not None and items is not False:
             result["items"] = self._schema(items, f"{path}[*]")
         elif self._rules.typed and not self._lenient and not first:
-            raise self.losses.refuse(path, "it is an array of anything; say what its items are.")
+            raise self._refuse(path, "it is an array of anything; say what its items are.")
 
-    def _anything(
-        self, node: Mapping[str, Any], path: str, words: list[str] | None = None
-    ) -> dict[str, Any]:
+    def _anything(self, node: _Node, path: str, words: list[str] | None = None) -> _Schema:
         if self._rules.typed and not self._lenient:
-            raise self.losses.refuse(
+            raise self._refuse(
                 path, "it takes any value; give it a type, or let the tool be non-strict."
             )
         words = [] if words is None else words

@@ -68,31 +68,22 @@ class Strict(Struct, frozen=True, kw_only=True):
     """The optional members that take null only so that they can be required."""
 
 
+STRING_FORMATS = frozenset([
+    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
+])  # fmt: skip
+"""The values of ``format`` that both OpenAI and Anthropic take."""
+
+_OPENAI_KEYWORDS = frozenset([
+    "title", "description", "enum", "const", "pattern", "format", "multipleOf", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "additionalProperties",
+])  # fmt: skip
+
 # OpenAI's guide "Structured outputs, supported schemas", by way of its February 2026 copy at
 # https://jsonschemaprofiles.unitvectorylabs.com/schemas/openai. That depth counts objects only is ours.
 OPENAI = Rules(
     dialect="openai",
-    keywords=frozenset(
-        [
-            "title",
-            "description",
-            "enum",
-            "const",
-            "pattern",
-            "format",
-            "multipleOf",
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "minItems",
-            "maxItems",
-            "additionalProperties",
-        ]
-    ),
-    formats=frozenset(
-        ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
-    ),
+    keywords=_OPENAI_KEYWORDS,
+    formats=STRING_FORMATS,
     all_required=True,
     recursion=True,
     max_depth=10,

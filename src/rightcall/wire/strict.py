@@ -14,15 +14,9 @@ from rightcall.wire.rewrite import Rewriter
 from rightcall.wire.schema_rules import OPENAI, Rules, Strict
 
 __all__ = [
-    "OPENAI",
-    "Rules",
-    "Strict",
-    "check_ceilings",
-    "native_of",
-    "strict_schema",
-    "structure",
+    "OPENAI", "Rules", "Strict", "check_ceilings", "native_of", "strict_schema", "structure",
     "subset_schema",
-]
+]  # fmt: skip
 
 _WORDS = frozenset(("description", "title"))
 _SCHEMAS = frozenset(("properties", "$defs", "patternProperties"))

@@ -220,7 +220,7 @@ REFUSED = {
     "a tool that is not there": ({"choice": Named("x"), "specs": (SPEC,)}, "choice"),
     "thinking in other words": (options(reasoning="lots"), "option 'reasoning'"),
     "thinking as a boolean": (options(reasoning=True), "option 'reasoning'"),
-    "half a character": ({"system": "\ud800"}, ""),
+    "half a character": ({"system": "\ud800"}, "text"),
 }
 
 

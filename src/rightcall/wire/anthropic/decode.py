@@ -60,20 +60,18 @@ class Decoder:
         self._sse = SseDecoder()
         self._reply = ReplyBuilder()
         self._began = False
-        self._plain: list[bytes] | None = None
-        """The body, where a host answers with one instead of a stream."""
-        self._held = 0
+        self._body: bytearray | None = None
+        """Where a host answers with one instead of a stream."""
 
     def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
         """The events that these bytes complete."""
         if not self._began and (start := data.lstrip()):
             self._began = True
-            self._plain = [] if start.startswith(b"{") else None
-        if self._plain is not None:
-            self._held += len(data)
-            if self._held > MAX_EVENT_BYTES:
+            self._body = bytearray() if start.startswith(b"{") else None
+        if self._body is not None:
+            self._body += data
+            if len(self._body) > MAX_EVENT_BYTES:
                 raise ProtocolError(f"{NAME}: a reply of more than {MAX_EVENT_BYTES:,} bytes")
-            self._plain.append(data)
             return ()
         for event in self._sse.feed(data):
             _take(self._reply, event)
@@ -81,8 +79,8 @@ class Decoder:
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""
-        if self._plain is not None:
-            body, self._plain = b"".join(self._plain), None
+        if self._body is not None:
+            body, self._body = bytes(self._body), None
             _take_whole(self._reply, body)
         for event in self._sse.finish():
             try:
@@ -197,9 +195,9 @@ def _block_delta(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
         case "input_json_delta":
             reply.json(frame.index, delta.partial_json)
         case "text_delta":
-            reply.text(frame.index, delta.text)
+            reply.say(frame.index, "text", delta.text)
         case "thinking_delta":
-            reply.thinking(frame.index, delta.thinking)
+            reply.say(frame.index, "thinking", delta.thinking)
         case "signature_delta":
             reply.signature(frame.index, delta.signature)
         case "citations_delta":

@@ -27,7 +27,7 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.anthropic.messages import MARK, Turns, as_bytes, encode_messages, marks_in
+from rightcall.wire.anthropic.messages import MARK, Turns, encode_messages, marks_in
 from rightcall.wire.anthropic.tables import (
     BETAS,
     DEFAULT_MAX_TOKENS,
@@ -39,7 +39,7 @@ from rightcall.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
-from rightcall.wire.encode_cache import EncodeCache
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
 from rightcall.wire.strict import check_ceilings, native_of, strict_schema
 
 _PATH = "/v1/messages"
@@ -75,7 +75,7 @@ def encode(
     """The request as the vendor wants it."""
     cache = cache or EncodeCache()
     options = request.options
-    extra = {**_mapping(options.get("extra"))}
+    extra = {**mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
     turns = encode_messages(request, cache)
     body: dict[str, Any] = {"model": model, **_lengths(request)}
@@ -85,10 +85,10 @@ def encode(
         body["stream"] = True
     body |= {name: options[name] for name in _SAMPLING if options.get(name) is not None}
     if options.get("stop"):
-        body["stop_sequences"] = list(_sequence(options["stop"]))
+        body["stop_sequences"] = list(sequence(options["stop"]))
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
-    own = [dict(_mapping(tool)) for tool in _sequence(options.get("vendor_tools"))]
+    own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
     ours = _ours(request, cache)
     tools = [*own, *ours.tools]
     body |= _choice(request, tools, manual=_is_manual(body))
@@ -105,12 +105,12 @@ def encode(
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
-    return Outgoing(path=_PATH, body=as_bytes(body), headers=_headers(betas, ours.betas))
+    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=_headers(betas, ours.betas))
 
 
 def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
     headers = {"content-type": "application/json", "anthropic-version": _VERSION}
-    given = betas.split(",") if isinstance(betas, str) else _sequence(betas)
+    given = betas.split(",") if isinstance(betas, str) else sequence(betas)
     named = dict.fromkeys(word.strip() for word in (*given, *needed) if word.strip())
     if named:
         headers["anthropic-beta"] = ",".join(named)
@@ -162,7 +162,7 @@ def _check_budget(budget: int, max_tokens: int | None) -> None:
 
 
 def _is_manual(body: Mapping[str, Any]) -> bool:
-    return bool(_mapping(body.get("thinking")).get("type") == "enabled")
+    return bool(mapping(body.get("thinking")).get("type") == "enabled")
 
 
 def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
@@ -194,7 +194,7 @@ def _tools(specs: Sequence[Spec], output: JsonObject | None, *, is_strict: bool)
         _check_ceilings(ours, output)
     return _Ours(
         tools=tools,
-        sent=[*[msgspec.Raw(as_bytes(tool)) for tool in tools[:-1]], *tools[-1:]],
+        sent=[*[msgspec.Raw(as_bytes(tool, NAME)) for tool in tools[:-1]], *tools[-1:]],
         betas=[BETAS.get(native_of(spec, NAME).get("type", ""), "") for spec in specs],
     )
 
@@ -249,10 +249,10 @@ def _container(request: Request) -> str | None:
     last = next((message for message in reversed(request.messages) if isinstance(message, Reply)), None)
     if last is None:
         return None
-    callers = [_mapping(_mapping(call.vendor.get(NAME)).get("caller")) for call in last.calls]
+    callers = [mapping(mapping(call.vendor.get(NAME)).get("caller")) for call in last.calls]
     if all(caller.get("type", "direct") == "direct" for caller in callers):
         return None
-    container = _mapping(_mapping(last.vendor.get(NAME)).get("container")).get("id")
+    container = mapping(mapping(last.vendor.get(NAME)).get("container")).get("id")
     return container if isinstance(container, str) else None
 
 
@@ -271,11 +271,3 @@ def _mark(body: dict[str, Any], turns: Turns, *, given: int, ours: bool) -> None
         *before, last = holder[member]
         if MARK not in last:
             holder[member] = [*before, {**last, MARK: _MARK}]
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _sequence(value: object) -> Sequence[Any]:
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()

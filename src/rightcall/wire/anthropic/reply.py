@@ -6,7 +6,7 @@ reason that cuts nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -185,10 +185,8 @@ class ReplyBuilder:
             self._calls += 1
             call = call_of(block)
             self.events.append(CallStart(block.call, call.name, call.id))
-        elif block.kind == "text":
-            self._add_text(block, fields.get("text"))
-        elif block.kind == "thinking":
-            self._add_thinking(block, fields.get("thinking"))
+        elif block.kind in ("text", "thinking"):
+            self._add(block, fields.get(block.kind))
         return block
 
     def stop(self, index: int | None) -> None:
@@ -197,13 +195,9 @@ class ReplyBuilder:
         if block is not None and block.call >= 0 and block.is_open and block not in self._stopped:
             self._stopped.append(block)
 
-    def text(self, index: int | None, text: str | None) -> None:
-        """More of an answer."""
-        self._add_text(self._block(index, "text"), text)
-
-    def thinking(self, index: int | None, text: str | None) -> None:
-        """More of a thought."""
-        self._add_thinking(self._block(index, "thinking"), text)
+    def say(self, index: int | None, kind: Literal["text", "thinking"], text: str | None) -> None:
+        """More of an answer, or of a thought."""
+        self._add(self._block(index, kind), text)
 
     def signature(self, index: int | None, signature: str | None) -> None:
         """The signature of a thought, whole."""
@@ -270,15 +264,10 @@ class ReplyBuilder:
         block = self._at.get(index)
         return block if block is not None and block.kind == kind else self.start(index, {"type": kind})
 
-    def _add_text(self, block: Block, text: object) -> None:
+    def _add(self, block: Block, text: object) -> None:
         if isinstance(text, str) and text:
             block.pieces.append(text)
-            self.events.append(TextDelta(text))
-
-    def _add_thinking(self, block: Block, text: object) -> None:
-        if isinstance(text, str) and text:
-            block.pieces.append(text)
-            self.events.append(ReasoningDelta(text))
+            self.events.append(TextDelta(text) if block.kind == "text" else ReasoningDelta(text))
 
     def _go_on(self) -> None:
         """The model wrote on, so what had stopped was complete."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from rightcall.core.message import StopReason
 from rightcall.core.usage import Usage
-from rightcall.wire.schema_rules import Rules
+from rightcall.wire.schema_rules import STRING_FORMATS, Rules
 
 NAME = "anthropic"
 
@@ -65,36 +65,17 @@ THOUGHTS = frozenset(["thinking", "redacted_thinking"])
 
 IMAGES = frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])
 
+_KEYWORDS = frozenset(
+    ["title", "description", "enum", "const", "format", "minItems", "additionalProperties"]
+)
+
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations, and
 # what lib/_parse/_transform.py of anthropic 2.8.0 keeps. Like that, pattern and default move into the
 # description: only some regular expressions are taken, and the others refuse the whole request.
 RULES = Rules(
     dialect=NAME,
-    keywords=frozenset(
-        [
-            "title",
-            "description",
-            "enum",
-            "const",
-            "format",
-            "minItems",
-            "additionalProperties",
-        ]
-    ),
-    formats=frozenset(
-        [
-            "date-time",
-            "time",
-            "date",
-            "duration",
-            "email",
-            "hostname",
-            "uri",
-            "ipv4",
-            "ipv6",
-            "uuid",
-        ]
-    ),
+    keywords=_KEYWORDS,
+    formats=STRING_FORMATS | {"uri"},
     min_items=1,
     max_strict_tools=20,
     max_optional=24,

@@ -18,8 +18,8 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encode_cache import EncodeCache
-from rightcall.wire.gemini.messages import Json, as_bytes, contents
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
+from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import BUDGETS, LEVELS, NAME, NEWER
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
@@ -52,7 +52,7 @@ def encode(
     body: Json = {}
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    vendor_tools = _list(request.options, "vendor_tools")
+    vendor_tools = sequence(request.options.get("vendor_tools"))
     ours = cache.made(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *vendor_tools]:
         body["tools"] = tools
@@ -66,7 +66,7 @@ def encode(
     body = _merge(body, extra) if isinstance(extra, Mapping) else body
     body.setdefault("contents", turns)
     return Outgoing(
-        body=as_bytes(body),
+        body=as_bytes(body, NAME),
         path=_path(model, stream=stream),
         headers={"content-type": "application/json"},
     )
@@ -95,8 +95,7 @@ def _paused(messages: Transcript) -> tuple[Transcript, str]:
 def _token(message: Message) -> str:
     if not isinstance(message, Reply) or message.stop != "pause":
         return ""
-    bag = message.vendor.get(NAME)
-    token = bag.get("continuationToken") if isinstance(bag, Mapping) else None
+    token = mapping(message.vendor.get(NAME)).get("continuationToken")
     return token if isinstance(token, str) else ""
 
 
@@ -111,7 +110,7 @@ def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
         }
         for spec in specs
     ]
-    return [msgspec.Raw(as_bytes({"functionDeclarations": declared}))] if declared else []
+    return [msgspec.Raw(as_bytes({"functionDeclarations": declared}, NAME))] if declared else []
 
 
 def _description(spec: Spec) -> str:
@@ -153,7 +152,7 @@ def _generation(request: Request, model: str) -> Json:
         "temperature": options.get("temperature"),
         "topP": options.get("top_p"),
         "seed": options.get("seed"),
-        "stopSequences": list(_list(options, "stop")) or None,
+        "stopSequences": list(sequence(options.get("stop"))) or None,
         "thinkingConfig": _thinking(options.get("reasoning"), model),
     }
     if request.output is not None:
@@ -195,8 +194,3 @@ def _merge(body: Json, extra: Mapping[str, Any]) -> Json:
         else:
             merged[key] = value
     return merged
-
-
-def _list(options: Mapping[str, JsonValue], name: str) -> Sequence[Any]:
-    value = options.get(name)
-    return value if isinstance(value, list | tuple) else ()

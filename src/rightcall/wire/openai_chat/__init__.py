@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from rightcall.core.ports import Encode
 from rightcall.core.request import Outgoing, Request
-from rightcall.wire.encode_cache import EncodeCache
+from rightcall.wire.encoding import EncodeCache
 from rightcall.wire.openai_chat.decode import Decoder, decode, decoder
 from rightcall.wire.openai_chat.encode import authorize, encode, encoder
 from rightcall.wire.openai_chat.errors import error
@@ -29,25 +29,10 @@ from rightcall.wire.openai_chat.tables import NAME
 name: str = NAME
 
 __all__ = [
-    "COMPATIBLE",
-    "DEEPSEEK",
-    "HOSTS",
-    "MISTRAL",
-    "OPENAI",
-    "OPENROUTER",
-    "Decoder",
-    "Host",
-    "HostDialect",
-    "authorize",
-    "decode",
-    "decoder",
-    "dialect_at",
-    "encode",
-    "encoder",
-    "error",
-    "host_of",
-    "name",
-]
+    "COMPATIBLE", "DEEPSEEK", "HOSTS", "MISTRAL", "OPENAI", "OPENROUTER", "Decoder", "Host",
+    "HostDialect", "authorize", "decode", "decoder", "dialect_at", "encode", "encoder", "error",
+    "host_of", "name",
+]  # fmt: skip
 
 
 class HostDialect(Struct, frozen=True):

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
-from rightcall.core.sse import SseDecoder
+from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
 from rightcall.wire.openai_chat.errors import refusal_in
 from rightcall.wire.openai_chat.reply import ReplyBuilder
@@ -104,7 +104,7 @@ class Decoder:
         self._frames = SseDecoder()
         self._reply = ReplyBuilder()
         self._is_over = False
-        self._body: list[bytes] | None = None
+        self._body: bytearray | None = None
         self._began = False
         self._may_be_usual = False
         self._unusual = 0
@@ -115,9 +115,11 @@ class Decoder:
             self._began = True
             if start.startswith(b"{"):
                 # No field of an event stream begins so: the host has not streamed.
-                self._body = []
+                self._body = bytearray()
         if self._body is not None:
-            self._body.append(data)
+            self._body += data
+            if len(self._body) > MAX_EVENT_BYTES:
+                raise ProtocolError(f"{NAME}: a reply of more than {MAX_EVENT_BYTES:,} bytes")
             return ()
         events: list[ModelEvent] = []
         for frame in self._frames.feed(data):
@@ -148,7 +150,7 @@ class Decoder:
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""
         if self._body is not None:
-            return tuple(_whole(b"".join(self._body)))
+            return tuple(_whole(bytes(self._body)))
         events: list[ModelEvent] = []
         for frame in self._frames.finish():
             self._frame(frame.data, events, is_last=True)

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.jsontext import JsonObject
 from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encode_cache import EncodeCache
+from rightcall.wire.encoding import EncodeCache, as_bytes, sequence, with_examples
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
 from rightcall.wire.openai_chat.tables import NAME
@@ -64,7 +64,7 @@ def encode(
         body[host.seed] = options["seed"]
     if options.get("stop"):
         stop = options["stop"]
-        body["stop"] = [stop] if isinstance(stop, str) else list(_sequence(stop))
+        body["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
     if options.get("user") and host.user:
         body["user"] = options["user"]
     body |= _reasoning(options.get("reasoning"), host)
@@ -76,9 +76,7 @@ def encode(
         body |= extra
     messages = body.pop("messages", None)
     body["messages"] = messages_of(request, host, cache) if messages is None else messages
-    return Outgoing(
-        path=PATH, body=msgspec.json.encode(body), headers={"content-type": "application/json"}
-    )
+    return Outgoing(path=PATH, body=as_bytes(body, NAME), headers={"content-type": "application/json"})
 
 
 def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
@@ -96,7 +94,7 @@ def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
     strict = options.get("strict") is True and host.strict
     specs = request.specs
     ours = cache.made(f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
-    tools = [*ours, *_sequence(options.get("vendor_tools"))]
+    tools = [*ours, *sequence(options.get("vendor_tools"))]
     if not tools:
         if request.choice == "required" or isinstance(request.choice, Named):
             raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
@@ -121,14 +119,11 @@ def _functions(specs: Sequence[Spec], *, strict: bool) -> list[msgspec.Raw]:
     tools = [_tool(spec, strict=strict) for spec in specs]
     if strict:
         check_ceilings(specs, [tool["function"]["parameters"] for tool in tools], STRICT)
-    return [msgspec.Raw(msgspec.json.encode(tool)) for tool in tools]
+    return [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
 
 
 def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
-    description = spec.description
-    if spec.examples:
-        examples = "\n".join(dump(example) for example in spec.examples)
-        description = f"{description}\n\nExamples of arguments:\n{examples}".strip()
+    description = with_examples(spec.description, spec)
     function: dict[str, Any] = {"name": spec.name, "description": description}
     if not strict:
         return {"type": "function", "function": {**function, "parameters": spec.parameters}}
@@ -151,7 +146,3 @@ def _format(schema: JsonObject, *, strict: bool) -> dict[str, Any]:
         "type": "json_schema",
         "json_schema": {"name": "output", "schema": sent, "strict": is_strict},
     }
-
-
-def _sequence(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []

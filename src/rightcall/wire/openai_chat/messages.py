@@ -16,15 +16,14 @@ from hashlib import sha256
 from typing import Any, assert_never
 
 from msgspec import Raw
-from msgspec.json import Encoder
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Text
 from rightcall.core.request import Request
 from rightcall.core.result import Result
-from rightcall.wire.encode_cache import EncodeCache
+from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
 from rightcall.wire.openai_chat.hosts import Host, Ids
 from rightcall.wire.openai_chat.tables import NAME
 
@@ -33,7 +32,6 @@ RAW_ARGUMENTS = "raw_arguments"
 templates, and refuse the whole history for one broken call (vllm #47761, llama.cpp #25510)."""
 
 _LONGEST_NAME = 64
-_encoder = Encoder()
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -54,7 +52,7 @@ class _Writer:
         self._ids = _LegalIds(host.ids)
 
     def write(self, message: Message, _: int) -> None:
-        self.items += [Raw(_encoder.encode(item)) for item in self._items(message)]
+        self.items += [Raw(as_bytes(item, NAME)) for item in self._items(message)]
 
     def _items(self, message: Message) -> Iterator[dict[str, Any]]:
         ids, owed = self._ids, self._host.owed
@@ -86,7 +84,7 @@ def _said(message: User) -> str | list[dict[str, Any]]:
 
 
 def _result(result: Result) -> str:
-    text = "\n".join([part.text if isinstance(part, Text) else _note(part) for part in result.content])
+    text = "\n".join([part.text if isinstance(part, Text) else note_of(part) for part in result.content])
     if result.is_error and not text.lower().startswith("error"):
         return f"Error: {text}"
     return text
@@ -105,7 +103,7 @@ def _reply(reply: Reply, ids: list[str]) -> dict[str, Any]:
             case Call():
                 calls.append(_call(part, ids[len(calls)]))
             case Media():
-                _say(content, _note(part))
+                _say(content, note_of(part))
             case Unknown():
                 _return(part, members, content)
             case _:
@@ -128,7 +126,7 @@ def _say(content: list[dict[str, Any]], text: str) -> None:
 
 
 def _think(part: Reasoning, members: dict[str, Any], content: list[dict[str, Any]]) -> None:
-    bag = _bag(part.vendor)
+    bag = mapping(part.vendor.get(NAME))
     field = bag.get("field")
     if "details" in bag:
         # With these OpenRouter needs no other form, and takes none that contradicts them.
@@ -142,7 +140,7 @@ def _think(part: Reasoning, members: dict[str, Any], content: list[dict[str, Any
 
 
 def _return(part: Unknown, members: dict[str, Any], content: list[dict[str, Any]]) -> None:
-    bag = _bag(part.vendor)
+    bag = mapping(part.vendor.get(NAME))
     if isinstance(bag.get("part"), Mapping):
         content.append(bag["part"])
     if bag.get("refusal"):
@@ -154,7 +152,7 @@ def _return(part: Unknown, members: dict[str, Any], content: list[dict[str, Any]
 
 
 def _call(call: Call, identity: str) -> dict[str, Any]:
-    bag = _bag(call.vendor)
+    bag = mapping(call.vendor.get(NAME))
     extra = {key: value for key, value in bag.items() if key != "type"}
     name = _ILLEGAL.sub("_", call.name)[:_LONGEST_NAME] or "unnamed"
     if bag.get("type") == "custom":
@@ -167,17 +165,7 @@ def _call(call: Call, identity: str) -> dict[str, Any]:
 def _arguments(text: str) -> str:
     if not text.strip():
         return "{}"
-    try:
-        if isinstance(parse(text), dict):
-            return text
-    except JsonError:
-        pass
-    return dump({RAW_ARGUMENTS: text})
-
-
-def _bag(vendor: Mapping[str, Any]) -> Mapping[str, Any]:
-    bag = vendor.get(NAME)
-    return bag if isinstance(bag, Mapping) else {}
+    return dump({RAW_ARGUMENTS: text}) if object_in(text) is None else text
 
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -248,25 +236,15 @@ def _part(media: Media) -> dict[str, Any]:
     """The content part of a user's message that carries the media."""
     kind = media.media_type.partition(";")[0].strip().lower()
     if kind.startswith("image/"):
-        return {"type": "image_url", "image_url": {"url": _url(media)}}
+        return {"type": "image_url", "image_url": {"url": data_url(media)}}
     if kind in _AUDIO:
         data = b64encode(media.data).decode()
         return {"type": "input_audio", "input_audio": {"data": data, "format": _AUDIO[kind]}}
     if kind.startswith("video/"):
         # Not OpenAI's: vLLM, Qwen and OpenRouter take it so.
-        return {"type": "video_url", "video_url": {"url": _url(media)}}
+        return {"type": "video_url", "video_url": {"url": data_url(media)}}
     if kind.startswith("text/") or kind in ("application/json", "application/xml"):
         text = media.data.decode(errors="replace")
         return {"type": "text", "text": f"{media.name}:\n{text}" if media.name else text}
     name = media.name or f"file.{kind.rpartition('/')[2]}"
-    return {"type": "file", "file": {"filename": name, "file_data": _url(media)}}
-
-
-def _note(media: Media) -> str:
-    """What is said of media where only text can be sent."""
-    name = f" {media.name!r}" if media.name else ""
-    return f"[{media.media_type}{name}, {len(media.data):,} bytes, which cannot be shown here]"
-
-
-def _url(media: Media) -> str:
-    return f"data:{media.media_type};base64,{b64encode(media.data).decode()}"
+    return {"type": "file", "file": {"filename": name, "file_data": data_url(media)}}

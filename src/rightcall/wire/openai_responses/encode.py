@@ -18,7 +18,7 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encode_cache import EncodeCache
+from rightcall.wire.encoding import EncodeCache, as_bytes, with_examples
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
@@ -76,7 +76,7 @@ def encode(
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]
     body["input"] = body.pop("input", None) or input_items(request, offered, cache)
-    return Outgoing(path=PATH, body=msgspec.json.encode(body))
+    return Outgoing(path=PATH, body=as_bytes(body, NAME))
 
 
 def _settings(request: Request) -> Item:
@@ -108,7 +108,7 @@ def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:
         pairs = zip(specs, tools, strict=True)
         held = [(spec, tool["parameters"]) for spec, tool in pairs if not spec.native.get(NAME)]
         check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
-    return _Ours(tools, [msgspec.Raw(msgspec.json.encode(tool)) for tool in tools])
+    return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools])
 
 
 def _tools(request: Request, ours: _Ours) -> Item:
@@ -147,13 +147,10 @@ def _function(spec: Spec, *, strict: bool) -> Item:
         parameters, also = _root(spec.parameters)
         if also:
             description = f"{description}\n\nThe arguments must also satisfy {dump(also)}"
-    if spec.examples:
-        shown = "\n".join([dump(example) for example in spec.examples])
-        description = f"{description}\n\nExamples of arguments:\n{shown}"
     return {
         "type": "function",
         "name": spec.name,
-        "description": description,
+        "description": with_examples(description, spec),
         "parameters": parameters,
         "strict": strict,
     }
@@ -194,7 +191,7 @@ def _effort(value: JsonValue) -> str:
 
 def _cache_key(body: Item) -> str:
     """Sends requests with the same beginning to where the vendor has it cached."""
-    stable = msgspec.json.encode([body["model"], body.get("instructions"), body.get("tools")])
+    stable = as_bytes([body["model"], body.get("instructions"), body.get("tools")], NAME)
     return f"rc-{blake2b(stable, digest_size=16).hexdigest()}"
 
 

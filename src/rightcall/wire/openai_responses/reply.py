@@ -196,17 +196,8 @@ class ItemSlot:
     """One item of the output while it arrives."""
 
     __slots__ = (
-        "at",
-        "ended",
-        "index",
-        "is_announced",
-        "is_done",
-        "item",
-        "kind",
-        "pieces",
-        "sent",
-        "total",
-    )
+        "at", "ended", "index", "is_announced", "is_done", "item", "kind", "pieces", "sent", "total",
+    )  # fmt: skip
 
     def __init__(self, item: Item, at: int | None) -> None:
         self.item = item

@@ -19,7 +19,7 @@ from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
 from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
-from rightcall.wire.encode_cache import EncodeCache
+from rightcall.wire.encoding import EncodeCache
 from wire.conversations import (
     CITY,
     FIND,
@@ -53,7 +53,7 @@ def attempt(name: str, request: Request, cache: EncodeCache | None = None) -> Ou
     dialect, model = DIALECTS[name]
     try:
         return dialect.encode(request, model=model, stream=True, cache=cache)
-    except (EncodeError, UnicodeEncodeError) as error:
+    except EncodeError as error:
         return type(error).__name__, str(error)
 
 
@@ -236,6 +236,26 @@ def test_each_message_of_a_run_is_written_once(name, monkeypatch):
     for request in requests(100):
         encode(request, model=model, stream=True)
     assert seen == list(range(201))
+
+
+@every_dialect
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"messages": (said("\ud800"),)},
+        {"messages": (said("Hi"), Reply((Text("\udfff"),)), said("So"))},
+        {"messages": (said("Hi"),), "system": "\ud800"},
+        {"messages": (said("Hi"),), "specs": (replace(LOOK, description="\ud800"),)},
+        {"messages": (said("Hi"),), "options": {"extra": {"x": object()}}},
+        {"messages": (said("Hi"),), "options": {"extra": {"x": 2**70}}},
+    ],
+    ids=["said", "replied", "system", "a tool", "no JSON", "a number"],
+)
+def test_what_cannot_be_written_is_refused_in_our_own_words(name, how):
+    sent = attempt(name, Request(**how))
+    assert isinstance(sent, Outgoing) or sent[0] == "EncodeError"
+    if "options" not in how:
+        assert sent[1].endswith("half of a surrogate pair cannot be sent.")
 
 
 def calls_in(act: Callable[[], object]) -> int:
