@@ -145,10 +145,7 @@ def sentence(description: Any, words: Sequence[str]) -> str:
     return f"{text} ({'; '.join(words)})" if text else "; ".join(words)
 
 
-ANNOTATIONS = frozenset([
-    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment",
-    "$schema", "$id", "$anchor", "$defs", "definitions",
-])  # fmt: skip
+ANNOTATIONS = SILENT | {"description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
 """Keywords that admit and refuse nothing."""
 
 

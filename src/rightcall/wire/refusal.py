@@ -61,8 +61,9 @@ class Refusals(Struct, frozen=True, kw_only=True):
         code = self._code(layers)
         if status is None or status < _REFUSED:
             status = _status(layers) or self.statuses.get(code)
+        refused = f"HTTP {status}" if status else "refused"
         return VendorError(
-            _message(layers, value) or f"{_refused(status)}, and the vendor did not say why",
+            _message(layers, value) or f"{refused}, and the vendor did not say why",
             status=status,
             vendor_code=code,
             retryable=self._is_retryable(status, code, layers, named),
@@ -196,7 +197,3 @@ def _status(layers: list[dict[str, Any]]) -> int | None:
             if isinstance(found, int) and _REFUSED <= found < 600:  # noqa: PLR2004
                 return found
     return None
-
-
-def _refused(status: int | None) -> str:
-    return "refused" if status is None else f"HTTP {status}"

@@ -206,32 +206,20 @@ def _block_delta(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
             reply.grow(frame.index, _any(data)["delta"])
 
 
-def _block_stop(reply: ReplyBuilder, frame: _Frame, _data: bytes) -> None:
-    reply.stop(frame.index)
-
-
 def _message_delta(reply: ReplyBuilder, _event: _Frame, data: bytes) -> None:
     event = _any(data)
     reply.update(event)
     reply.update(event.get("delta") or {})
 
 
-def _message_stop(reply: ReplyBuilder, _event: _Frame, _data: bytes) -> None:
-    reply.end()
-
-
-def _ping(_reply: ReplyBuilder, _event: _Frame, _data: bytes) -> None:
-    """The connection is alive, and that is all."""
-
-
 _ON: Mapping[str, Callable[[ReplyBuilder, _Frame, bytes], None]] = {
     "message_start": _message_start,
     "content_block_start": _block_start,
     "content_block_delta": _block_delta,
-    "content_block_stop": _block_stop,
+    "content_block_stop": lambda reply, frame, _: reply.stop(frame.index),
     "message_delta": _message_delta,
-    "message_stop": _message_stop,
-    "ping": _ping,
+    "message_stop": lambda reply, _frame, _data: reply.end(),
+    "ping": lambda _reply, _frame, _data: None,
 }
 
 

@@ -184,10 +184,7 @@ def _ours(request: Request, cache: EncodeCache) -> _Ours:
 
 
 def _tools(specs: Sequence[Spec], output: JsonObject | None, *, is_strict: bool) -> _Ours:
-    tools = [
-        native_of(spec, NAME) or _tool(spec, _schema(spec, is_strict=is_strict), is_strict=is_strict)
-        for spec in specs
-    ]
+    tools = [native_of(spec, NAME) or _tool(spec, is_strict=is_strict) for spec in specs]
     if is_strict:
         pairs = zip(specs, tools, strict=True)
         ours = [(spec, tool["input_schema"]) for spec, tool in pairs if not spec.native.get(NAME)]
@@ -209,11 +206,10 @@ def _check_ceilings(tools: Sequence[tuple[Spec, JsonObject]], output: JsonObject
         check_ceilings([*specs, answer], [*schemas, schema], replace(RULES, max_strict_tools=0))
 
 
-def _schema(spec: Spec, *, is_strict: bool) -> JsonObject:
-    return strict_schema(spec.parameters, RULES, tool=spec.name).schema if is_strict else spec.parameters
-
-
-def _tool(spec: Spec, schema: JsonObject, *, is_strict: bool) -> dict[str, Any]:
+def _tool(spec: Spec, *, is_strict: bool) -> dict[str, Any]:
+    schema = spec.parameters
+    if is_strict:
+        schema = strict_schema(schema, RULES, tool=spec.name).schema
     return {
         "name": spec.name,
         **({"description": spec.description} if spec.description else {}),

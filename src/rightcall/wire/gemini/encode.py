@@ -20,7 +20,7 @@ from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
 from rightcall.wire.gemini.messages import Json, contents
-from rightcall.wire.gemini.tables import BUDGETS, LEVELS, NAME, NEWER
+from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
 _VERTEX = ("projects/", "publishers/")
@@ -169,17 +169,15 @@ def _thinking(reasoning: JsonValue, model: str) -> Json | None:
             pass
         case int():
             return {"thinkingBudget": reasoning} | ({"includeThoughts": True} if reasoning else {})
-        case str() if reasoning in LEVELS:
-            newer = NEWER.search(model) is not None
-            amount = (
-                {"thinkingLevel": LEVELS[reasoning]} if newer else {"thinkingBudget": BUDGETS[reasoning]}
-            )
+        case str() if reasoning in EFFORTS:
+            level, budget = EFFORTS[reasoning]
+            amount = {"thinkingLevel": level} if NEWER.search(model) else {"thinkingBudget": budget}
             return {**amount, **({} if reasoning == "none" else {"includeThoughts": True})}
         case _:
             pass
     raise EncodeError(
         NAME,
-        f"{reasoning!r} is neither a number of tokens nor one of {', '.join(LEVELS)}.",
+        f"{reasoning!r} is neither a number of tokens nor one of {', '.join(EFFORTS)}.",
         where="option 'reasoning'",
     )
 

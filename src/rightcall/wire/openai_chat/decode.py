@@ -171,8 +171,10 @@ class Decoder:
         try:
             chunk = _chunk(data)
         except UNREADABLE as error:
-            if not is_last or _is_json(data):
-                raise _unexpected(data, error) from None
+            value = readable(data)
+            if not is_last or not isinstance(value, str):
+                words = f"{NAME}: not a chunk ({error}): {excerpt(data)}"
+                raise (refusal_in(value) or ProtocolError(words)) from None
             if not self._reply.word:
                 raise TruncatedStream("the stream ended in the middle of an event") from None
             return
@@ -252,18 +254,3 @@ def _refuse(value: Any) -> None:
     refusal = refusal_in(value)
     if refusal is not None:
         raise refusal
-
-
-def _unexpected(data: bytes, reason: Exception) -> Exception:
-    """What to raise for data that is not a chunk: a refusal, if it is one."""
-    return refusal_in(readable(data)) or ProtocolError(
-        f"{NAME}: not a chunk ({reason}): {excerpt(data)}"
-    )
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        msgspec.json.decode(data)
-    except UNREADABLE:
-        return False
-    return True
