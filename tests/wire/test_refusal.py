@@ -78,6 +78,13 @@ def test_a_vendor_that_says_whether_to_try_again_is_heard(dialect, status, said,
 
 
 @every_dialect
+def test_a_status_that_is_final_is_not_overruled_by_a_code(dialect):
+    said = b'{"error": {"message": "Too large", "type": "tokens", "code": "rate_limit_exceeded"}}'
+    assert not dialect.error(413, {}, said).retryable
+    assert dialect.error(429, {}, said).retryable
+
+
+@every_dialect
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"null", b"", b" \n", b'""', b"<html></html>"])
 def test_a_refusal_without_a_reason_is_worded_alike(dialect, body):
     assert str(dialect.error(429, {}, body)) == "HTTP 429, and the vendor did not say why"

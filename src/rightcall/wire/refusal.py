@@ -90,7 +90,8 @@ class Refusals(Struct, frozen=True, kw_only=True):
             return False
         if status is None:
             return code in self.transient
-        # The status goes before the code: Groq says rate_limit_exceeded with 413 to what never fits.
+        # The status goes before the code: Groq says rate_limit_exceeded with 413 of a request that will
+        # never fit (HunorLaczko/ha-groq-cloud-api #27).
         return status in RETRIED or status >= _SERVERS_FAULT
 
 
