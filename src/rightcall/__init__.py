@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rightcall.loop.result import CallRecord, RunResult
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
-    from rightcall.request.retry import Retry
+    from rightcall.request.wire_model import Retry
 
 _HOMES = {
     "Agent": "agent",
@@ -70,7 +70,7 @@ _HOMES = {
     "Reply": "core.message",
     "Request": "core.request",
     "Result": "core.result",
-    "Retry": "request.retry",
+    "Retry": "request.wire_model",
     "Rewrite": "core.decision",
     "RunResult": "loop.result",
     "Spec": "core.tool",

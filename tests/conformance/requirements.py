@@ -4,7 +4,6 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Name: TypeAlias = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
 Kind: TypeAlias = Literal["differs", "ignored", "refused"]
 """The dialect gives something else; takes the wish and says nothing of it; raises an EncodeError."""
 
@@ -12,7 +11,7 @@ Kind: TypeAlias = Literal["differs", "ignored", "refused"]
 class Gap(Struct, frozen=True):
     """Where one dialect does not do what the others do, and why."""
 
-    dialect: Name
+    dialect: str
     kind: Kind
     reason: str
 

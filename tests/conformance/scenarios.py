@@ -1,13 +1,12 @@
 """What is said, and what must come of it, in no vendor's words; ``VENDORS`` has each vendor's own."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from conformance import scenarios_anthropic, scenarios_gemini, scenarios_openai_chat
-from conformance import scenarios_openai_responses as scenarios_responses
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
@@ -17,6 +16,7 @@ from rightcall.core.request import Named, Request
 from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.core.usage import Usage
+from rightcall.wire.dialects import DIALECTS
 
 
 class Forms(Protocol):
@@ -66,10 +66,7 @@ class Forms(Protocol):
 
 
 VENDORS: Mapping[str, Forms] = {
-    "anthropic": scenarios_anthropic,
-    "openai_chat": scenarios_openai_chat,
-    "openai_responses": scenarios_responses,
-    "gemini": scenarios_gemini,
+    name: cast(Forms, import_module(f"conformance.scenarios_{name}")) for name in DIALECTS
 }
 
 

@@ -6,13 +6,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+Check = Callable[[str, str, dict[str, str], bytes], bool]
+"""Whether a request may come in, by its method, target, headers and body."""
 
 
 class Server:
     """Answers the n-th request with the n-th answer, and the last one for ever."""
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
+    def __init__(self, answers: Sequence[Answer], check: Check | None = None) -> None:
         self._answers = answers
+        self._check = check
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections = 0
         """How many have been made."""
@@ -28,8 +31,11 @@ class Server:
                 first, *lines = head.decode().strip().split("\r\n")
                 headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
-                self.requests.append((first.split()[1], headers, body))
+                method, target, _ = first.split()
+                self.requests.append((target, headers, body))
                 answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
+                if self._check is not None and not self._check(method, target, headers, body):
+                    answer = whole(b'{"error": {"message": "the signature is not good"}}', 403)
                 await answer(writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -39,8 +45,10 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(*answers: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
-    server = Server(answers)
+async def serving(
+    *answers: Answer, check: Check | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Server]:
+    server = Server(answers, check)
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
     server.url = (
         f"{'http' if tls is None else 'https'}://127.0.0.1:{listener.sockets[0].getsockname()[1]}"

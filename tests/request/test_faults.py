@@ -21,8 +21,7 @@ from rightcall.errors import (
     VendorError,
 )
 from rightcall.models.connect import connect
-from rightcall.request.model import WireModel
-from rightcall.request.retry import Retry
+from rightcall.request.wire_model import Retry, WireModel
 from rightcall.transport.aio import AiohttpTransport
 
 KEY = "sk-test-0123456789abcdef"
@@ -84,6 +83,7 @@ GOOD_ENDS = {
     "without the end mark": (streamed(*HELLO),),
     "a whole reply where a stream was asked for": (whole(BODY),),
     "429 with retry-after, then well": (refusal(429, retry_after="0"), GOOD),
+    "429 with retry-after that is no number, then well": (refusal(429, retry_after="nan"), GOOD),
     "529, then well": (refusal(529), GOOD),
     "500 twice, then well": (refusal(500), refusal(500), GOOD),
     "dropped before anything, then well": (dropped, GOOD),

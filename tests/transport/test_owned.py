@@ -24,7 +24,7 @@ from request.server import Server, head, serving, silent, whole
 from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import TransportError
-from rightcall.request.retry import Retry
+from rightcall.request.wire_model import Retry
 
 CHAT = (
     b'{"id":"c","model":"m","choices":[{"index":0,"message":{"content":"Hi."},"finish_reason":"stop"}]}'

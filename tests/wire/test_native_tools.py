@@ -394,7 +394,7 @@ def test_no_limit_on_the_output_is_no_member_and_media_is_named():
     results = answered(bare, Text("see "), Media(b"png", "image/png", "a.png"))
     _, output = given_back(bare, results, SHELL_SPEC)
     assert "max_output_length" not in output
-    assert output["output"][0]["stdout"] == "see [image/png 'a.png', 3 bytes, cannot be shown here]"
+    assert output["output"][0]["stdout"] == "see [image/png 'a.png', 3 bytes: not shown]"
 
 
 def test_a_results_own_members_win():

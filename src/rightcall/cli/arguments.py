@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from rightcall.cli.options import DEFAULT_MODEL, add_approval_options, add_run_options, repeated
+from rightcall.wire.dialects import DIALECTS
 
 TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _PINS = "mcp-pins.json"
@@ -233,7 +234,7 @@ def sse(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the dump; - for stdin")
     parser.add_argument(
         "--dialect",
-        choices=["anthropic", "gemini", "openai_chat", "openai_responses"],
+        choices=sorted(DIALECTS),
         help="whose format it is; guessed from the first events unless given",
     )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each event")

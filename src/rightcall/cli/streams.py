@@ -6,30 +6,22 @@ either belongs to the event that the line completes.
 
 import re
 from collections.abc import Iterable, Iterator
-from importlib import import_module
-from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
-from rightcall.core.ports import Decoder, Dialect
+from rightcall.core.ports import Decoder
 from rightcall.core.sse import ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError, RightcallError
+from rightcall.wire.dialects import DIALECTS, load
 
-DialectName: TypeAlias = Literal["anthropic", "gemini", "openai_chat", "openai_responses"]
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _MOST_LOOKED_AT = 64
 """Events after which a dialect that has not shown itself is not looked for any more."""
 
-_SIGNS: tuple[tuple[DialectName, re.Pattern[bytes]], ...] = (
-    ("openai_responses", re.compile(rb'"type"\s*:\s*"response\.')),
-    ("anthropic", re.compile(rb'"type"\s*:\s*"(message_|content_block_|ping")')),
-    ("openai_chat", re.compile(rb'"choices"\s*:|"object"\s*:\s*"chat\.completion|\A\[DONE\]')),
-    ("gemini", re.compile(rb'"(candidates|usageMetadata|promptFeedback)"\s*:')),
-)
-"""What only one dialect's events hold."""
+_SIGNS = [(name, re.compile(row.sign)) for name, row in DIALECTS.items()]
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -46,7 +38,7 @@ class Step(Struct, frozen=True, kw_only=True):
     """Why the decoder could not go on, in words."""
 
 
-def guess(data: bytes) -> DialectName | None:
+def guess(data: bytes) -> str | None:
     """The dialect that the first events are in; None when they show no sign of any."""
     framed = SseDecoder()
     found: list[bytes] = [data] if data.lstrip()[:1] in (b"{", b"[") else []
@@ -63,7 +55,7 @@ def guess(data: bytes) -> DialectName | None:
     return None
 
 
-def walk(data: bytes, dialect: DialectName | None) -> Iterator[Step]:
+def walk(data: bytes, dialect: str | None) -> Iterator[Step]:
     """Every event with what it became. Without a dialect, events become nothing."""
     framed, decoder = SseDecoder(), _Decoding(dialect)
     start, at = 0, 0
@@ -88,13 +80,12 @@ def reply_in(steps: Iterable[Step]) -> Reply | None:
 class _Decoding:
     """A dialect's decoder up to its first error; nothing that comes later can be relied on."""
 
-    def __init__(self, dialect: DialectName | None) -> None:
+    def __init__(self, dialect: str | None) -> None:
         self._decoder: Decoder | None = None
         self.news = ""
         """The error, until it was told."""
         if dialect is not None:
-            module: Dialect = import_module(f"rightcall.wire.{dialect}")
-            self._decoder = module.decoder()
+            self._decoder = load(dialect).decoder()
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
         return () if self._decoder is None else self._try(self._decoder, data)

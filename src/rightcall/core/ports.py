@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 from rightcall.core.entry import Entry
 from rightcall.core.events import ModelEvent, StreamEvent
 from rightcall.core.message import Message, Reply
-from rightcall.core.request import Outgoing, Profile, Request
+from rightcall.core.request import Outgoing, Profile, Request, Sign
 from rightcall.core.tool import Tool
 from rightcall.errors import VendorError
 
@@ -62,6 +62,14 @@ class Decoder(Protocol):
         ...
 
 
+class Encode(Protocol):
+    """Turns a request into bytes."""
+
+    def __call__(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
+        """The request as the vendor wants it. The same request gives the same bytes."""
+        ...
+
+
 class Dialect(Protocol):
     """One vendor's wire format. A module of ``wire`` is one."""
 
@@ -72,6 +80,10 @@ class Dialect(Protocol):
 
     def encode(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
         """The request as the vendor wants it. The same request gives the same bytes."""
+        ...
+
+    def encoder(self) -> Encode:
+        """An ``encode`` for one conversation, which writes each of its messages once."""
         ...
 
     def decoder(self) -> Decoder:
@@ -86,8 +98,11 @@ class Dialect(Protocol):
         """The vendor's refusal."""
         ...
 
-    def authorize(self, key: str, /) -> Mapping[str, str]:
-        """The headers that carry the key."""
+    def authorize(self, key: str, /) -> Mapping[str, str] | Sign:
+        """The headers that carry the key, the same for every request.
+
+        Where a vendor wants each request signed: what signs one, asked again for every attempt.
+        """
         ...
 
 

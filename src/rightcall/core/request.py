@@ -1,7 +1,7 @@
 """What a model is asked."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias, TypedDict
 
 from msgspec import Struct, field
 
@@ -20,6 +20,25 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Named
 """The model decides; it must call some tool; it must call none; it must call this one."""
 
 
+class Conversation:
+    """Stands for one conversation: the same object in every request of it, and nothing else.
+
+    A model may keep a cache for as long as it is there. Which conversation it is says nothing of what
+    is asked, so all are equal, and only their identity tells them apart.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conversation)
+
+    def __hash__(self) -> int:
+        return hash(Conversation)
+
+    def __repr__(self) -> str:
+        return "Conversation()"
+
+
 class Request(Struct, frozen=True, kw_only=True, gc=False):
     """One question to a model."""
 
@@ -32,8 +51,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     max_tokens: int | None = None
     options: Mapping[str, JsonValue] = field(default_factory=dict)
     """Whatever else the model takes, as ``ModelOptions`` names it."""
-    memo: dict[str, Any] = field(default_factory=dict)
-    """What the model keeps from one request of a run to the next; nobody else reads it."""
+    conversation: Conversation = field(default_factory=Conversation)
+    """The one that this continues, for models that remember what they have sent of it."""
 
 
 class ModelOptions(TypedDict, total=False):
@@ -67,6 +86,21 @@ class Outgoing(Struct, frozen=True, kw_only=True, gc=False):
     """What follows the base URL."""
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Prepared(Struct, frozen=True, kw_only=True, gc=False):
+    """A request as it is about to be sent, for whoever signs it."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    time: float
+    """Seconds since the epoch: signatures are dated, and a dialect has no clock."""
+
+
+Sign: TypeAlias = Callable[[Prepared], Mapping[str, str]]
+"""The headers that vouch for a request, made of the whole of it."""
 
 
 OutputMode: TypeAlias = Literal["native", "tool", "text"]

@@ -26,7 +26,7 @@ from rightcall.core.request import Request
 from rightcall.errors import RightcallError
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.request.batches import Batches
+from rightcall.request.wire_model import Batches
 
 
 class Question(Struct, frozen=True, kw_only=True, eq=False):

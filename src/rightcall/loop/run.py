@@ -28,7 +28,7 @@ from rightcall.core.entry import (
 from rightcall.core.events import Emit, StreamEvent, TurnStart
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply, Transcript
-from rightcall.core.request import Request, ToolChoice
+from rightcall.core.request import Conversation, Request, ToolChoice
 from rightcall.core.usage import Usage
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.gate import Gate
@@ -73,7 +73,7 @@ class Run:
         self._pending: tuple[Proposal, ...] = ()
         self._ids = {c.id for m in state.messages if isinstance(m, Reply) for c in m.calls}
         self._view: View | None = None
-        self._memo: dict[str, Any] = {}
+        self._conversation = Conversation()
         self._approvals = list(state.approvals)
         self._guard = None if setup.trust is None else _guard(setup, setup.trust, state)
         self._shown = 0
@@ -183,7 +183,7 @@ class Run:
                 output=self._output_schema(),
                 max_tokens=setup.max_tokens,
                 options=setup.options,
-                memo=self._memo,
+                conversation=self._conversation,
             ),
             seconds=self._seconds_left(),
             emit=self._emit,

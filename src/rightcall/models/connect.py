@@ -7,28 +7,20 @@ Names are ``provider:model``; an address and a model for anything that speaks li
 import difflib
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from rightcall.core.message import Reply
-from rightcall.core.ports import Dialect, Model
+from rightcall.core.ports import Model
 from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
-from rightcall.request.model import Address, WireModel
-from rightcall.request.retry import Retry
+from rightcall.request.wire_model import Address, Retry, WireModel
 from rightcall.transport.aio import AiohttpTransport
-
-_STRUCTURED = {
-    "anthropic": "tool",
-    "gemini": "native",
-    "openai_chat": "native",
-    "openai_responses": "native",
-}
+from rightcall.wire.dialects import DIALECTS, load
 
 
 class Connected(Model, Protocol):
@@ -79,7 +71,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     )
     prices = _prices(provider.prices, model)
     return WireModel(
-        _dialect(provider, url),
+        load(provider.dialect, url),
         carrier,
         address,
         profile=profile or _profile(provider, prices),
@@ -143,13 +135,6 @@ def _key(provider: Provider, place: str, *, must: bool) -> str | None:
     return None
 
 
-def _dialect(provider: Provider, url: str) -> Dialect:
-    module: Any = import_module(f"rightcall.wire.{provider.dialect}")
-    # Whoever imitates OpenAI does it in their own way, which the address tells.
-    dialect: Dialect = module.dialect_at(url) if provider.dialect == "openai_chat" else module
-    return dialect
-
-
 class _Prices:
     """What a model costs and holds, from the price tables."""
 
@@ -185,6 +170,5 @@ def _prices(provider: str, model: str) -> _Prices | None:
 
 
 def _profile(provider: Provider, prices: _Prices | None) -> Profile:
-    structured: Any = _STRUCTURED[provider.dialect]
     window = None if prices is None else prices.context_window
-    return Profile(context_window=window, structured=structured)
+    return Profile(context_window=window, structured=DIALECTS[provider.dialect].structured)

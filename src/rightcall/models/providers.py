@@ -4,19 +4,16 @@ A provider is a dialect at an address. The address follows the vendor's own SDK:
 OpenAI and everything like it, the bare host for Anthropic and Gemini.
 """
 
-from typing import Literal, TypeAlias
-
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
-
-DialectName: TypeAlias = Literal["anthropic", "gemini", "openai_chat", "openai_responses"]
 
 
 class Provider(Struct, frozen=True, kw_only=True):
     """One place that serves models."""
 
-    dialect: DialectName
+    dialect: str
+    """By its name in ``wire.dialects``."""
     url: str = ""
     """Empty where every customer has an address of their own."""
     keys: tuple[str, ...] = ()

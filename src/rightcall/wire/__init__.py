@@ -1,17 +1,28 @@
 """The dialects: requests into vendors' bytes, and vendors' bytes into events. Sans-I/O.
 
-Each dialect is a folder of the same recipe, and as a module satisfies the ``Dialect`` port: ``encode``
-for a request, ``Decoder`` for a stream, ``decode`` for a whole reply, ``error`` for a refusal,
-``authorize`` for its headers.
+Each dialect is a folder of the same recipe, and as a module satisfies the ``Dialect`` port:
+
+| file | turns |
+|---|---|
+| encode | a request into bytes (``encode``, ``encoder``), a key into headers (``authorize``) |
+| messages | the transcript into the vendor's messages |
+| decode | a reply's bytes into events (``Decoder``, ``decoder``) or into a Reply (``decode``) |
+| reply | what was decoded into events and, at the end, the Reply |
+| errors | a refusal into a VendorError (``error``), by a table for ``wire.refusal`` |
+| tables | the vendor's words into ours, as data |
+
+``dialects`` lists them. A new one is a folder, a row there, and its name here for type checkers.
 """
 
 from typing import TYPE_CHECKING
 
 from rightcall.core.lazy import lazily
+from rightcall.wire.dialects import DIALECTS
 
 if TYPE_CHECKING:
-    from rightcall.wire import anthropic, gemini, openai_chat, openai_responses, sse
+    from rightcall.core import sse
+    from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
 
 __all__ = ["anthropic", "gemini", "openai_chat", "openai_responses", "sse"]
 
-lazily(__name__, {name: f"wire.{name}" for name in __all__})
+lazily(__name__, {"sse": "core.sse", **{name: f"wire.{name}" for name in DIALECTS}})

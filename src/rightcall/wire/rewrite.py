@@ -5,26 +5,31 @@ refused, and the merely smaller ones, where it is moved into the description.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from rightcall.core.jsontext import JsonObject, dump, shorten
 from rightcall.core.problem import json_path
 from rightcall.wire.keywords import (
+    ANNOTATIONS,
     HANDLED,
     SILENT,
     TYPED,
+    Conflict,
+    References,
     applies,
     are_disjoint,
     is_null,
     kinds_in,
     kinds_of,
+    merge,
     only,
+    together,
     without,
 )
-from rightcall.wire.merge import ANNOTATIONS, Conflict, merge, together
-from rightcall.wire.notes import Notes, described
-from rightcall.wire.refs import References
-from rightcall.wire.rules import Rules
+from rightcall.wire.schema_rules import Losses, Rules, described
+
+_Node: TypeAlias = Mapping[str, Any]
+_Schema: TypeAlias = dict[str, Any]
 
 MAX_LEVELS = 100
 MAX_NODES = 50_000
@@ -35,7 +40,8 @@ class Rewriter:
     """Rewrites one document. ``lenient`` refuses nothing, and says in words what has no keyword."""
 
     def __init__(self, document: JsonObject, rules: Rules, tool: str, *, lenient: bool) -> None:
-        self.notes = Notes(rules, tool)
+        self.losses = Losses(rules, tool)
+        self._refuse = self.losses.refuse
         self._document = document
         self._rules = rules
         self._lenient = lenient
@@ -45,27 +51,27 @@ class Rewriter:
         self._levels = 0
         self._nodes = 0
 
-    def rewrite(self) -> dict[str, Any]:
+    def rewrite(self) -> _Schema:
         """The whole document, with the definitions it needs."""
         rewritten = self._schema(self._document, "$")
         if self._definitions:
             rewritten["$defs"] = self._definitions
         return rewritten
 
-    def _schema(self, node: Any, path: str) -> dict[str, Any]:
+    def _schema(self, node: Any, path: str) -> _Schema:
         self._levels += 1
         self._nodes += 1
         if self._levels > MAX_LEVELS or self._nodes > MAX_NODES:
-            raise self.notes.refuse(path, "the schema is too large or too deep; make it smaller.")
+            raise self._refuse(path, "the schema is too large or too deep; make it smaller.")
         try:
             return self._read(node, path)
         finally:
             self._levels -= 1
 
-    def _read(self, node: Any, path: str) -> dict[str, Any]:
+    def _read(self, node: Any, path: str) -> _Schema:
         if not isinstance(node, Mapping):
             if node is False and not self._lenient:
-                raise self.notes.refuse(path, "no value fits it; leave the member out.")
+                raise self._refuse(path, "no value fits it; leave the member out.")
             return self._anything({}, path)
         if isinstance(node.get("$ref"), str):
             return self._reference(node, path)
@@ -80,19 +86,17 @@ class Rewriter:
 
     # References.
 
-    def _reference(self, node: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def _reference(self, node: _Node, path: str) -> _Schema:
         reference: str = node["$ref"]
         beside = without(node, "$ref", *SILENT)
         target = self._references.target(reference)
         if target is None:
             if not self._lenient:
-                raise self.notes.refuse(
-                    path, f"{shorten(reference)} is not in the schema; write it out."
-                )
+                raise self._refuse(path, f"{shorten(reference)} is not in the schema; write it out.")
             return self._anything(beside, path)
         recursive = self._references.is_recursive(reference)
         if recursive and not self._rules.recursion and not self._lenient:
-            raise self.notes.refuse(
+            raise self._refuse(
                 path, f"{shorten(reference)} leads back to itself; end it after some levels."
             )
         if (
@@ -105,7 +109,7 @@ class Rewriter:
             return self._cut(reference, target, beside, path)
         return self._opened([reference], together(target, beside), path)
 
-    def _kept(self, reference: str, target: Any, beside: dict[str, Any], path: str) -> dict[str, Any]:
+    def _kept(self, reference: str, target: Any, beside: _Schema, path: str) -> _Schema:
         if target is self._document:
             pointer = "#"
         else:
@@ -118,22 +122,20 @@ class Rewriter:
             return {"$ref": pointer}
         # OpenAI: "$ref cannot have keywords" beside it.
         words: list[str] = []
-        self.notes.drop((key for key in beside if key != "description"), beside, path, words)
+        self.losses.drop((key for key in beside if key != "description"), beside, path, words)
         return described({"anyOf": [{"$ref": pointer}]}, beside, words)
 
-    def _cut(self, reference: str, target: Any, beside: dict[str, Any], path: str) -> dict[str, Any]:
+    def _cut(self, reference: str, target: Any, beside: _Schema, path: str) -> _Schema:
         """The end of a recursion that the vendor cannot express."""
         if not self._lenient:
-            raise self.notes.refuse(
-                path, f"{shorten(reference)} leads back to itself; end it somewhere."
-            )
-        self.notes.note(path, "$ref", is_exact=False)
+            raise self._refuse(path, f"{shorten(reference)} leads back to itself; end it somewhere.")
+        self.losses.note(path, "$ref", is_exact=False)
         kinds = target.get("type") if isinstance(target, Mapping) else None
         result: dict[str, Any] = {"type": kinds} if isinstance(kinds, str) else {}
         name = reference.rpartition("/")[2].strip("#") or "the whole"
         return described(result, beside, [f"again of the form of {name}"])
 
-    def _opened(self, references: list[str], node: Any, path: str) -> dict[str, Any]:
+    def _opened(self, references: list[str], node: Any, path: str) -> _Schema:
         """A schema that stands where these references stood."""
         self._open += references
         try:
@@ -141,7 +143,7 @@ class Rewriter:
         finally:
             del self._open[len(self._open) - len(references) :]
 
-    def _all_of(self, node: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def _all_of(self, node: _Node, path: str) -> _Schema:
         base = without(node, "allOf")
         first, *more = node["allOf"]
         if (
@@ -163,10 +165,8 @@ class Rewriter:
                 merged = merge(merged, flat) if isinstance(flat, Mapping) else merged
             except Conflict as conflict:
                 if str(conflict) in ("type", "enum", "additionalProperties") and not self._lenient:
-                    raise self.notes.refuse(
-                        path, f"allOf: the branches disagree on {conflict}."
-                    ) from None
-                self.notes.note(path, "allOf", is_exact=False)
+                    raise self._refuse(path, f"allOf: the branches disagree on {conflict}.") from None
+                self.losses.note(path, "allOf", is_exact=False)
                 words.append(f"also: {dump(flat)}")
         # The words beside an allOf say more of this place than those of its branches.
         whole = described({**merged, **only(base, *ANNOTATIONS)}, {**merged, **base}, words)
@@ -174,14 +174,14 @@ class Rewriter:
 
     # Unions.
 
-    def _one_of(self, node: Mapping[str, Any], path: str, words: list[str]) -> Mapping[str, Any]:
+    def _one_of(self, node: _Node, path: str, words: list[str]) -> Mapping[str, Any]:
         rest = without(node, "oneOf", "discriminator")
         if node.get("anyOf"):
-            self.notes.drop(("oneOf",), node, path, words)
+            self.losses.drop(("oneOf",), node, path, words)
             return rest
         branches = [self._resolved(branch) for branch in node["oneOf"]]
         if not are_disjoint(branches):
-            self.notes.note(path, "oneOf", is_exact=False)
+            self.losses.note(path, "oneOf", is_exact=False)
             words.append("fits exactly one of the alternatives")
         return {**rest, "anyOf": node["oneOf"]}
 
@@ -193,15 +193,15 @@ class Rewriter:
         )
         return target if isinstance(target, Mapping) else {}
 
-    def _union(self, node: Mapping[str, Any], path: str, words: list[str]) -> dict[str, Any]:
+    def _union(self, node: _Node, path: str, words: list[str]) -> _Schema:
         base = without(node, "anyOf")
         around = without(base, *ANNOTATIONS)
         is_root = path == "$" and not self._rules.root_union
         if is_root or not self._rules.any_of:
             if not self._lenient and not around.get("properties"):
                 reason = "is a union at the top; wrap it in a member." if is_root else "is a union."
-                raise self.notes.refuse(path, reason)
-            self.notes.drop(("anyOf",), node, path, words)
+                raise self._refuse(path, reason)
+            self.losses.drop(("anyOf",), node, path, words)
             return self._typed(base, path, words)
         branches = []
         for branch in node["anyOf"]:
@@ -210,7 +210,7 @@ class Rewriter:
             except Conflict:
                 continue
         if not branches:
-            raise self.notes.refuse(path, "no alternative of anyOf fits what stands around it.")
+            raise self._refuse(path, "no alternative of anyOf fits what stands around it.")
         nullable = self._rules.type_lists == "nullable"
         kept = [branch for branch in branches if not (nullable and is_null(branch))]
         rewritten = [self._schema(branch, path) for branch in kept]
@@ -222,7 +222,7 @@ class Rewriter:
             result = {"anyOf": rewritten} if rewritten else {"type": "null"}
         if len(kept) < len(branches) and rewritten:
             result = {**result, "nullable": True}
-        self.notes.drop(
+        self.losses.drop(
             (key for key in base if key in ANNOTATIONS and key != "description"), base, path, words
         )
         return described(result, {**result, **only(base, "description")}, words)
@@ -237,7 +237,7 @@ class Rewriter:
 
     # Everything with a type.
 
-    def _typed(self, node: Mapping[str, Any], path: str, words: list[str]) -> dict[str, Any]:
+    def _typed(self, node: _Node, path: str, words: list[str]) -> _Schema:
         kinds = kinds_in(node)
         if not kinds and not only(node, "enum", "const"):
             return self._anything(node, path, words)
@@ -255,12 +255,10 @@ class Rewriter:
             if key in self._rules.keywords:
                 result[key] = value
             else:
-                self.notes.drop((key,), node, path, words)
+                self.losses.drop((key,), node, path, words)
         return described(result, node, words)
 
-    def _split(
-        self, node: Mapping[str, Any], kinds: list[str], path: str, words: list[str]
-    ) -> dict[str, Any]:
+    def _split(self, node: _Node, kinds: list[str], path: str, words: list[str]) -> _Schema:
         """One alternative for each of several types, each with the keywords that apply to it."""
         outside = only(node, *ANNOTATIONS)
         alternatives = []
@@ -277,9 +275,7 @@ class Rewriter:
             alternatives.append({**branch, "type": kind})
         return self._union({**outside, "anyOf": alternatives}, path, words)
 
-    def _values(
-        self, node: Mapping[str, Any], result: dict[str, Any], path: str, words: list[str]
-    ) -> None:
+    def _values(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         values = node.get("enum")
         if "const" in node:
             if self._rules.const == "keep" and "const" in self._rules.keywords:
@@ -288,7 +284,7 @@ class Rewriter:
                 values = [node["const"]]
         if values is not None:
             if self._rules.string_enums and not all(isinstance(value, str) for value in values):
-                self.notes.drop(("enum",), {"enum": values}, path, words)
+                self.losses.drop(("enum",), {"enum": values}, path, words)
             else:
                 result["enum"] = list(values)
         if "format" in node and applies("format", kinds_in(node)):
@@ -296,13 +292,11 @@ class Rewriter:
             if "format" in self._rules.keywords and (known is None or node["format"] in known):
                 result["format"] = node["format"]
             else:
-                self.notes.drop(("format",), node, path, words)
+                self.losses.drop(("format",), node, path, words)
         if node.get("nullable") is True and self._rules.type_lists == "nullable":
             result["nullable"] = True
 
-    def _object(
-        self, node: Mapping[str, Any], result: dict[str, Any], path: str, words: list[str]
-    ) -> None:
+    def _object(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         members = dict(node.get("properties") or {})
         required = list(node.get("required") or ())
         if self._rules.closed:
@@ -313,7 +307,7 @@ class Rewriter:
             place = path + json_path([name])[1:]
             rewritten[name] = self._schema(member, place)
             if self._rules.all_required and name not in required:
-                rewritten[name] = self.notes.or_null(rewritten[name], place)
+                rewritten[name] = self.losses.or_null(rewritten[name], place)
         result["properties"] = rewritten
         wanted = [name for name in rewritten if self._rules.all_required or name in required]
         if wanted or self._rules.all_required:
@@ -325,37 +319,33 @@ class Rewriter:
             del result["properties"]
         self._additional(node, result, path, words)
 
-    def _refuse_open(self, node: Mapping[str, Any], members: Mapping[str, Any], path: str) -> None:
+    def _refuse_open(self, node: _Node, members: _Node, path: str) -> None:
         rest = node.get("additionalProperties", node.get("unevaluatedProperties"))
         nothing_listed = rest is None and "properties" not in node and path != "$"
         if rest not in (None, False) or node.get("patternProperties") or nothing_listed:
             listed = "more members than it lists" if members else "members of any name"
-            raise self.notes.refuse(
+            raise self._refuse(
                 path,
                 f"it takes {listed}, and strict objects are closed; list the members, take an array "
                 "of name and value, or let the tool be non-strict.",
             )
 
-    def _additional(
-        self, node: Mapping[str, Any], result: dict[str, Any], path: str, words: list[str]
-    ) -> None:
+    def _additional(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         for key in ("additionalProperties", "patternProperties", "unevaluatedProperties"):
             rest = node.get(key)
             if rest is None or rest is True:
                 continue
             if key not in self._rules.keywords:
                 if rest is False:
-                    self.notes.note(path, key, is_exact=False)
+                    self.losses.note(path, key, is_exact=False)
                 else:
-                    self.notes.drop((key,), node, path, words)
+                    self.losses.drop((key,), node, path, words)
             elif key == "patternProperties":
                 result[key] = {name: self._schema(member, path + ".*") for name, member in rest.items()}
             else:
                 result[key] = False if rest is False else self._schema(rest, path + ".*")
 
-    def _array(
-        self, node: Mapping[str, Any], result: dict[str, Any], path: str, words: list[str]
-    ) -> None:
+    def _array(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         items = node.get("items")
         first = node.get("prefixItems") or (items if isinstance(items, list | tuple) else None)
         if "minItems" in node:
@@ -363,9 +353,9 @@ class Rewriter:
             if "minItems" in self._rules.keywords and (largest is None or node["minItems"] <= largest):
                 result["minItems"] = node["minItems"]
             else:
-                self.notes.drop(("minItems",), node, path, words)
+                self.losses.drop(("minItems",), node, path, words)
         if first and "prefixItems" not in self._rules.keywords:
-            self.notes.drop(("prefixItems",), {"prefixItems": first}, path, words)
+            self.losses.drop(("prefixItems",), {"prefixItems": first}, path, words)
             after = items if isinstance(items, Mapping) else None
             unique = {dump(item): item for item in (*first, *([after] if after else ()))}
             items = {"anyOf": list(unique.values())} if len(unique) > 1 else first[0]
@@ -374,13 +364,11 @@ class Rewriter:
         if items is not None and items is not False:
             result["items"] = self._schema(items, f"{path}[*]")
         elif self._rules.typed and not self._lenient and not first:
-            raise self.notes.refuse(path, "it is an array of anything; say what its items are.")
+            raise self._refuse(path, "it is an array of anything; say what its items are.")
 
-    def _anything(
-        self, node: Mapping[str, Any], path: str, words: list[str] | None = None
-    ) -> dict[str, Any]:
+    def _anything(self, node: _Node, path: str, words: list[str] | None = None) -> _Schema:
         if self._rules.typed and not self._lenient:
-            raise self.notes.refuse(
+            raise self._refuse(
                 path, "it takes any value; give it a type, or let the tool be non-strict."
             )
         words = [] if words is None else words
@@ -389,5 +377,5 @@ class Rewriter:
             if key in HANDLED or key in self._rules.keywords:
                 result.update({key: value} if key in self._rules.keywords else {})
             else:
-                self.notes.drop((key,), node, path, words)
+                self.losses.drop((key,), node, path, words)
         return described(result, node, words)

@@ -1,4 +1,4 @@
-"""A tool's schema into what a vendor takes in strict mode, and the ceilings checked before a request.
+"""A tool into what a vendor takes: its schema in strict mode, the ceilings of a request, native tools.
 
 The original schema always validates what comes back; these are only what the vendor is told. Optional
 members that had to be required take null instead, which is to be left out again: ``Strict.nulled``.
@@ -11,17 +11,12 @@ from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.rewrite import Rewriter
-from rightcall.wire.rules import OPENAI, Rules, Strict
+from rightcall.wire.schema_rules import OPENAI, Rules, Strict
 
 __all__ = [
-    "OPENAI",
-    "Rules",
-    "Strict",
-    "check_ceilings",
-    "strict_schema",
-    "structure",
+    "OPENAI", "Rules", "Strict", "check_ceilings", "native_of", "strict_schema", "structure",
     "subset_schema",
-]
+]  # fmt: skip
 
 _WORDS = frozenset(("description", "title"))
 _SCHEMAS = frozenset(("properties", "$defs", "patternProperties"))
@@ -33,7 +28,9 @@ def strict_schema(schema: JsonObject, rules: Rules, *, tool: str = "") -> Strict
     rewriter = Rewriter(schema, rules, tool, lenient=False)
     rewritten = rewriter.rewrite()
     if rules.closed and rewritten.get("type") != "object":
-        raise rewriter.notes.refuse("$", "a strict schema is an object at the top; wrap it in a member.")
+        raise rewriter.losses.refuse(
+            "$", "a strict schema is an object at the top; wrap it in a member."
+        )
     _check_size(rewritten, rules, rewriter)
     return _strict(rewritten, rewriter)
 
@@ -73,12 +70,29 @@ def check_ceilings(specs: Sequence[Spec], schemas: Sequence[JsonObject], rules: 
             )
 
 
+def native_of(spec: Spec, dialect: str) -> dict[str, Any]:
+    """The vendor's own definition, as it was given; empty for a tool without one.
+
+    Calls of such a tool have the name that the definition has, or, where it has none, its type.
+    """
+    definition = dict(spec.native.get(dialect, {}))
+    named = definition.get("name", definition.get("type"))
+    if definition and named != spec.name:
+        raise EncodeError(
+            dialect,
+            f"the native definition is for {named!r}, and calls of that would not find the tool "
+            f"{spec.name!r}; give both the same name, or leave the definition out.",
+            where=f"tool {spec.name!r}",
+        )
+    return definition
+
+
 def _strict(rewritten: JsonObject, rewriter: Rewriter) -> Strict:
     return Strict(
         schema=rewritten,
-        is_exact=rewriter.notes.is_exact,
-        dropped=tuple(rewriter.notes.dropped),
-        nulled=tuple(rewriter.notes.nulled),
+        is_exact=rewriter.losses.is_exact,
+        dropped=tuple(rewriter.losses.dropped),
+        nulled=tuple(rewriter.losses.nulled),
     )
 
 
@@ -108,13 +122,13 @@ def _check_size(schema: JsonObject, rules: Rules, rewriter: Rewriter) -> None:
         ("characters in names and values", rules.max_string_length, characters),
     ):
         if limit and count > limit:
-            raise rewriter.notes.refuse(
+            raise rewriter.losses.refuse(
                 "$", f"{count:,} {what} are more than the {limit:,} allowed; loosen it."
             )
     many, most = rules.large_enum
     for values in listed:
         if many and len(values) > many and _characters(values) > most:
-            raise rewriter.notes.refuse(
+            raise rewriter.losses.refuse(
                 "$",
                 f"an enum of {len(values)} values has {_characters(values):,} characters, more than the "
                 f"{most:,} allowed for one of over {many} values; take a plain string.",

@@ -12,7 +12,7 @@ from rightcall.core.parts import Media, Text
 from rightcall.core.usage import Usage
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import gemini
-from rightcall.wire.gemini.partial import ArgumentsText, steps
+from rightcall.wire.gemini.reply import ArgumentsText, steps
 from rightcall.wire.gemini.tables import STOPS, UNSAID
 from wire.recorded import assert_events_tell_the_reply, chunkings, fed, reply_of, same_at_every_cut
 
@@ -561,13 +561,13 @@ ERRORS = {
         503,
         {"Retry-After": "Wed, 21 Oct 2026 07:28:30 GMT", "Date": "Wed, 21 Oct 2026 07:28:00 GMT"},
         b"",
-        ("HTTP 503", "", True, 30.0, ""),
+        ("HTTP 503, and the vendor did not say why", "", True, 30.0, ""),
     ),
     "a date and no clock": (
         503,
         {"Retry-After": "Wed, 21 Oct 2026 07:28:30 GMT"},
         b"",
-        ("HTTP 503", "", True, None, ""),
+        ("HTTP 503, and the vendor did not say why", "", True, None, ""),
     ),
     "a quota for the day": (
         429,
@@ -592,7 +592,7 @@ ERRORS = {
         502,
         {},
         b"<html><style>p{}</style><title>502</title><p>Bad\ngateway</p></html>",
-        ("HTTP 502: 502 Bad gateway", "", True, None, ""),
+        ("502 Bad gateway", "", True, None, ""),
     ),
     "an oauth refusal": (
         401,
@@ -600,9 +600,9 @@ ERRORS = {
         b'{"error":"invalid_grant","error_description":"Token expired."}',
         ("Token expired.", "invalid_grant", False, None, ""),
     ),
-    "json of another kind": (500, {}, b'{"a":1}', ('HTTP 500: {"a":1}', "", True, None, "")),
-    "an empty list": (500, {}, b"[]", ("HTTP 500", "", True, None, "")),
-    "bytes that are no text": (500, {}, b"\xff\xfe", ("HTTP 500: \ufffd\ufffd", "", True, None, "")),
+    "json of another kind": (500, {}, b'{"a":1}', ('{"a":1}', "", True, None, "")),
+    "an empty list": (500, {}, b"[]", ("HTTP 500, and the vendor did not say why", "", True, None, "")),
+    "bytes that are no text": (500, {}, b"\xff\xfe", ("\ufffd\ufffd", "", True, None, "")),
 }
 
 

@@ -15,7 +15,7 @@ from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire import gemini
-from rightcall.wire.gemini.contents import FOREIGN_SIGNATURE, UNPARSED
+from rightcall.wire.gemini.messages import FOREIGN_SIGNATURE, UNPARSED
 from wire.recorded import rows
 
 API = "gemini.generateContent"
@@ -220,7 +220,7 @@ REFUSED = {
     "a tool that is not there": ({"choice": Named("x"), "specs": (SPEC,)}, "choice"),
     "thinking in other words": (options(reasoning="lots"), "option 'reasoning'"),
     "thinking as a boolean": (options(reasoning=True), "option 'reasoning'"),
-    "half a character": ({"system": "\ud800"}, ""),
+    "half a character": ({"system": "\ud800"}, "text"),
 }
 
 

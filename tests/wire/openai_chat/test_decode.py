@@ -687,8 +687,8 @@ def test_a_body_that_is_no_reply_is_a_protocol_error(body):
 
 
 HTTP: dict[str, tuple[int, dict[str, str], bytes, dict[str, Any]]] = {
-    "empty": (500, {}, b"", {"m": "HTTP 500", "retryable": True}),
-    "HTML": (502, {}, b"<html>Bad gateway</html>", {"m": "<html>Bad gateway</html>", "retryable": True}),
+    "empty": (500, {}, b"", {"m": "HTTP 500, and the vendor did not say why", "retryable": True}),
+    "HTML": (502, {}, b"<html>Bad gateway</html>", {"m": "Bad gateway", "retryable": True}),
     "rate limit": (
         429,
         {"Retry-After": "2", "x-request-id": "r"},
@@ -705,7 +705,7 @@ HTTP: dict[str, tuple[int, dict[str, str], bytes, dict[str, Any]]] = {
         429,
         {"retry-after-ms": "1500", "retry-after": "2"},
         b"{}",
-        {"m": "HTTP 429", "retryable": True, "retry_after": 1.5},
+        {"m": "HTTP 429, and the vendor did not say why", "retryable": True, "retry_after": 1.5},
     ),
     "a date": (
         503,
@@ -732,7 +732,7 @@ HTTP: dict[str, tuple[int, dict[str, str], bytes, dict[str, Any]]] = {
         b'[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]',
         {"m": "no", "vendor_code": "400"},
     ),
-    "a list": (400, {}, b"[1,2]", {"m": "[1, 2]"}),
+    "a list": (400, {}, b"[1,2]", {"m": "[1,2]"}),
 }
 
 

@@ -258,7 +258,7 @@ MESSAGES: dict[str, tuple[tuple[Any, ...], list[dict[str, Any]]]] = {
             {
                 "role": "tool",
                 "tool_call_id": "c",
-                "content": "Here:\n[image/png, 3 bytes, which cannot be shown here]",
+                "content": "Here:\n[image/png, 3 bytes: not shown]",
             },
         ],
     ),
@@ -378,7 +378,7 @@ MESSAGES: dict[str, tuple[tuple[Any, ...], list[dict[str, Any]]]] = {
             {"role": "assistant", "content": None, "audio": {"id": "au"}},
             {
                 "role": "assistant",
-                "content": "[image/png, 3 bytes, which cannot be shown here]",
+                "content": "[image/png, 3 bytes: not shown]",
                 "images": [{"u": 1}],
             },
             {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "reference"}]},

@@ -275,7 +275,7 @@ def test_media_from_the_user_and_from_tools():
             "output": [
                 {"type": "input_text", "text": "here"},
                 PNG_PART,
-                {"type": "input_text", "text": "[audio/mpeg 'song.mp3', 3 bytes, cannot be shown here]"},
+                {"type": "input_text", "text": "[audio/mpeg 'song.mp3', 3 bytes: not shown]"},
             ],
         },
     ]
@@ -329,7 +329,7 @@ def test_another_vendors_reply_keeps_what_can_cross():
         user("Hi"),
         assistant("Looking."),
         function_call("toolu_1", '{"city": "Oslo"}'),
-        assistant("[image/png, 3 bytes, cannot be shown here]"),
+        assistant("[image/png, 3 bytes: not shown]"),
         output("toolu_1"),
     ]
 

@@ -18,9 +18,9 @@ BODIES = {
     "details": (b'{"detail": [{"loc": ["body"], "msg": "Oops", "type": "missing"}]}', "Oops", "missing"),
     "azure's gateway": (b'{"statusCode": 401, "message": "Oops"}', "Oops", ""),
     "a list": (b'[{"error": {"message": "Oops", "code": "c"}}]', "Oops", "c"),
-    "html": (b"<html>\n <b>Oops</b></html>", "<html> <b>Oops</b></html>", ""),
-    "empty": (b"", "HTTP status 418 without a word", ""),
-    "null": (b"null", "null", ""),
+    "html": (b"<html>\n <b>Oops</b></html>", "Oops", ""),
+    "empty": (b"", "HTTP 418, and the vendor did not say why", ""),
+    "null": (b"null", "HTTP 418, and the vendor did not say why", ""),
     "bytes": (b"\xff\xfe", "\ufffd\ufffd", ""),
     "half": (b'{"error": {"mess', '{"error": {"mess', ""),
 }

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from rightcall.cli import NO_ANSWER, OK
-from rightcall.cli.streams import DialectName, Step, guess, reply_in, walk
+from rightcall.cli.streams import Step, guess, reply_in, walk
 from rightcall.cli.views import event_object, reply_object
 from rightcall.cli.wording import json_line, one_line, usage_words
 from rightcall.core.jsontext import JsonObject
@@ -22,7 +22,7 @@ _WIDTH = 160
 def run(options: Namespace) -> int:
     """Decode the dump, and tell."""
     data = _read(options.file)
-    dialect: DialectName | None = options.dialect or guess(data)
+    dialect: str | None = options.dialect or guess(data)
     tell = _tell_json if options.json else _tell
     steps = []
     for step in walk(data, dialect):

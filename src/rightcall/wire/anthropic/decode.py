@@ -11,13 +11,12 @@ from msgspec import Raw, Struct
 
 from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
+from rightcall.core.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.anthropic.assembly import Assembly
 from rightcall.wire.anthropic.errors import is_refusal, refused
+from rightcall.wire.anthropic.reply import ReplyBuilder
 from rightcall.wire.anthropic.tables import NAME
-from rightcall.wire.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
-
-_EXCERPT = 80
+from rightcall.wire.refusal import UNREADABLE, excerpt
 
 
 class _Delta(Struct, gc=False):
@@ -52,7 +51,6 @@ _frame = msgspec.json.Decoder(_Frame).decode
 _any = msgspec.json.Decoder().decode
 _input = msgspec.json.Decoder(_Input).decode
 _inputs = msgspec.json.Decoder(_Inputs).decode
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Decoder:
@@ -60,22 +58,20 @@ class Decoder:
 
     def __init__(self) -> None:
         self._sse = SseDecoder()
-        self._reply = Assembly()
+        self._reply = ReplyBuilder()
         self._began = False
-        self._plain: list[bytes] | None = None
-        """The body, where a host answers with one instead of a stream."""
-        self._held = 0
+        self._body: bytearray | None = None
+        """Where a host answers with one instead of a stream."""
 
     def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
         """The events that these bytes complete."""
         if not self._began and (start := data.lstrip()):
             self._began = True
-            self._plain = [] if start.startswith(b"{") else None
-        if self._plain is not None:
-            self._held += len(data)
-            if self._held > MAX_EVENT_BYTES:
+            self._body = bytearray() if start.startswith(b"{") else None
+        if self._body is not None:
+            self._body += data
+            if len(self._body) > MAX_EVENT_BYTES:
                 raise ProtocolError(f"{NAME}: a reply of more than {MAX_EVENT_BYTES:,} bytes")
-            self._plain.append(data)
             return ()
         for event in self._sse.feed(data):
             _take(self._reply, event)
@@ -83,8 +79,8 @@ class Decoder:
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""
-        if self._plain is not None:
-            body, self._plain = b"".join(self._plain), None
+        if self._body is not None:
+            body, self._body = bytes(self._body), None
             _take_whole(self._reply, body)
         for event in self._sse.finish():
             try:
@@ -107,19 +103,19 @@ def decoder() -> Decoder:
 
 def decode(body: bytes, /) -> Reply:
     """The reply in a body that was not streamed."""
-    reply = Assembly()
+    reply = ReplyBuilder()
     _take_whole(reply, body)
     end = reply.events[-1]
     assert isinstance(end, ReplyEnd)
     return end.reply
 
 
-def _take(reply: Assembly, event: ServerEvent) -> None:
+def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
     if reply.is_done:
         return
     try:
         frame = _frame(event.data)
-    except _UNREADABLE as problem:
+    except UNREADABLE as problem:
         _take_odd(event, problem)
         return
     kind = frame.type or event.name
@@ -136,7 +132,7 @@ def _take_odd(event: ServerEvent, problem: Exception) -> None:
         return
     try:
         value = _any(event.data)
-    except _UNREADABLE:
+    except UNREADABLE:
         if event.name == "error":
             raise refused(event.data.decode(errors="replace")) from problem
         value = None
@@ -144,64 +140,64 @@ def _take_odd(event: ServerEvent, problem: Exception) -> None:
         if is_refusal(value):
             raise refused(value) from problem
         return
-    raise ProtocolError(f"{NAME}: an event that cannot be read: {_excerpt(event.data)}") from problem
+    raise ProtocolError(f"{NAME}: an event that cannot be read: {excerpt(event.data)}") from problem
 
 
-def _take_whole(reply: Assembly, body: bytes) -> None:
+def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
     try:
         message = _any(body)
-    except _UNREADABLE as problem:
+    except UNREADABLE as problem:
         kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
-        raise kind(f"{NAME}: the reply is not JSON: {_excerpt(body)}") from problem
+        raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
     if not isinstance(message, dict):
-        raise ProtocolError(f"{NAME}: the reply is not an object: {_excerpt(body)}")
+        raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
     if is_refusal(message):
         raise refused(message)
     if not isinstance(message.get("content", 0), list | str | None):
         # Gateways put their own complaints into a 200: {"code": …, "message": "…"}.
         if isinstance(message.get("message"), str):
             raise refused(message)
-        raise ProtocolError(f"{NAME}: the reply has no content: {_excerpt(body)}")
+        raise ProtocolError(f"{NAME}: the reply has no content: {excerpt(body)}")
     _open(reply, message, body)
     reply.end()
 
 
-def _open(reply: Assembly, message: dict[str, Any], raw: bytes) -> None:
+def _open(reply: ReplyBuilder, message: dict[str, Any], raw: bytes) -> None:
     """Begin a reply; its first blocks, or all of them, may be there already."""
     reply.update(message)
     content = message.get("content") or []
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if not all(isinstance(block, dict) for block in blocks):
-        raise ProtocolError(f"{NAME}: content that is not made of blocks: {_excerpt(raw)}")
+        raise ProtocolError(f"{NAME}: content that is not made of blocks: {excerpt(raw)}")
     inputs = _inputs(raw).content if any(block.get("input") for block in blocks) else ()
     for index, block in enumerate(blocks):
         reply.start(index, block, _input_text(inputs[index].input) if inputs else "{}")
         reply.stop(index)
 
 
-def _message_start(reply: Assembly, frame: _Frame, data: bytes) -> None:
+def _message_start(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
     # Some gateways send it twice. With content: programmatic tool calling answers a result like that.
     if not reply.blocks:
         _open(reply, _object(frame.message, data), bytes(frame.message))
 
 
-def _block_start(reply: Assembly, frame: _Frame, data: bytes) -> None:
+def _block_start(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
     block = _object(frame.content_block, data)
     whole = _input_text(_input(frame.content_block).input) if block.get("input") else "{}"
     reply.start(frame.index, block, whole)
 
 
-def _block_delta(reply: Assembly, frame: _Frame, data: bytes) -> None:
+def _block_delta(reply: ReplyBuilder, frame: _Frame, data: bytes) -> None:
     delta = frame.delta
     if delta is None:
-        raise ProtocolError(f"{NAME}: an event that lacks its content: {_excerpt(data)}")
+        raise ProtocolError(f"{NAME}: an event that lacks its content: {excerpt(data)}")
     match delta.type:
         case "input_json_delta":
             reply.json(frame.index, delta.partial_json)
         case "text_delta":
-            reply.text(frame.index, delta.text)
+            reply.say(frame.index, "text", delta.text)
         case "thinking_delta":
-            reply.thinking(frame.index, delta.thinking)
+            reply.say(frame.index, "thinking", delta.thinking)
         case "signature_delta":
             reply.signature(frame.index, delta.signature)
         case "citations_delta":
@@ -210,39 +206,27 @@ def _block_delta(reply: Assembly, frame: _Frame, data: bytes) -> None:
             reply.grow(frame.index, _any(data)["delta"])
 
 
-def _block_stop(reply: Assembly, frame: _Frame, _data: bytes) -> None:
-    reply.stop(frame.index)
-
-
-def _message_delta(reply: Assembly, _event: _Frame, data: bytes) -> None:
+def _message_delta(reply: ReplyBuilder, _event: _Frame, data: bytes) -> None:
     event = _any(data)
     reply.update(event)
     reply.update(event.get("delta") or {})
 
 
-def _message_stop(reply: Assembly, _event: _Frame, _data: bytes) -> None:
-    reply.end()
-
-
-def _ping(_reply: Assembly, _event: _Frame, _data: bytes) -> None:
-    """The connection is alive, and that is all."""
-
-
-_ON: Mapping[str, Callable[[Assembly, _Frame, bytes], None]] = {
+_ON: Mapping[str, Callable[[ReplyBuilder, _Frame, bytes], None]] = {
     "message_start": _message_start,
     "content_block_start": _block_start,
     "content_block_delta": _block_delta,
-    "content_block_stop": _block_stop,
+    "content_block_stop": lambda reply, frame, _: reply.stop(frame.index),
     "message_delta": _message_delta,
-    "message_stop": _message_stop,
-    "ping": _ping,
+    "message_stop": lambda reply, _frame, _data: reply.end(),
+    "ping": lambda _reply, _frame, _data: None,
 }
 
 
 def _object(raw: Raw, data: bytes) -> dict[str, Any]:
     value = _any(raw) if bytes(raw) else None
     if not isinstance(value, dict):
-        raise ProtocolError(f"{NAME}: an event that lacks its content: {_excerpt(data)}")
+        raise ProtocolError(f"{NAME}: an event that lacks its content: {excerpt(data)}")
     return value
 
 
@@ -252,8 +236,3 @@ def _input_text(raw: Raw) -> str:
     if text.startswith('"'):
         return str(_any(text))
     return "{}" if text in ("", "null") else text
-
-
-def _excerpt(data: bytes) -> str:
-    text = data[: 4 * _EXCERPT].decode(errors="replace")
-    return repr(text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…")

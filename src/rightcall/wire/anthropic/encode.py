@@ -15,6 +15,7 @@ Choices where the vendor and a request do not fit together:
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -22,10 +23,11 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
+from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.anthropic.messages import MARK, Turns, as_bytes, encode_messages, marks_in
+from rightcall.wire.anthropic.messages import MARK, Turns, encode_messages, marks_in
 from rightcall.wire.anthropic.tables import (
     BETAS,
     DEFAULT_MAX_TOKENS,
@@ -37,9 +39,8 @@ from rightcall.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
-from rightcall.wire.kept import made
-from rightcall.wire.native import native_of
-from rightcall.wire.strict import check_ceilings, strict_schema
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
+from rightcall.wire.strict import check_ceilings, native_of, strict_schema
 
 _PATH = "/v1/messages"
 _VERSION = "2023-06-01"
@@ -63,12 +64,20 @@ def authorize(key: str, /) -> Mapping[str, str]:
     return {"x-api-key": key}
 
 
-def encode(request: Request, /, *, model: str, stream: bool) -> Outgoing:
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
     """The request as the vendor wants it."""
+    cache = cache or EncodeCache()
     options = request.options
-    extra = {**_mapping(options.get("extra"))}
+    extra = {**mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
-    turns = encode_messages(request)
+    turns = encode_messages(request, cache)
     body: dict[str, Any] = {"model": model, **_lengths(request)}
     if _is_manual(body) and _is_unthought(turns.last):
         del body["thinking"]
@@ -76,11 +85,11 @@ def encode(request: Request, /, *, model: str, stream: bool) -> Outgoing:
         body["stream"] = True
     body |= {name: options[name] for name in _SAMPLING if options.get(name) is not None}
     if options.get("stop"):
-        body["stop_sequences"] = list(_sequence(options["stop"]))
+        body["stop_sequences"] = list(sequence(options["stop"]))
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
-    own = [dict(_mapping(tool)) for tool in _sequence(options.get("vendor_tools"))]
-    ours = _ours(request)
+    own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
+    ours = _ours(request, cache)
     tools = [*own, *ours.tools]
     body |= _choice(request, tools, manual=_is_manual(body))
     container = _container(request)
@@ -96,12 +105,12 @@ def encode(request: Request, /, *, model: str, stream: bool) -> Outgoing:
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
-    return Outgoing(path=_PATH, body=as_bytes(body), headers=_headers(betas, ours.betas))
+    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=_headers(betas, ours.betas))
 
 
 def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
     headers = {"content-type": "application/json", "anthropic-version": _VERSION}
-    given = betas.split(",") if isinstance(betas, str) else _sequence(betas)
+    given = betas.split(",") if isinstance(betas, str) else sequence(betas)
     named = dict.fromkeys(word.strip() for word in (*given, *needed) if word.strip())
     if named:
         headers["anthropic-beta"] = ",".join(named)
@@ -153,7 +162,7 @@ def _check_budget(budget: int, max_tokens: int | None) -> None:
 
 
 def _is_manual(body: Mapping[str, Any]) -> bool:
-    return bool(_mapping(body.get("thinking")).get("type") == "enabled")
+    return bool(mapping(body.get("thinking")).get("type") == "enabled")
 
 
 def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
@@ -167,25 +176,22 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return messages[-2]["content"][0].get("type") not in THOUGHTS
 
 
-def _ours(request: Request) -> _Ours:
+def _ours(request: Request, cache: EncodeCache) -> _Ours:
     specs, is_strict = request.specs, bool(request.options.get("strict"))
     output = request.output if is_strict else None
     given = (specs, is_strict, output)
-    return made(request.memo, f"{NAME}.tools", given, lambda: _tools(specs, output, is_strict=is_strict))
+    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, output, is_strict=is_strict))
 
 
 def _tools(specs: Sequence[Spec], output: JsonObject | None, *, is_strict: bool) -> _Ours:
-    tools = [
-        native_of(spec, NAME) or _tool(spec, _schema(spec, is_strict=is_strict), is_strict=is_strict)
-        for spec in specs
-    ]
+    tools = [native_of(spec, NAME) or _tool(spec, is_strict=is_strict) for spec in specs]
     if is_strict:
         pairs = zip(specs, tools, strict=True)
         ours = [(spec, tool["input_schema"]) for spec, tool in pairs if not spec.native.get(NAME)]
         _check_ceilings(ours, output)
     return _Ours(
         tools=tools,
-        sent=[*[msgspec.Raw(as_bytes(tool)) for tool in tools[:-1]], *tools[-1:]],
+        sent=[*[msgspec.Raw(as_bytes(tool, NAME)) for tool in tools[:-1]], *tools[-1:]],
         betas=[BETAS.get(native_of(spec, NAME).get("type", ""), "") for spec in specs],
     )
 
@@ -200,11 +206,10 @@ def _check_ceilings(tools: Sequence[tuple[Spec, JsonObject]], output: JsonObject
         check_ceilings([*specs, answer], [*schemas, schema], replace(RULES, max_strict_tools=0))
 
 
-def _schema(spec: Spec, *, is_strict: bool) -> JsonObject:
-    return strict_schema(spec.parameters, RULES, tool=spec.name).schema if is_strict else spec.parameters
-
-
-def _tool(spec: Spec, schema: JsonObject, *, is_strict: bool) -> dict[str, Any]:
+def _tool(spec: Spec, *, is_strict: bool) -> dict[str, Any]:
+    schema = spec.parameters
+    if is_strict:
+        schema = strict_schema(schema, RULES, tool=spec.name).schema
     return {
         "name": spec.name,
         **({"description": spec.description} if spec.description else {}),
@@ -240,10 +245,10 @@ def _container(request: Request) -> str | None:
     last = next((message for message in reversed(request.messages) if isinstance(message, Reply)), None)
     if last is None:
         return None
-    callers = [_mapping(_mapping(call.vendor.get(NAME)).get("caller")) for call in last.calls]
+    callers = [mapping(mapping(call.vendor.get(NAME)).get("caller")) for call in last.calls]
     if all(caller.get("type", "direct") == "direct" for caller in callers):
         return None
-    container = _mapping(_mapping(last.vendor.get(NAME)).get("container")).get("id")
+    container = mapping(mapping(last.vendor.get(NAME)).get("container")).get("id")
     return container if isinstance(container, str) else None
 
 
@@ -262,11 +267,3 @@ def _mark(body: dict[str, Any], turns: Turns, *, given: int, ours: bool) -> None
         *before, last = holder[member]
         if MARK not in last:
             holder[member] = [*before, {**last, MARK: _MARK}]
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _sequence(value: object) -> Sequence[Any]:
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()

@@ -10,18 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw, Struct
-from msgspec.json import Encoder
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonError, JsonObject, parse
+from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Text
 from rightcall.core.request import Request
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
-from rightcall.wire.anthropic.blocks import UNPARSED
-from rightcall.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS
-from rightcall.wire.kept import written
+from rightcall.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS, UNPARSED
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in
 
 _Block: TypeAlias = dict[str, Any]
 
@@ -31,7 +29,6 @@ MARK = "cache_control"
 _CLOSED = 3
 """So many turns, with the one that messages are added to, hold the last two of the user's, as no two of
 the model's are neighbours. What is before those gets no mark, and is not looked at again."""
-_encoder = Encoder()
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_LENGTH = 64
 
@@ -60,7 +57,7 @@ class _Ids:
             candidate = f"{legal[: _MAX_LENGTH - 8]}_{number}"
         self._used.add(candidate)
         self._open.setdefault(call.id, deque()).append(candidate)
-        family = _bag(call.vendor.get(NAME)).get("toolset_name")
+        family = mapping(call.vendor.get(NAME)).get("toolset_name")
         if isinstance(family, str):
             self._families[candidate] = family
         return candidate
@@ -85,7 +82,7 @@ class Turns(Struct, frozen=True):
     """The last few, whose members may be replaced; what these hold must stay as it is."""
 
 
-def encode_messages(request: Request) -> Turns:
+def encode_messages(request: Request, cache: EncodeCache) -> Turns:
     """The messages of a request."""
     messages = request.messages
     ends = range(len(messages), 0, -1)
@@ -94,20 +91,12 @@ def encode_messages(request: Request) -> Turns:
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, where="" if at < answered else f"messages[{at}]")
 
-    turns = written(request.memo, NAME, messages, _Writer, write).turns()
+    turns = cache.written(NAME, messages, _Writer, write).turns()
     if not turns.last:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
     if turns.last[-1]["role"] == "assistant":
         turns.last[-1]["content"] = _stripped(turns.last[-1]["content"])
     return turns
-
-
-def as_bytes(value: object) -> bytes:
-    """The value as JSON; what cannot be written so is refused."""
-    try:
-        return _encoder.encode(value)
-    except UnicodeEncodeError as error:
-        raise EncodeError(NAME, "half of a surrogate pair cannot be sent.", where="text") from error
 
 
 def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
@@ -116,7 +105,7 @@ def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
     for block in blocks:
         within = block.get("content")
         parts = within if isinstance(within, Sequence) and not isinstance(within, str) else ()
-        count += (MARK in block) + sum([MARK in _bag(part) for part in parts])
+        count += (MARK in block) + sum([MARK in mapping(part) for part in parts])
     return count
 
 
@@ -148,7 +137,7 @@ class _Writer:
         return Turns(self._done, self._marks, last)
 
     def _finish(self, turn: _Block) -> None:
-        self._done.append(Raw(as_bytes(turn)))
+        self._done.append(Raw(as_bytes(turn, NAME)))
         self._marks += marks_in(turn["content"])
 
 
@@ -162,7 +151,7 @@ def _blocks(message: Message, ids: _Ids, *, where: str) -> list[_Block]:
     match message:
         case User():
             attached = message.vendor.get(NAME)
-            given = map(_bag, attached) if isinstance(attached, list | tuple) else ()
+            given = map(mapping, attached) if isinstance(attached, list | tuple) else ()
             return [*map(dict, given), *_content(message.content, where)]
         case Reply():
             ids.begin_reply()
@@ -201,7 +190,7 @@ def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:
                 if _says(part):
                     yield _text(part)
             case Reasoning():
-                bag = _bag(part.vendor.get(NAME))
+                bag = mapping(part.vendor.get(NAME))
                 if bag.get("type") == "redacted_thinking":
                     yield dict(bag)
                 elif bag:
@@ -212,7 +201,7 @@ def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:
             case Media():
                 yield _note(part)
             case Unknown():
-                bag = _bag(part.vendor.get(NAME))
+                bag = mapping(part.vendor.get(NAME))
                 cut = at == last and reply.stop in CUTTING and bag.get("type") == "server_tool_use"
                 if bag and not cut:
                     yield dict(bag)
@@ -227,7 +216,7 @@ def _call_block(call: Call, ids: _Ids) -> _Block:
         # A name that the model made up may be none that the vendor takes.
         "name": _legal(call.name, "unknown"),
         "input": _input(call.arguments),
-        **_bag(call.vendor.get(NAME)),
+        **mapping(call.vendor.get(NAME)),
     }
 
 
@@ -235,11 +224,8 @@ def _input(arguments: str) -> JsonObject:
     """The arguments as the object that the vendor demands, even where they are broken or cut off."""
     if not arguments.strip():
         return {}
-    try:
-        value = parse(arguments)
-    except JsonError:
-        value = None
-    return value if isinstance(value, dict) else {UNPARSED: arguments}
+    value = object_in(arguments)
+    return {UNPARSED: arguments} if value is None else value
 
 
 def _result_block(result: Result, ids: _Ids) -> _Block:
@@ -262,7 +248,7 @@ def _result_block(result: Result, ids: _Ids) -> _Block:
         **({"content": content} if content else {}),
         **({"is_error": True} if result.is_error else {}),
         **({"toolset_name": family} if family else {}),
-        **_bag(result.vendor.get(NAME)),
+        **mapping(result.vendor.get(NAME)),
     }
 
 
@@ -278,7 +264,7 @@ def _says(part: Text | Media) -> bool:
 
 
 def _text(part: Text) -> _Block:
-    return {"type": "text", "text": part.text, **_bag(part.vendor.get(NAME))}
+    return {"type": "text", "text": part.text, **mapping(part.vendor.get(NAME))}
 
 
 def _media(part: Media, where: str) -> _Block:
@@ -308,13 +294,8 @@ def _base64(part: Media, kind: str) -> _Block:
 
 
 def _note(part: Media) -> _Block:
-    name = f" {part.name!r}" if part.name else ""
-    return {"type": "text", "text": f"[{part.media_type}{name}, {len(part.data):,} bytes: not shown]"}
+    return {"type": "text", "text": note_of(part)}
 
 
 def _legal(word: str, otherwise: str = "call") -> str:
     return _ILLEGAL.sub("_", word)[:_MAX_LENGTH] or otherwise
-
-
-def _bag(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

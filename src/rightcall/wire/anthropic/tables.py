@@ -1,11 +1,11 @@
-"""Anthropic's words, as data: why it stopped, what it counted, which refusals pass, which schemas."""
+"""Anthropic's words, as data: why it stopped, what it counted, how much it thinks, which schemas."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from rightcall.core.message import StopReason
 from rightcall.core.usage import Usage
-from rightcall.wire.rules import Rules
+from rightcall.wire.schema_rules import STRING_FORMATS, Rules
 
 NAME = "anthropic"
 
@@ -31,26 +31,8 @@ CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence"
 """Stops that may fall into the middle of a call. Such a call still gets its ``content_block_stop``, so
 that nothing but the stop reason tells it from a complete one."""
 
-STATUSES: Mapping[str, int] = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""The status that belongs to each kind of error; in a stream the status line said 200.
-https://platform.claude.com/docs/en/api/errors"""
-
-RETRYABLE_STATUSES = frozenset([408, 409, 429])
-"""Besides all of 500 and above. The same as in Anthropic's own client."""
-
-LASTING_CODES = frozenset(["enforced_spend_limit_reached"])
-"""Causes that come with a retryable status and do not pass by waiting."""
+UNPARSED = "unparsed_arguments"
+"""The member that holds arguments as text, where the vendor wants an object and they are none."""
 
 EFFORTS: Mapping[str, str] = {
     "minimal": "low",
@@ -83,36 +65,17 @@ THOUGHTS = frozenset(["thinking", "redacted_thinking"])
 
 IMAGES = frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])
 
+_KEYWORDS = frozenset(
+    ["title", "description", "enum", "const", "format", "minItems", "additionalProperties"]
+)
+
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations, and
 # what lib/_parse/_transform.py of anthropic 2.8.0 keeps. Like that, pattern and default move into the
 # description: only some regular expressions are taken, and the others refuse the whole request.
 RULES = Rules(
     dialect=NAME,
-    keywords=frozenset(
-        [
-            "title",
-            "description",
-            "enum",
-            "const",
-            "format",
-            "minItems",
-            "additionalProperties",
-        ]
-    ),
-    formats=frozenset(
-        [
-            "date-time",
-            "time",
-            "date",
-            "duration",
-            "email",
-            "hostname",
-            "uri",
-            "ipv4",
-            "ipv6",
-            "uuid",
-        ]
-    ),
+    keywords=_KEYWORDS,
+    formats=STRING_FORMATS | {"uri"},
     min_items=1,
     max_strict_tools=20,
     max_optional=24,

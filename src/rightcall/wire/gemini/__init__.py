@@ -5,16 +5,11 @@ Gemini understands (thought signatures, server-side tool calls, code it ran) is 
 returned on that part, and to Gemini alone.
 """
 
-from rightcall.wire.gemini.decode import Decoder, decode
-from rightcall.wire.gemini.encode import authorize, encode
+from rightcall.wire.gemini.decode import Decoder, decode, decoder
+from rightcall.wire.gemini.encode import authorize, encode, encoder
 from rightcall.wire.gemini.errors import error
 from rightcall.wire.gemini.tables import NAME
 
-__all__ = ["Decoder", "authorize", "decode", "decoder", "encode", "error", "name"]
+__all__ = ["Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name"]
 
 name = NAME
-
-
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()

@@ -2,22 +2,34 @@
 
 Nothing marks the end of a stream: a chunk that says why generation stopped is the last but for what may
 still be added to it, so the reply is known when the bytes end. Bytes that end before it are cut off.
+
+``alt=sse`` gives events; without it the same chunks come as the items of a JSON array, and so do errors.
+An error may also be written bare among the events, over several lines, which no event's line looks like:
+google-genai reads it so (``_api_client.py``, ``_iter_response_stream``).
 """
 
+import re
 from typing import Any
 
 import msgspec
+from msgspec import Raw, Struct
 
 from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Reply
+from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.gemini.draft import Arguments, Draft
-from rightcall.wire.gemini.errors import refusal
-from rightcall.wire.gemini.frames import Frames
+from rightcall.wire.gemini.errors import refused
+from rightcall.wire.gemini.reply import ReplyBuilder
+from rightcall.wire.refusal import UNREADABLE, excerpt
 
-_EXCERPT = 80
 _NOTHING = frozenset([b"", b"[DONE]"])
 """Data that says nothing: a sign of life, and how hosts of other dialects end every stream."""
+
+_OUTSIDE = re.compile(rb'["{}]')
+_INSIDE = re.compile(rb'["\\]')
+_RAW_LINE = re.compile(rb"[\r\n](?=[{\[])")
+_BLANK = b" \t\r\n\xef\xbb\xbf"
 
 _plain = msgspec.json.Decoder()
 _list = msgspec.json.Decoder(list[msgspec.Raw])
@@ -27,14 +39,14 @@ class Decoder:
     """Feed it a stream's bytes, cut anywhere; it gives back the events that they complete."""
 
     def __init__(self) -> None:
-        self._frames = Frames()
-        self._draft = Draft()
+        self._frames = _Frames()
+        self._reply = ReplyBuilder()
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
         """The events that these bytes complete. A refusal inside the stream is a VendorError."""
         events: list[ModelEvent] = []
         for frame in self._frames.feed(data):
-            _take(self._draft, frame, events)
+            _take(self._reply, frame, events)
         return tuple(events)
 
     def finish(self) -> tuple[ModelEvent, ...]:
@@ -42,25 +54,30 @@ class Decoder:
         events: list[ModelEvent] = []
         for frame in self._frames.finish():
             try:
-                _take(self._draft, frame, events)
+                _take(self._reply, frame, events)
             except ProtocolError as error:
                 raise TruncatedStream("the stream ended in the middle of a chunk") from error
-        if not self._draft.is_ended:
+        if not self._reply.is_ended:
             raise TruncatedStream("the stream ended without a finishReason")
-        reply = self._draft.finish(events)
+        reply = self._reply.finish(events)
         return (*events, ReplyEnd(reply))
+
+
+def decoder() -> Decoder:
+    """A decoder for one streamed reply."""
+    return Decoder()
 
 
 def decode(body: bytes) -> Reply:
     """The reply in a body that was not streamed."""
-    draft = Draft()
+    reply = ReplyBuilder()
     if not body.strip():
         raise ProtocolError("the body is empty")
-    _take(draft, body, [])
-    return draft.finish([])
+    _take(reply, body, [])
+    return reply.finish([])
 
 
-def _take(draft: Draft, frame: bytes, events: list[ModelEvent]) -> None:
+def _take(reply: ReplyBuilder, frame: bytes, events: list[ModelEvent]) -> None:
     if frame in _NOTHING:
         return
     try:
@@ -68,17 +85,150 @@ def _take(draft: Draft, frame: bytes, events: list[ModelEvent]) -> None:
         if isinstance(chunk, list):
             items = _list.decode(frame)
         elif not isinstance(chunk, dict):
-            raise ProtocolError(f"a chunk is not an object: {_excerpt(frame)}")
+            raise ProtocolError(f"a chunk is not an object: {excerpt(frame)}")
         elif chunk.get("error"):
-            raise refusal(chunk)
+            raise refused(chunk)
         else:
-            draft.take(chunk, Arguments(frame), events)
+            reply.take(chunk, _RawArguments(frame).of, events)
             return
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(f"a chunk is not JSON ({error}): {_excerpt(frame)}") from error
+    except UNREADABLE as error:
+        raise ProtocolError(f"a chunk is not JSON ({error}): {excerpt(frame)}") from error
     for item in items:
-        _take(draft, bytes(item), events)
+        _take(reply, bytes(item), events)
 
 
-def _excerpt(frame: bytes) -> str:
-    return frame[:_EXCERPT].decode(errors="replace")
+class _Frames:
+    """Feed it bytes, cut anywhere; it gives back the documents that are complete."""
+
+    def __init__(self) -> None:
+        self._sse = SseDecoder()
+        self._items: _Items | None = None
+        self._began = False
+        self._last = b"\n"
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The documents that these bytes complete."""
+        if self._items is not None:
+            return self._items.feed(data)
+        if not self._began:
+            data = data.lstrip(_BLANK)
+            self._began = bool(data)
+        seen = self._last + data
+        raw = _RAW_LINE.search(seen)
+        if raw is None:
+            self._last = seen[-1:]
+            return [event.data for event in self._sse.feed(data)]
+        self._items, at = _Items(), raw.start()
+        events = [*self._sse.feed(data[:at]), *self._sse.finish()]
+        return [event.data for event in events] + self._items.feed(data[at:])
+
+    def finish(self) -> list[bytes]:
+        """The document that only the end of the stream completes."""
+        if self._items is not None:
+            return self._items.finish()
+        return [event.data for event in self._sse.finish()]
+
+
+class _Items:
+    """The outermost objects of a JSON text. Each byte is looked at once."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        found: list[bytes] = []
+        start, at = 0, 0
+        if self._escaped and data:
+            self._escaped, at = False, 1
+        while mark := (_INSIDE if self._in_string else _OUTSIDE).search(data, at):
+            at = mark.end()
+            match mark[0]:
+                case b'"':
+                    self._in_string = not self._in_string
+                case b"\\":
+                    self._escaped = at == len(data)
+                    at += 1
+                case b"{":
+                    start = start if self._depth else mark.start()
+                    self._depth += 1
+                case _:
+                    self._depth -= 1
+                    if self._depth == 0:
+                        found.append(b"".join([*self._pieces, data[start:at]]))
+                        self._pieces, self._held = [], 0
+                    elif self._depth < 0:
+                        raise ProtocolError("a JSON stream closes an object that it did not open")
+        if self._depth:
+            self._hold(data[start:])
+        return found
+
+    def finish(self) -> list[bytes]:
+        if self._depth:
+            raise TruncatedStream("the stream ended in the middle of an object")
+        return []
+
+    def _hold(self, piece: bytes) -> None:
+        self._held += len(piece)
+        if self._held > MAX_EVENT_BYTES:
+            raise ProtocolError(f"an item of a JSON stream is longer than {MAX_EVENT_BYTES:,} bytes")
+        self._pieces.append(piece)
+
+
+class _RawCall(Struct):
+    args: Raw = Raw(b"")
+
+
+class _RawPart(Struct):
+    function_call: _RawCall | None = msgspec.field(default=None, name="functionCall")
+
+
+class _RawContent(Struct):
+    parts: list[_RawPart | None] | None = None
+
+
+class _RawCandidate(Struct):
+    content: _RawContent | None = None
+
+
+class _RawChunk(Struct):
+    candidates: list[_RawCandidate | None] | None = None
+
+
+_raw = msgspec.json.Decoder(_RawChunk)
+
+
+class _RawArguments:
+    """The arguments of a chunk's calls as the text they came in, without its blanks."""
+
+    def __init__(self, frame: bytes) -> None:
+        self._frame = frame
+        self._chunk: _RawChunk | None = None
+
+    def of(self, candidate: int, place: int) -> str:
+        """The arguments of the call in that part; empty when it has none."""
+        if self._chunk is None:
+            self._chunk = _raw.decode(self._frame)
+        found = (self._chunk.candidates or ())[candidate]
+        parts = (found and found.content and found.content.parts) or ()
+        part = parts[place]
+        raw = bytes(part.function_call.args) if part and part.function_call else b""
+        if raw in (b"", b"null"):
+            return ""
+        if raw.startswith(b'"'):
+            # Some hosts send the object as a string, as OpenAI does.
+            return str(msgspec.json.decode(raw))
+        return _compact(msgspec.json.format(raw, indent=-1).decode())
+
+
+def _compact(text: str) -> str:
+    """The text without the escapes that Google adds for HTML's sake; left alone if not to be trusted."""
+    if "\\" not in text:
+        return text
+    try:
+        return dump(parse(text))
+    except JsonError:
+        return text

@@ -7,27 +7,44 @@ switch that allows only one call in a reply, so ``cache``, ``user`` and ``parall
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.message import Message, Reply, Transcript
+from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.gemini.contents import Json, as_bytes, contents
-from rightcall.wire.gemini.tables import BUDGETS, LEVELS, NAME, NEWER
-from rightcall.wire.kept import made
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
+from rightcall.wire.gemini.messages import Json, contents
+from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
 _VERTEX = ("projects/", "publishers/")
 
 
-def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
+def authorize(key: str) -> Mapping[str, str]:
+    """The headers that carry the key: an API key, or an access token of Google Cloud for Vertex."""
+    if key.startswith("ya29."):
+        return {"authorization": f"Bearer {key}"}
+    return {"x-goog-api-key": key}
+
+
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
     """The request as Gemini wants it. The same request gives the same bytes."""
+    cache = cache or EncodeCache()
     messages, token = _paused(request.messages)
-    turns = contents(messages, request.memo, nested_media=NEWER.search(model) is not None)
+    turns = contents(messages, cache, nested_media=NEWER.search(model) is not None)
     if not turns:
         raise EncodeError(
             NAME, "there is nothing to answer: a request needs a message.", where="messages"
@@ -35,8 +52,8 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     body: Json = {}
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    vendor_tools = _list(request.options, "vendor_tools")
-    ours = made(request.memo, f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
+    vendor_tools = sequence(request.options.get("vendor_tools"))
+    ours = cache.made(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *vendor_tools]:
         body["tools"] = tools
     if config := _tool_config(request, mixed=bool(vendor_tools) and not model.startswith(_VERTEX)):
@@ -49,17 +66,10 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     body = _merge(body, extra) if isinstance(extra, Mapping) else body
     body.setdefault("contents", turns)
     return Outgoing(
-        body=as_bytes(body),
+        body=as_bytes(body, NAME),
         path=_path(model, stream=stream),
         headers={"content-type": "application/json"},
     )
-
-
-def authorize(key: str) -> Mapping[str, str]:
-    """The headers that carry the key: an API key, or an access token of Google Cloud for Vertex."""
-    if key.startswith("ya29."):
-        return {"authorization": f"Bearer {key}"}
-    return {"x-goog-api-key": key}
 
 
 def _path(model: str, *, stream: bool) -> str:
@@ -85,8 +95,7 @@ def _paused(messages: Transcript) -> tuple[Transcript, str]:
 def _token(message: Message) -> str:
     if not isinstance(message, Reply) or message.stop != "pause":
         return ""
-    bag = message.vendor.get(NAME)
-    token = bag.get("continuationToken") if isinstance(bag, Mapping) else None
+    token = mapping(message.vendor.get(NAME)).get("continuationToken")
     return token if isinstance(token, str) else ""
 
 
@@ -101,7 +110,7 @@ def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
         }
         for spec in specs
     ]
-    return [msgspec.Raw(as_bytes({"functionDeclarations": declared}))] if declared else []
+    return [msgspec.Raw(as_bytes({"functionDeclarations": declared}, NAME))] if declared else []
 
 
 def _description(spec: Spec) -> str:
@@ -143,7 +152,7 @@ def _generation(request: Request, model: str) -> Json:
         "temperature": options.get("temperature"),
         "topP": options.get("top_p"),
         "seed": options.get("seed"),
-        "stopSequences": list(_list(options, "stop")) or None,
+        "stopSequences": list(sequence(options.get("stop"))) or None,
         "thinkingConfig": _thinking(options.get("reasoning"), model),
     }
     if request.output is not None:
@@ -160,17 +169,15 @@ def _thinking(reasoning: JsonValue, model: str) -> Json | None:
             pass
         case int():
             return {"thinkingBudget": reasoning} | ({"includeThoughts": True} if reasoning else {})
-        case str() if reasoning in LEVELS:
-            newer = NEWER.search(model) is not None
-            amount = (
-                {"thinkingLevel": LEVELS[reasoning]} if newer else {"thinkingBudget": BUDGETS[reasoning]}
-            )
+        case str() if reasoning in EFFORTS:
+            level, budget = EFFORTS[reasoning]
+            amount = {"thinkingLevel": level} if NEWER.search(model) else {"thinkingBudget": budget}
             return {**amount, **({} if reasoning == "none" else {"includeThoughts": True})}
         case _:
             pass
     raise EncodeError(
         NAME,
-        f"{reasoning!r} is neither a number of tokens nor one of {', '.join(LEVELS)}.",
+        f"{reasoning!r} is neither a number of tokens nor one of {', '.join(EFFORTS)}.",
         where="option 'reasoning'",
     )
 
@@ -185,8 +192,3 @@ def _merge(body: Json, extra: Mapping[str, Any]) -> Json:
         else:
             merged[key] = value
     return merged
-
-
-def _list(options: Mapping[str, JsonValue], name: str) -> Sequence[Any]:
-    value = options.get(name)
-    return value if isinstance(value, list | tuple) else ()

@@ -36,29 +36,16 @@ STOPS: Mapping[str, StopReason] = {
 UNSAID = frozenset(["", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"])
 """What stands for no reason at all."""
 
-RETRYABLE_STATUS = frozenset([408, 429, 500, 502, 503, 504])
-RETRYABLE_CODES = frozenset(
-    ["RESOURCE_EXHAUSTED", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"]
-)
-"""https://ai.google.dev/gemini-api/docs/troubleshooting; for errors that come without an HTTP status."""
-
 # The vendor's own translation of effort words: https://ai.google.dev/gemini-api/docs/openai#thinking
-LEVELS: Mapping[str, str] = {
-    "none": "MINIMAL",
-    "minimal": "MINIMAL",
-    "low": "LOW",
-    "medium": "MEDIUM",
-    "high": "HIGH",
-    "max": "HIGH",
+EFFORTS: Mapping[str, tuple[str, int]] = {
+    "none": ("MINIMAL", 0),
+    "minimal": ("MINIMAL", 1024),
+    "low": ("LOW", 1024),
+    "medium": ("MEDIUM", 8192),
+    "high": ("HIGH", 24576),
+    "max": ("HIGH", 24576),
 }
-BUDGETS: Mapping[str, int] = {
-    "none": 0,
-    "minimal": 1024,
-    "low": 1024,
-    "medium": 8192,
-    "high": 24576,
-    "max": 24576,
-}
+"""The level, and the budget of models that know no levels."""
 
 # A thinkingLevel is refused before Gemini 3 (https://ai.google.dev/gemini-api/docs/thinking), and so is
 # media inside a function response (google-gemini/gemini-cli#19436).

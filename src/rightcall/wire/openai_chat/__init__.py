@@ -6,16 +6,14 @@ server behind a base URL, with the differences that ``hosts`` lists::
     dialect = openai_chat.dialect_at("http://localhost:8080/v1")
 """
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
-from rightcall.core.message import Reply
+from rightcall.core.ports import Encode
 from rightcall.core.request import Outgoing, Request
-from rightcall.errors import VendorError
+from rightcall.wire.encoding import EncodeCache
 from rightcall.wire.openai_chat.decode import Decoder, decode, decoder
-from rightcall.wire.openai_chat.encode import encode
-from rightcall.wire.openai_chat.errors import authorize, error
+from rightcall.wire.openai_chat.encode import authorize, encode, encoder
+from rightcall.wire.openai_chat.errors import error
 from rightcall.wire.openai_chat.hosts import (
     COMPATIBLE,
     DEEPSEEK,
@@ -31,55 +29,32 @@ from rightcall.wire.openai_chat.tables import NAME
 name: str = NAME
 
 __all__ = [
-    "COMPATIBLE",
-    "DEEPSEEK",
-    "HOSTS",
-    "MISTRAL",
-    "OPENAI",
-    "OPENROUTER",
-    "Decoder",
-    "Host",
-    "HostDialect",
-    "authorize",
-    "decode",
-    "decoder",
-    "dialect_at",
-    "encode",
-    "error",
-    "host_of",
-    "name",
-]
+    "COMPATIBLE", "DEEPSEEK", "HOSTS", "MISTRAL", "OPENAI", "OPENROUTER", "Decoder", "Host",
+    "HostDialect", "authorize", "decode", "decoder", "dialect_at", "encode", "encoder", "error",
+    "host_of", "name",
+]  # fmt: skip
 
 
 class HostDialect(Struct, frozen=True):
-    """The dialect as one host wants it."""
+    """The dialect as one host wants it. Only what is sent differs."""
 
     host: Host
 
-    @property
-    def name(self) -> str:
-        """The key of this dialect in vendor bags, the same for all hosts."""
-        return NAME
+    name = NAME
+    decoder = staticmethod(decoder)
+    decode = staticmethod(decode)
+    error = staticmethod(error)
+    authorize = staticmethod(authorize)
 
-    def encode(self, request: Request, /, *, model: str, stream: bool) -> Outgoing:
+    def encode(
+        self, request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+    ) -> Outgoing:
         """The request as the host wants it."""
-        return encode(request, model=model, stream=stream, host=self.host)
+        return encode(request, model=model, stream=stream, host=self.host, cache=cache)
 
-    def decoder(self) -> Decoder:
-        """A decoder for one streamed reply."""
-        return Decoder()
-
-    def decode(self, body: bytes, /) -> Reply:
-        """The reply in a body that was not streamed."""
-        return decode(body)
-
-    def error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
-        """The host's refusal."""
-        return error(status, headers, body)
-
-    def authorize(self, key: str, /) -> Mapping[str, str]:
-        """The headers that carry the key."""
-        return authorize(key)
+    def encoder(self) -> Encode:
+        """An ``encode`` for one conversation, which writes each of its messages once."""
+        return encoder(self.host)
 
 
 def dialect_at(base_url: str) -> HostDialect:

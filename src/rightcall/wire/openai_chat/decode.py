@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
+from rightcall.core.sse import MAX_EVENT_BYTES, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.openai_chat.draft import Draft
 from rightcall.wire.openai_chat.errors import refusal_in
+from rightcall.wire.openai_chat.reply import ReplyBuilder
 from rightcall.wire.openai_chat.tables import NAME
-from rightcall.wire.sse import SseDecoder
+from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 
-_EXCERPT = 80
 _KEPT = ("citations", "search_results")
 """What Perplexity sends beside the choices, and belongs to the answer."""
 
@@ -102,9 +102,9 @@ class Decoder:
 
     def __init__(self) -> None:
         self._frames = SseDecoder()
-        self._draft = Draft()
+        self._reply = ReplyBuilder()
         self._is_over = False
-        self._body: list[bytes] | None = None
+        self._body: bytearray | None = None
         self._began = False
         self._may_be_usual = False
         self._unusual = 0
@@ -115,9 +115,11 @@ class Decoder:
             self._began = True
             if start.startswith(b"{"):
                 # No field of an event stream begins so: the host has not streamed.
-                self._body = []
+                self._body = bytearray()
         if self._body is not None:
-            self._body.append(data)
+            self._body += data
+            if len(self._body) > MAX_EVENT_BYTES:
+                raise ProtocolError(f"{NAME}: a reply of more than {MAX_EVENT_BYTES:,} bytes")
             return ()
         events: list[ModelEvent] = []
         for frame in self._frames.feed(data):
@@ -127,33 +129,33 @@ class Decoder:
 
     def _goes_on(self, data: bytes, events: list[ModelEvent]) -> bool:
         """Take a chunk of the usual kind; whether it is one."""
-        draft = self._draft
+        reply = self._reply
         try:
             delta = _usual(data).choices[0].delta
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             self._unusual += 1
             return False
         self._unusual = 0
         thought = delta.reasoning_content or delta.reasoning
         if delta.tool_calls is None:
             if not thought:
-                return draft.goes_on("content", delta.content, events)
+                return reply.goes_on("content", delta.content, events)
             field = "reasoning_content" if delta.reasoning_content else "reasoning"
-            return not delta.content and draft.goes_on(field, thought, events)
+            return not delta.content and reply.goes_on(field, thought, events)
         if delta.content or thought:
             return False
         going = delta.tool_calls[0]
-        return draft.calls.goes_on(going.index, going.function.arguments, events)
+        return reply.calls.goes_on(going.index, going.function.arguments, events)
 
     def finish(self) -> tuple[ModelEvent, ...]:
         """The events that only the end of the stream completes."""
         if self._body is not None:
-            return tuple(_whole(b"".join(self._body)))
+            return tuple(_whole(bytes(self._body)))
         events: list[ModelEvent] = []
         for frame in self._frames.finish():
             self._frame(frame.data, events, is_last=True)
         if not self._is_over:
-            if not self._draft.word:
+            if not self._reply.word:
                 raise TruncatedStream(
                     "the stream ended before the reply did: no finish_reason, no [DONE]"
                 )
@@ -168,29 +170,31 @@ class Decoder:
             return
         try:
             chunk = _chunk(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if not is_last or _is_json(data):
-                raise _unexpected(data, error) from None
-            if not self._draft.word:
+        except UNREADABLE as error:
+            value = readable(data)
+            if not is_last or not isinstance(value, str):
+                words = f"{NAME}: not a chunk ({error}): {excerpt(data)}"
+                raise (refusal_in(value) or ProtocolError(words)) from None
+            if not self._reply.word:
                 raise TruncatedStream("the stream ended in the middle of an event") from None
             return
         self._read(chunk, data, events)
-        self._may_be_usual = self._draft.is_known and self._unusual <= _MOST_UNUSUAL
+        self._may_be_usual = self._reply.is_known and self._unusual <= _MOST_UNUSUAL
 
     def _read(self, chunk: _Chunk, data: bytes, events: list[ModelEvent]) -> None:
-        draft = self._draft
+        reply = self._reply
         if chunk.error or chunk.choices is None:
-            _refuse(msgspec.json.decode(data))
-        if not draft.model and chunk.model:
-            draft.model = str(chunk.model)
-        if not draft.id and chunk.id:
-            draft.id = str(chunk.id)
+            _refuse(readable(data))
+        if not reply.model and chunk.model:
+            reply.model = str(chunk.model)
+        if not reply.id and chunk.id:
+            reply.id = str(chunk.id)
         if chunk.usage:
-            draft.usage = chunk.usage
-        elif chunk.x_groq and not draft.usage and isinstance(chunk.x_groq, Mapping):
-            draft.usage = chunk.x_groq.get("usage")
+            reply.usage = chunk.usage
+        elif chunk.x_groq and not reply.usage and isinstance(chunk.x_groq, Mapping):
+            reply.usage = chunk.x_groq.get("usage")
         if chunk.citations or chunk.search_results:
-            draft.extra |= {name: found for name in _KEPT if (found := getattr(chunk, name))}
+            reply.extra |= {name: found for name in _KEPT if (found := getattr(chunk, name))}
         for choice in chunk.choices or ():
             if choice.index:
                 continue
@@ -198,15 +202,15 @@ class Decoder:
                 _refuse({"error": choice.error})
             delta = choice.message if choice.delta is None else choice.delta
             if delta and isinstance(delta, dict):
-                draft.delta(delta, events)
+                reply.delta(delta, events)
             if choice.finish_reason:
-                draft.word = choice.finish_reason
-                draft.stop_string = isinstance(choice.stop_reason, str)
+                reply.word = choice.finish_reason
+                reply.stop_string = isinstance(choice.stop_reason, str)
 
     def _end(self, events: list[ModelEvent]) -> None:
         self._is_over = True
         self._may_be_usual = False
-        self._draft.end(events)
+        self._reply.end(events)
 
 
 def decoder() -> Decoder:
@@ -224,25 +228,25 @@ def decode(body: bytes) -> Reply:
 def _whole(body: bytes) -> list[ModelEvent]:
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"{NAME}: not JSON ({error}): {_excerpt(body)}") from None
+    except UNREADABLE as error:
+        raise ProtocolError(f"{NAME}: not JSON ({error}): {excerpt(body)}") from None
     _refuse(value)
     choices = value.get("choices") if isinstance(value, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        raise ProtocolError(f"{NAME}: a reply without choices: {_excerpt(body)}")
+        raise ProtocolError(f"{NAME}: a reply without choices: {excerpt(body)}")
     choice = choices[0]
     if choice.get("error"):
         _refuse({"error": choice["error"]})
-    draft = Draft()
-    draft.id, draft.model = str(value.get("id") or ""), str(value.get("model") or "")
-    draft.usage = value.get("usage")
-    draft.extra |= {name: value[name] for name in _KEPT if value.get(name)}
-    draft.word = str(choice.get("finish_reason") or "")
-    draft.stop_string = isinstance(choice.get("stop_reason"), str)
+    reply = ReplyBuilder()
+    reply.id, reply.model = str(value.get("id") or ""), str(value.get("model") or "")
+    reply.usage = value.get("usage")
+    reply.extra |= {name: value[name] for name in _KEPT if value.get(name)}
+    reply.word = str(choice.get("finish_reason") or "")
+    reply.stop_string = isinstance(choice.get("stop_reason"), str)
     message = choice.get("message")
     events: list[ModelEvent] = []
-    draft.whole(message if isinstance(message, Mapping) else {}, events)
-    draft.end(events)
+    reply.whole(message if isinstance(message, Mapping) else {}, events)
+    reply.end(events)
     return events
 
 
@@ -250,22 +254,3 @@ def _refuse(value: Any) -> None:
     refusal = refusal_in(value)
     if refusal is not None:
         raise refusal
-
-
-def _unexpected(data: bytes, reason: Exception) -> Exception:
-    """What to raise for data that is not a chunk: a refusal, if it is one."""
-    refusal = refusal_in(msgspec.json.decode(data)) if _is_json(data) else None
-    return refusal or ProtocolError(f"{NAME}: not a chunk ({reason}): {_excerpt(data)}")
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return True
-
-
-def _excerpt(data: bytes) -> str:
-    text = data[: _EXCERPT * 4].decode(errors="replace")
-    return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…"

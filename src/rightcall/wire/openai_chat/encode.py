@@ -5,16 +5,18 @@ shorter one.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.kept import made
+from rightcall.wire.encoding import EncodeCache, as_bytes, sequence, with_examples
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
 from rightcall.wire.openai_chat.tables import NAME
@@ -28,8 +30,27 @@ _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
 """A number of tokens to think with, up to which a word stands for it; ``high`` beyond."""
 
 
-def encode(request: Request, *, model: str, stream: bool, host: Host = OPENAI) -> Outgoing:
+def authorize(key: str, /) -> Mapping[str, str]:
+    """The headers that carry the key; none for a server that wants none."""
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def encoder(host: Host = OPENAI) -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, host=host, cache=EncodeCache())
+
+
+def encode(
+    request: Request,
+    /,
+    *,
+    model: str,
+    stream: bool,
+    host: Host = OPENAI,
+    cache: EncodeCache | None = None,
+) -> Outgoing:
     """The request as the host wants it."""
+    cache = cache or EncodeCache()
     options = request.options
     body: dict[str, Any] = {"model": model}
     if stream:
@@ -43,21 +64,19 @@ def encode(request: Request, *, model: str, stream: bool, host: Host = OPENAI) -
         body[host.seed] = options["seed"]
     if options.get("stop"):
         stop = options["stop"]
-        body["stop"] = [stop] if isinstance(stop, str) else list(_sequence(stop))
+        body["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
     if options.get("user") and host.user:
         body["user"] = options["user"]
     body |= _reasoning(options.get("reasoning"), host)
-    body |= _tools(request, host)
+    body |= _tools(request, host, cache)
     if request.output is not None:
         body["response_format"] = _format(request.output, strict=options.get("strict") is True)
     extra = options.get("extra")
     if isinstance(extra, Mapping):
         body |= extra
     messages = body.pop("messages", None)
-    body["messages"] = messages_of(request, host) if messages is None else messages
-    return Outgoing(
-        path=PATH, body=msgspec.json.encode(body), headers={"content-type": "application/json"}
-    )
+    body["messages"] = messages_of(request, host, cache) if messages is None else messages
+    return Outgoing(path=PATH, body=as_bytes(body, NAME), headers={"content-type": "application/json"})
 
 
 def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
@@ -70,12 +89,12 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
     return {"reasoning_effort": wanted}
 
 
-def _tools(request: Request, host: Host) -> dict[str, Any]:
+def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
     options = request.options
     strict = options.get("strict") is True and host.strict
     specs = request.specs
-    ours = made(request.memo, f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
-    tools = [*ours, *_sequence(options.get("vendor_tools"))]
+    ours = cache.made(f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+    tools = [*ours, *sequence(options.get("vendor_tools"))]
     if not tools:
         if request.choice == "required" or isinstance(request.choice, Named):
             raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
@@ -100,14 +119,11 @@ def _functions(specs: Sequence[Spec], *, strict: bool) -> list[msgspec.Raw]:
     tools = [_tool(spec, strict=strict) for spec in specs]
     if strict:
         check_ceilings(specs, [tool["function"]["parameters"] for tool in tools], STRICT)
-    return [msgspec.Raw(msgspec.json.encode(tool)) for tool in tools]
+    return [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
 
 
 def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
-    description = spec.description
-    if spec.examples:
-        examples = "\n".join(dump(example) for example in spec.examples)
-        description = f"{description}\n\nExamples of arguments:\n{examples}".strip()
+    description = with_examples(spec.description, spec)
     function: dict[str, Any] = {"name": spec.name, "description": description}
     if not strict:
         return {"type": "function", "function": {**function, "parameters": spec.parameters}}
@@ -130,7 +146,3 @@ def _format(schema: JsonObject, *, strict: bool) -> dict[str, Any]:
         "type": "json_schema",
         "json_schema": {"name": "output", "schema": sent, "strict": is_strict},
     }
-
-
-def _sequence(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []

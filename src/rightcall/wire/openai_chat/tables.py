@@ -42,28 +42,6 @@ REASONING = ("reasoning_content", "reasoning", "thinking")
 """Where hosts put the reasoning: DeepSeek, xAI, older vLLM; vLLM, OpenRouter, Groq, Ollama; others.
 Some send the same text under two of these names, so only the first found counts."""
 
-RETRYABLE_STATUS = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529))
-RETRYABLE_CODES = frozenset(
-    (
-        "rate_limit_exceeded",
-        "rate_limit_error",
-        "server_error",
-        "internal_server_error",
-        "service_unavailable",
-        "service_unavailable_error",
-        "overloaded",
-        "overloaded_error",
-        "engine_overloaded",
-        "timeout",
-        "timeout_error",
-        "internal_error",
-        "api_error",
-        "unavailable_error",
-    )
-)
-FINAL_CODES = frozenset(("insufficient_quota", "billing_hard_limit_reached", "billing_not_active"))
-"""OpenAI sends these with 429, and waiting does not help."""
-
 _XAI_TICKS = 1e10
 """xAI counts cost in ten-billionths of a dollar: https://docs.x.ai/developers/cost-tracking."""
 

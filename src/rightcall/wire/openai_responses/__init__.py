@@ -4,23 +4,11 @@ Used without state on the vendor's side: every request carries the whole convers
 comes and goes encrypted. The module satisfies the ``Dialect`` port.
 """
 
-from collections.abc import Mapping
-
-from rightcall.wire.openai_responses.decode import Decoder, decode
-from rightcall.wire.openai_responses.encode import encode
+from rightcall.wire.openai_responses.decode import Decoder, decode, decoder
+from rightcall.wire.openai_responses.encode import authorize, encode, encoder
 from rightcall.wire.openai_responses.errors import error
 from rightcall.wire.openai_responses.tables import NAME
 
-__all__ = ["Decoder", "authorize", "decode", "decoder", "encode", "error", "name"]
+__all__ = ["Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name"]
 
 name = NAME
-
-
-def decoder() -> Decoder:
-    """A decoder for one streamed reply."""
-    return Decoder()
-
-
-def authorize(key: str) -> Mapping[str, str]:
-    """The headers that carry the key."""
-    return {"Authorization": f"Bearer {key}"}

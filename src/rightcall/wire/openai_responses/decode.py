@@ -21,10 +21,13 @@ from rightcall.core.events import (
     TextDelta,
 )
 from rightcall.core.message import Reply
+from rightcall.core.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError, TruncatedStream
-from rightcall.wire.openai_responses.errors import refusal
-from rightcall.wire.openai_responses.items import (
+from rightcall.wire.openai_responses.errors import refused
+from rightcall.wire.openai_responses.reply import (
     Item,
+    ItemSlot,
+    ItemSlots,
     call_id,
     called,
     is_call,
@@ -35,12 +38,9 @@ from rightcall.wire.openai_responses.items import (
     text_in,
     written,
 )
-from rightcall.wire.openai_responses.slots import Slot, Slots
 from rightcall.wire.openai_responses.tables import ENDS, NATIVE, PIECES, TEXTS, Channel
-from rightcall.wire.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
+from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 
-_FAILED = "the response failed, and the vendor did not say why"
-_EXCERPT = 200
 _ERRORS = ("error", "response.error")
 _DELTAS = {f"{event}.delta": place for event, place in PIECES.items()}
 _DONES = {
@@ -83,13 +83,13 @@ def _whole(body: bytes) -> Item:
     """The response in a whole body; VendorError where it is a refusal."""
     response = _read(body, msgspec.json.decode)
     if not isinstance(response, dict):
-        raise ProtocolError(f"a response is an object, not {_excerpt(body)}")
+        raise ProtocolError(f"a response is an object, not {excerpt(body)}")
     if response.get("status") == "failed" or ("output" not in response and response.get("error")):
-        raise refusal(response.get("error"), _FAILED)
+        raise refused(response.get("error"))
     if not isinstance(response.get("output"), list):
         if response.get("type") == "error" or "detail" in response:
-            raise refusal(response, _FAILED)
-        raise ProtocolError(f"a response without output: {_excerpt(body)}")
+            raise refused(response)
+        raise ProtocolError(f"a response without output: {excerpt(body)}")
     return response
 
 
@@ -102,7 +102,7 @@ class Decoder:
         self._body: bytearray | None = None
         """A body that is no event stream: a refusal with status 200, or a host that does not stream."""
         self._events: list[ModelEvent] = []
-        self._slots = Slots()
+        self._slots = ItemSlots()
         self._ids: list[str] = []
         """The ids of the calls that have started, in order."""
         self._reply: Reply | None = None
@@ -154,11 +154,11 @@ class Decoder:
         frame = _read(data, _read_frame)
         kind = frame.type if isinstance(frame.type, str) else event.name
         if kind in _ERRORS or (frame.type is None and frame.error):
-            raise refusal(msgspec.json.decode(data), "an error event without a message")
+            raise refused(readable(data))
         if self._reply is not None:
             if kind != "response.created":
                 return
-            self._reply, self._slots = None, Slots()
+            self._reply, self._slots = None, ItemSlots()
         handle = self._handlers.get(kind)
         if handle is not None:
             handle(self, frame, kind)
@@ -199,7 +199,7 @@ class Decoder:
     def _end(self, frame: _Frame, kind: str) -> None:
         response: Item = frame.response if isinstance(frame.response, dict) else {}
         if "failed" in (ENDS[kind], response.get("status")):
-            raise refusal(response.get("error") or frame.error, _FAILED)
+            raise refused(response.get("error") or frame.error)
         if response.get("status") in (None, "", "in_progress", "queued"):
             response = {**response, "status": ENDS[kind]}
         output = items_in(response.get("output"))
@@ -225,7 +225,7 @@ class Decoder:
             known.sort(key=lambda slot: slot.at or 0)
         return [slot.gathered(status) for slot in known]
 
-    def _settle(self, slot: Slot, item: Item) -> None:
+    def _settle(self, slot: ItemSlot, item: Item) -> None:
         """Give what the finished item holds and no delta brought."""
         if is_call(item):
             self._start(slot, item)
@@ -234,13 +234,13 @@ class Decoder:
             for key, text in final:
                 self._catch_up(slot, key, text)
 
-    def _catch_up(self, slot: Slot, key: tuple[Channel, int], text: str) -> None:
+    def _catch_up(self, slot: ItemSlot, key: tuple[Channel, int], text: str) -> None:
         sent = slot.sent.get(key, 0)
         # Deltas that say something else cannot be taken back; the reply holds what is true.
         if len(text) > sent and text.startswith("".join(slot.pieces.get(key, ()))):
             self._add(slot, key, text[sent:])
 
-    def _add(self, slot: Slot, key: tuple[Channel, int], text: str) -> None:
+    def _add(self, slot: ItemSlot, key: tuple[Channel, int], text: str) -> None:
         had = slot.total
         begins = slot.take(key, text)
         channel = key[0]
@@ -253,7 +253,7 @@ class Decoder:
             # Summaries are paragraphs with headings; glued together they cannot be read.
             self._events.append(ReasoningDelta(f"\n\n{text}" if begins and had else text))
 
-    def _start(self, slot: Slot, item: Item | None = None) -> None:
+    def _start(self, slot: ItemSlot, item: Item | None = None) -> None:
         if slot.index is not None:
             return
         item = slot.item if item is None else item
@@ -264,7 +264,7 @@ class Decoder:
         if held:
             self._events.append(CallDelta(slot.index, held))
 
-    def _end_call(self, slot: Slot, item: Item) -> None:
+    def _end_call(self, slot: ItemSlot, item: Item) -> None:
         self._start(slot, item)
         assert slot.index is not None
         slot.ended = True
@@ -279,6 +279,11 @@ class Decoder:
         "response.output_item.done": _item_done,
     }
     """Everything else is progress, or comes again with the finished item."""
+
+
+def decoder() -> Decoder:
+    """A decoder for one streamed reply."""
+    return Decoder()
 
 
 def _part(frame: _Frame) -> int:
@@ -316,17 +321,12 @@ def _is_whole(item: Item) -> bool:
 def _read(data: bytes, reader: Callable[[bytes], Any]) -> Any:
     try:
         return reader(data)
-    except (ValueError, RecursionError) as error:
-        refused = error
+    except UNREADABLE as error:
+        reason = error
     try:
         # Hosts that count in UTF-16 cut a character in two, and send each half as an escape.
         return reader(json.dumps(json.loads(data), ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         raise ProtocolError(
-            f"not JSON as the Responses API sends it ({refused}): {_excerpt(data)}"
+            f"not JSON as the Responses API sends it ({reason}): {excerpt(data)}"
         ) from None
-
-
-def _excerpt(data: bytes) -> str:
-    text = data[:_EXCERPT].decode(errors="replace")
-    return text if len(data) <= _EXCERPT else f"{text}…"

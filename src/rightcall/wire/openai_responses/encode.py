@@ -5,6 +5,7 @@ with the vendor (``store: false``); reasoning is asked for encrypted, and sent b
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from re import sub
 from typing import Any
@@ -13,15 +14,15 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
+from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.kept import made
-from rightcall.wire.native import native_of
-from rightcall.wire.openai_responses.input import input_items
-from rightcall.wire.openai_responses.items import Item, items_in, text_in
+from rightcall.wire.encoding import EncodeCache, as_bytes, with_examples
+from rightcall.wire.openai_responses.messages import input_items
+from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
-from rightcall.wire.strict import OPENAI, check_ceilings, strict_schema
+from rightcall.wire.strict import OPENAI, check_ceilings, native_of, strict_schema
 
 _RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")
@@ -37,8 +38,21 @@ class _Ours(msgspec.Struct, frozen=True):
     """The same as bytes."""
 
 
-def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
+def authorize(key: str, /) -> Mapping[str, str]:
+    """The headers that carry the key."""
+    return {"Authorization": f"Bearer {key}"}
+
+
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
     """The request as the vendor wants it. The same request gives the same bytes."""
+    cache = cache or EncodeCache()
     options = request.options
     for option in _UNSUPPORTED:
         if options.get(option) not in (None, [], ()):
@@ -48,21 +62,21 @@ def encode(request: Request, *, model: str, stream: bool) -> Outgoing:
     body: Item = {"model": model}
     if request.system:
         body["instructions"] = request.system
-    ours = _ours(request)
+    ours = _ours(request, cache)
     body.update(_tools(request, ours))
     sent = body.get("tools")
     body.update(_settings(request))
     if options.get("cache", True):
         stable = (model, request.system, *(sent or ()))
-        body["prompt_cache_key"] = made(request.memo, f"{NAME}.cache", stable, lambda: _cache_key(body))
+        body["prompt_cache_key"] = cache.made(f"{NAME}.cache", stable, lambda: _cache_key(body))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
     # For those, say ``extra={"include": []}``.
     body.update(store=False, include=["reasoning.encrypted_content"], stream=stream)
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]
-    body["input"] = body.pop("input", None) or input_items(request, offered)
-    return Outgoing(path=PATH, body=msgspec.json.encode(body))
+    body["input"] = body.pop("input", None) or input_items(request, offered, cache)
+    return Outgoing(path=PATH, body=as_bytes(body, NAME))
 
 
 def _settings(request: Request) -> Item:
@@ -83,9 +97,9 @@ def _settings(request: Request) -> Item:
     return settings
 
 
-def _ours(request: Request) -> _Ours:
+def _ours(request: Request, cache: EncodeCache) -> _Ours:
     specs, strict = request.specs, bool(request.options.get("strict"))
-    return made(request.memo, f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+    return cache.made(f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
 
 
 def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:
@@ -94,7 +108,7 @@ def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:
         pairs = zip(specs, tools, strict=True)
         held = [(spec, tool["parameters"]) for spec, tool in pairs if not spec.native.get(NAME)]
         check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
-    return _Ours(tools, [msgspec.Raw(msgspec.json.encode(tool)) for tool in tools])
+    return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools])
 
 
 def _tools(request: Request, ours: _Ours) -> Item:
@@ -133,13 +147,10 @@ def _function(spec: Spec, *, strict: bool) -> Item:
         parameters, also = _root(spec.parameters)
         if also:
             description = f"{description}\n\nThe arguments must also satisfy {dump(also)}"
-    if spec.examples:
-        shown = "\n".join([dump(example) for example in spec.examples])
-        description = f"{description}\n\nExamples of arguments:\n{shown}"
     return {
         "type": "function",
         "name": spec.name,
-        "description": description,
+        "description": with_examples(description, spec),
         "parameters": parameters,
         "strict": strict,
     }
@@ -180,7 +191,7 @@ def _effort(value: JsonValue) -> str:
 
 def _cache_key(body: Item) -> str:
     """Sends requests with the same beginning to where the vendor has it cached."""
-    stable = msgspec.json.encode([body["model"], body.get("instructions"), body.get("tools")])
+    stable = as_bytes([body["model"], body.get("instructions"), body.get("tools")], NAME)
     return f"rc-{blake2b(stable, digest_size=16).hexdigest()}"
 
 

@@ -83,45 +83,6 @@ EFFORTS = frozenset(("none", "minimal", "low", "medium", "high", "xhigh", "max")
 BUDGETS: tuple[tuple[int, str], ...] = ((0, "none"), (1024, "low"), (8192, "medium"))
 """The effort that a number of tokens up to this means; beyond the last it is ``high``."""
 
-TRANSIENT = frozenset(
-    (
-        "server_error",
-        "internal_error",
-        "internal_server_error",
-        "api_error",
-        "rate_limit_exceeded",
-        "rate_limit_error",
-        "too_many_requests",
-        "overloaded",
-        "overloaded_error",
-        "server_overloaded",
-        "slow_down",
-        "service_unavailable",
-        "service_unavailable_error",
-        "timeout",
-        "vector_store_timeout",
-        "previous_response_not_ready",
-    )
-)
-"""Codes and types of errors that another attempt may not meet."""
-
-FINAL = frozenset(
-    (
-        "insufficient_quota",
-        "billing_hard_limit_reached",
-        "billing_not_active",
-        "account_deactivated",
-        "usage_limit_reached",
-        "context_length_exceeded",
-    )
-)
-"""Codes that come with a status which elsewhere means to try again, and do not mean it."""
-
-RETRY_STATUSES = frozenset((408, 409, 425, 429))
-
-REQUEST_IDS = ("x-request-id", "apim-request-id", "x-ms-request-id", "request-id", "x-generation-id")
-"""The headers that name a request: OpenAI's and Azure's, and those of some hosts."""
-
 EXTENSIONS: Mapping[str, str] = {
     "application/pdf": ".pdf",
     "application/json": ".json",

@@ -6,7 +6,6 @@ left out. A call of a native tool is given back as one while the request has tha
 the call of a function.
 """
 
-from base64 import b64encode
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
@@ -15,17 +14,16 @@ from re import compile as pattern
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw, Struct
-from msgspec.json import Encoder
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Text
 from rightcall.core.request import Request
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
-from rightcall.wire.kept import written
-from rightcall.wire.openai_responses.items import Item, is_object
+from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
+from rightcall.wire.openai_responses.reply import Item, is_object
 from rightcall.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, NATIVE, OUTPUTS, TEXTS
 
 RAW_ARGUMENTS = "raw_arguments"
@@ -34,17 +32,16 @@ any text there, but vLLM and llama.cpp parse what they get and refuse the whole 
 Content: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
 _LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
-_encoder = Encoder()
 
 
-def input_items(request: Request, offered: Iterable[str]) -> list[Raw]:
+def input_items(request: Request, offered: Iterable[str], cache: EncodeCache) -> list[Raw]:
     """The items for a whole transcript. Those of a longer one begin with those of a shorter one.
 
     ``offered`` are the types of the request's tools.
     """
     native = sorted(frozenset(NATIVE.values()).intersection(offered))
     key = ".".join([NAME, *native])
-    writer = written(request.memo, key, request.messages, lambda: _Writer(native), _Writer.write)
+    writer = cache.written(key, request.messages, lambda: _Writer(native), _Writer.write)
     return writer.items
 
 
@@ -80,15 +77,12 @@ class _Writer:
                 assert_never(message)
 
     def _add(self, item: object) -> None:
-        self.items.append(Raw(_encoder.encode(item)))
+        self.items.append(Raw(as_bytes(item, NAME)))
 
     def _user(self, message: User, where: str) -> None:
         """A user's message. Its bag may hold ``items`` of the vendor's own, which go before it."""
-        own = message.vendor.get(NAME)
-        if isinstance(own, Mapping):
-            given: Any = own.get("items", ())
-            for item in given:
-                self._add(item)
+        for item in mapping(message.vendor.get(NAME)).get("items", ()):
+            self._add(item)
         parts = [part for part in message.content if not isinstance(part, Text) or part.text]
         if all(isinstance(part, Text) for part in parts):
             if parts:
@@ -126,8 +120,7 @@ class _Writer:
         for result in message.results:
             waiting = self._waiting[result.call_id]
             asked = waiting.popleft() if waiting else _Asked(legal_id(result.call_id))
-            own = result.vendor.get(NAME)
-            extra = dict(own) if isinstance(own, Mapping) else {}
+            extra = mapping(result.vendor.get(NAME))
             answer = {"type": OUTPUTS[asked.kind], "call_id": asked.identity}
             self._add({**answer, **_answered(result, asked), **extra})
 
@@ -140,7 +133,7 @@ class _Writer:
                 self._say(part.text)
             case Media():
                 # An assistant's message holds text only.
-                self._say(_note(part))
+                self._say(note_of(part))
             case Call():
                 self._append(self._call(part, seen), bare=bare)
             case Reasoning() | Unknown():
@@ -153,12 +146,12 @@ class _Writer:
 
     def _call(self, call: Call, seen: set[str]) -> Item:
         own = call.vendor.get(NAME)
-        bag = dict(own) if isinstance(own, Mapping) else {}
+        bag = dict(mapping(own))
         kind = bag.pop("type", "function_call")
         kind = kind if isinstance(kind, str) and kind in CALLS else "function_call"
         identity = self._identity(call, seen, is_own=own is not None)
         if kind in NATIVE:
-            value = _object(call.arguments)
+            value = object_in(call.arguments)
             if NATIVE[kind] in self._native and not call.truncated and value is not None:
                 asked = _Asked(identity, kind, value.get("max_output_length"))
                 self._waiting[call.id].append(asked)
@@ -203,12 +196,12 @@ def _is_sent(part: Content) -> bool:
         case Reasoning():
             # Without either, the vendor looks the id up, and finds nothing, as nothing is stored:
             # https://github.com/vercel/ai/issues/7543. Open models' hosts give the text instead.
-            own = part.vendor.get(NAME)
-            return isinstance(own, Mapping) and bool(own.get("encrypted_content") or own.get("content"))
+            own = mapping(part.vendor.get(NAME))
+            return bool(own.get("encrypted_content") or own.get("content"))
         case Unknown():
             # A part of a message cannot stand alone.
-            own = part.vendor.get(NAME)
-            return isinstance(own, Mapping) and "part" not in own
+            bag = part.vendor.get(NAME)
+            return isinstance(bag, Mapping) and "part" not in bag
         case Call() | Media():
             return True
         case _:
@@ -217,10 +210,8 @@ def _is_sent(part: Content) -> bool:
 
 def _messages(reply: Reply) -> dict[int, tuple[Item, int]]:
     """The messages of a reply as this dialect gave them, by where their parts begin, and how many."""
-    bag = reply.vendor.get(NAME)
-    kept: Any = bag.get("messages", ()) if isinstance(bag, Mapping) else ()
     found: dict[int, tuple[Item, int]] = {}
-    for entry in kept:
+    for entry in mapping(reply.vendor.get(NAME)).get("messages", ()):
         at, item = entry["at"], entry["item"]
         parts = reply.content[at : at + len(item["content"])]
         content = [_with_text(bare, part) for bare, part in zip(item["content"], parts, strict=False)]
@@ -243,19 +234,11 @@ def _arguments(text: str) -> str:
     return dump({RAW_ARGUMENTS: text}) if text.strip() else "{}"
 
 
-def _object(text: str) -> Item | None:
-    try:
-        value = parse(text)
-    except JsonError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def _answered(result: Result, asked: _Asked) -> Item:
     """What an item says of a result, in the form that goes with the kind of the call."""
     if asked.kind not in NATIVE:
         return {"output": _output(result)}
-    text = "".join([part.text if isinstance(part, Text) else _note(part) for part in result.content])
+    text = "".join([part.text if isinstance(part, Text) else note_of(part) for part in result.content])
     if asked.kind == "apply_patch_call":
         return {"status": "failed" if result.is_error else "completed", "output": text}
     outcome: Item = {"type": "exit", "exit_code": int(result.is_error)}
@@ -275,14 +258,14 @@ def _output(result: Result) -> str | list[Item]:
 def _result_part(part: Part) -> Item:
     """A part of a result. What cannot be shown is named: a tool's picture must not end the run."""
     if isinstance(part, Media) and not _is_shown(part):
-        return {"type": "input_text", "text": _note(part)}
+        return {"type": "input_text", "text": note_of(part)}
     return _input_part(part, "result")
 
 
 def _input_part(part: Part, where: str) -> Item:
     if isinstance(part, Text):
         return {"type": "input_text", "text": part.text}
-    url = f"data:{part.media_type};base64,{b64encode(part.data).decode()}"
+    url = data_url(part)
     if part.media_type.startswith("image/"):
         return {"type": "input_image", "detail": "auto", "image_url": url}
     if not _is_shown(part):
@@ -298,11 +281,6 @@ def _input_part(part: Part, where: str) -> Item:
 def _is_shown(part: Media) -> bool:
     kind = part.media_type
     return kind.startswith(("image/", "text/")) or kind in EXTENSIONS
-
-
-def _note(part: Media) -> str:
-    name = f" {part.name!r}" if part.name else ""
-    return f"[{part.media_type}{name}, {len(part.data):,} bytes, cannot be shown here]"
 
 
 def _lines(parts: Sequence[Part]) -> str | list[Item]:

@@ -1,5 +1,7 @@
-"""The deltas of a message into the parts of a reply."""
+"""The reply in the making: the deltas of a message into events, and at the end into its parts."""
 
+import binascii
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -7,10 +9,8 @@ from rightcall.core.events import ModelEvent, ReasoningDelta, ReplyEnd, TextDelt
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text
 from rightcall.core.usage import Usage
-from rightcall.wire.openai_chat.calls import Calls
-from rightcall.wire.openai_chat.media import media_from_url
+from rightcall.wire.openai_chat.fragments import Calls, Piece, ThinkFilter
 from rightcall.wire.openai_chat.tables import CUT_OFF, NAME, REASONING, STOPS, usage_of
-from rightcall.wire.think import Piece, ThinkFilter
 
 _Delta: TypeAlias = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ class _Run:
         self.pieces: list[str] = []
 
 
-class Draft:
+class ReplyBuilder:
     """One reply under way."""
 
     def __init__(self) -> None:
@@ -245,7 +245,7 @@ class Draft:
     def _read_images(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
         """OpenRouter's: pictures that the model made."""
         for image in value if isinstance(value, list) else []:
-            media = media_from_url(image)
+            media = _media(image)
             self._runs.append(Unknown({NAME: {"images": [image]}}) if media is None else media)
 
     def _keep(self, delta: Mapping[str, Any]) -> None:
@@ -260,16 +260,16 @@ class Draft:
                 self.extra[key] = list(value) if isinstance(value, list) else value
 
 
-_Reader = Callable[[Draft, Any, _Delta, list[ModelEvent]], None]
+_Reader = Callable[[ReplyBuilder, Any, _Delta, list[ModelEvent]], None]
 _READERS: tuple[tuple[str, _Reader], ...] = (
-    *[(name, Draft._read_reasoning) for name in REASONING],  # noqa: SLF001
-    ("reasoning_details", Draft._read_details),  # noqa: SLF001
-    ("content", Draft._read_content),  # noqa: SLF001
-    ("refusal", Draft._read_refusal),  # noqa: SLF001
-    ("images", Draft._read_images),  # noqa: SLF001
-    ("audio", Draft._read_audio),  # noqa: SLF001
-    ("tool_calls", Draft._read_calls),  # noqa: SLF001
-    ("function_call", Draft._read_function),  # noqa: SLF001
+    *[(name, ReplyBuilder._read_reasoning) for name in REASONING],  # noqa: SLF001
+    ("reasoning_details", ReplyBuilder._read_details),  # noqa: SLF001
+    ("content", ReplyBuilder._read_content),  # noqa: SLF001
+    ("refusal", ReplyBuilder._read_refusal),  # noqa: SLF001
+    ("images", ReplyBuilder._read_images),  # noqa: SLF001
+    ("audio", ReplyBuilder._read_audio),  # noqa: SLF001
+    ("tool_calls", ReplyBuilder._read_calls),  # noqa: SLF001
+    ("function_call", ReplyBuilder._read_function),  # noqa: SLF001
 )
 """In the order in which the members of one delta were meant."""
 _READER_OF = dict(_READERS)
@@ -307,3 +307,16 @@ def _detail(pieces: Mapping[str, Any]) -> dict[str, Any]:
 def _join(pieces: list[Any]) -> Any:
     texts = [piece for piece in pieces if isinstance(piece, str)]
     return "".join(texts) if texts else pieces[0]
+
+
+def _media(image: Any) -> Media | None:
+    """The media in a part with a data URL; None for any other."""
+    holder = image.get("image_url") if isinstance(image, Mapping) else None
+    url = holder.get("url") if isinstance(holder, Mapping) else holder
+    if not isinstance(url, str) or not url.startswith("data:"):
+        return None
+    head, _, data = url.removeprefix("data:").partition(",")
+    try:
+        return Media(b64decode(data, validate=True), head.partition(";")[0] or "image/png")
+    except (binascii.Error, ValueError):
+        return None

@@ -1,10 +1,9 @@
-"""What is kept from one request of a run to the next changes no byte of what is sent."""
+"""What is cached from one request of a conversation to the next changes no byte of what is sent."""
 
 import json
 import sys
 from collections.abc import Callable
 from copy import deepcopy
-from importlib import import_module
 from statistics import median
 from typing import Any
 
@@ -16,11 +15,11 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User, said
 from rightcall.core.parts import Media, Text
-from rightcall.core.ports import Dialect
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.result import Result
 from rightcall.errors import EncodeError
 from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
+from rightcall.wire.encoding import EncodeCache
 from wire.conversations import (
     CITY,
     FIND,
@@ -36,7 +35,7 @@ from wire.conversations import (
     settings,
 )
 
-DIALECTS: dict[str, tuple[Dialect, str]] = {
+DIALECTS: dict[str, tuple[Any, str]] = {
     "anthropic": (anthropic, "claude"),
     "gemini": (gemini, "gemini-3-pro"),
     "gemini, before": (gemini, "gemini-2.5-pro"),
@@ -46,35 +45,29 @@ DIALECTS: dict[str, tuple[Dialect, str]] = {
     "openai_chat, DeepSeek": (openai_chat.dialect_at("https://api.deepseek.com"), "chat"),
     "openai_responses": (openai_responses, "gpt"),
 }
-WRITERS = {
-    "anthropic": "anthropic.messages",
-    "gemini": "gemini.contents",
-    "openai_chat": "openai_chat.messages",
-    "openai_responses": "openai_responses.input",
-}
 every_dialect = pytest.mark.parametrize("name", DIALECTS)
 
 
-def attempt(name: str, request: Request) -> Outgoing | tuple[str, str]:
+def attempt(name: str, request: Request, cache: EncodeCache | None = None) -> Outgoing | tuple[str, str]:
     """What is sent, or what is said against it."""
     dialect, model = DIALECTS[name]
     try:
-        return dialect.encode(request, model=model, stream=True)
-    except (EncodeError, UnicodeEncodeError) as error:
+        return dialect.encode(request, model=model, stream=True, cache=cache)
+    except EncodeError as error:
         return type(error).__name__, str(error)
 
 
-def is_the_same(name: str, memo: dict[str, Any], asked: Transcript, how: dict[str, Any]) -> bool:
+def is_the_same(name: str, cache: EncodeCache, asked: Transcript, how: dict[str, Any]) -> bool:
     alone = attempt(name, Request(messages=asked, **how))
-    return attempt(name, Request(messages=asked, memo=memo, **how)) == alone
+    return attempt(name, Request(messages=asked, **how), cache) == alone
 
 
 @every_dialect
 @given(conversations, settings)
 def test_a_conversation_that_grows_is_sent_as_if_it_were_new(name, conversation, how):
-    memo: dict[str, Any] = {}
+    cache = EncodeCache()
     for end in range(len(conversation) + 1):
-        assert is_the_same(name, memo, conversation[:end], how)
+        assert is_the_same(name, cache, conversation[:end], how)
 
 
 def longer(now: Transcript, new: Message) -> Transcript:
@@ -111,11 +104,11 @@ moves = st.sampled_from([longer, longer, longer, shorter, other, with_equal, wit
     st.lists(st.tuples(moves, messages | replies | broken, st.integers(0, 2)), max_size=12),
 )
 def test_a_conversation_that_jumps_is_sent_as_if_it_were_new(name, conversation, hows, steps):
-    memo: dict[str, Any] = {}
+    cache = EncodeCache()
     for move, message, at in steps:
-        assert is_the_same(name, memo, conversation, hows[at % len(hows)])
+        assert is_the_same(name, cache, conversation, hows[at % len(hows)])
         conversation = move(conversation, message)
-    assert is_the_same(name, memo, conversation, hows[0])
+    assert is_the_same(name, cache, conversation, hows[0])
 
 
 WIDE = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(25)}}
@@ -153,36 +146,36 @@ RUN_IN_SHELL: Transcript = (
 @pytest.mark.parametrize("first", HOWS)
 def test_settings_may_change_during_a_run(name, first):
     for second in HOWS:
-        memo: dict[str, Any] = {}
+        cache = EncodeCache()
         for how in (first, second, first):
-            assert is_the_same(name, memo, RUN_IN_SHELL, HOWS[how]), second
+            assert is_the_same(name, cache, RUN_IN_SHELL, HOWS[how]), second
 
 
 @given(conversations, st.lists(settings, min_size=1, max_size=2))
 def test_one_run_may_ask_many_models(conversation, hows):
-    memo: dict[str, Any] = {}
+    cache = EncodeCache()
     for end in range(0, len(conversation) + 1, 3):
         for name in DIALECTS:
-            assert is_the_same(name, memo, conversation[:end], hows[end % len(hows)]), name
+            assert is_the_same(name, cache, conversation[:end], hows[end % len(hows)]), name
 
 
 @every_dialect
 def test_after_a_refusal_the_conversation_goes_on(name):
-    memo: dict[str, Any] = {}
+    cache = EncodeCache()
     talk: Transcript = (said("Hello"), Reply((Text("Hi"),)), said("So"))
     for new in (said("\ud800"), User((Text("a"), Media(b"x", "audio/wav")))):
         refused = (*talk, said("before"), new)
-        assert is_the_same(name, memo, refused, {})
-        assert is_the_same(name, memo, (*refused, Reply((Text("No"),)), said("And")), {})
-        assert isinstance(attempt(name, Request(messages=talk, memo=memo)), Outgoing)
-        assert is_the_same(name, memo, talk, {})
+        assert is_the_same(name, cache, refused, {})
+        assert is_the_same(name, cache, (*refused, Reply((Text("No"),)), said("And")), {})
+        assert isinstance(attempt(name, Request(messages=talk), cache), Outgoing)
+        assert is_the_same(name, cache, talk, {})
 
 
 def test_what_cannot_be_shown_is_refused_once_and_noted_when_there_is_a_reply():
-    memo: dict[str, Any] = {}
+    cache = EncodeCache()
     sound = (said("Hello"), User((Media(b"x", "audio/wav"),)))
-    assert attempt("anthropic", Request(messages=sound, memo=memo))[0] == "EncodeError"
-    replied = attempt("anthropic", Request(messages=(*sound, Reply((Text("a"),))), memo=memo))
+    assert attempt("anthropic", Request(messages=sound), cache)[0] == "EncodeError"
+    replied = attempt("anthropic", Request(messages=(*sound, Reply((Text("a"),)))), cache)
     assert isinstance(replied, Outgoing)
     assert b"not shown" in replied.body
 
@@ -198,10 +191,10 @@ def test_what_cannot_be_shown_is_refused_once_and_noted_when_there_is_a_reply():
     ids=["order", "number", "words"],
 )
 def test_tools_that_are_merely_equal_are_written_again(name, changed):
-    memo: dict[str, Any] = {}
+    cache = EncodeCache()
     first = replace(LOOK, parameters={**CITY, "maxProperties": 1})
     for spec in (LOOK, changed, first, changed, LOOK):
-        assert is_the_same(name, memo, (said("Hello"),), {"specs": (spec,)})
+        assert is_the_same(name, cache, (said("Hello"),), {"specs": (spec,)})
 
 
 def turn(number: int) -> tuple[Message, Message]:
@@ -217,32 +210,52 @@ def run(turns: int) -> Transcript:
 
 def requests(turns: int) -> list[Request]:
     """Those of a run with so many calls."""
-    memo: dict[str, Any] = {}
     talk, specs = run(turns), (LOOK, FIND)
     return [
-        Request(messages=talk[:end], specs=specs, system="Be brief.", memo=memo)
+        Request(messages=talk[:end], specs=specs, system="Be brief.")
         for end in range(1, len(talk) + 1, 2)
     ]
 
 
 @every_dialect
 def test_each_message_of_a_run_is_written_once(name, monkeypatch):
-    module = import_module(f"rightcall.wire.{WRITERS[name.partition(',')[0]]}")
-    genuine, seen = module.written, []
+    genuine, seen = EncodeCache.written, []
 
     def counted(
-        memo: Any, key: str, messages: Transcript, begin: Any, write: Callable[..., None]
+        cache: EncodeCache, key: str, messages: Transcript, begin: Any, write: Callable[..., None]
     ) -> Any:
         def count(writer: Any, message: Message, at: int) -> None:
             seen.append(at)
             write(writer, message, at)
 
-        return genuine(memo, key, messages, begin, count)
+        return genuine(cache, key, messages, begin, count)
 
-    monkeypatch.setattr(module, "written", counted)
-    for request in requests(30):
-        attempt(name, request)
-    assert seen == list(range(61))
+    monkeypatch.setattr(EncodeCache, "written", counted)
+    dialect, model = DIALECTS[name]
+    encode = dialect.encoder()
+    for request in requests(100):
+        encode(request, model=model, stream=True)
+    assert seen == list(range(201))
+
+
+@every_dialect
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"messages": (said("\ud800"),)},
+        {"messages": (said("Hi"), Reply((Text("\udfff"),)), said("So"))},
+        {"messages": (said("Hi"),), "system": "\ud800"},
+        {"messages": (said("Hi"),), "specs": (replace(LOOK, description="\ud800"),)},
+        {"messages": (said("Hi"),), "options": {"extra": {"x": object()}}},
+        {"messages": (said("Hi"),), "options": {"extra": {"x": 2**70}}},
+    ],
+    ids=["said", "replied", "system", "a tool", "no JSON", "a number"],
+)
+def test_what_cannot_be_written_is_refused_in_our_own_words(name, how):
+    sent = attempt(name, Request(**how))
+    assert isinstance(sent, Outgoing) or sent[0] == "EncodeError"
+    if "options" not in how:
+        assert sent[1].endswith("half of a surrogate pair cannot be sent.")
 
 
 def calls_in(act: Callable[[], object]) -> int:
@@ -264,24 +277,25 @@ def calls_in(act: Callable[[], object]) -> int:
 
 @every_dialect
 def test_a_later_turn_takes_no_more_steps(name):
-    steps = [calls_in(lambda each=each: attempt(name, each)) for each in requests(60)]
+    cache = EncodeCache()
+    steps = [calls_in(lambda each=each: attempt(name, each, cache)) for each in requests(60)]
     # Not all of them, as the garbage collector takes a few steps of its own now and then.
     assert median(steps[10:20]) == median(steps[-10:])
-    alone = calls_in(lambda: attempt(name, replace(requests(60)[-1], memo={})))
+    alone = calls_in(lambda: attempt(name, requests(60)[-1]))
     assert steps[-1] < alone / 5
 
 
 @pytest.mark.parametrize("cached", [True, False])
 def test_marks_and_stripping_leave_what_is_kept_as_it_was(cached):
-    memo: dict[str, Any] = {}
+    cache = EncodeCache()
     how = {"options": {"cache": cached}}
     talk: Transcript = (said("Hello"),)
     for number in range(8):
         talk = (*talk, Reply((Text(f"Dear {number} \n"),), "pause"))
-        assert is_the_same("anthropic", memo, talk, how)
-        assert is_the_same("anthropic", memo, talk, {"options": {"cache": not cached}})
+        assert is_the_same("anthropic", cache, talk, how)
+        assert is_the_same("anthropic", cache, talk, {"options": {"cache": not cached}})
         talk = (*talk, said(f"{number}"), said("more"))
-        assert is_the_same("anthropic", memo, talk, how)
+        assert is_the_same("anthropic", cache, talk, how)
 
 
 def marked(talk: Transcript, **more: Any) -> list[int]:
@@ -316,13 +330,13 @@ def test_marks_given_long_ago_count(given_, expected):
 
 
 def test_a_call_is_native_only_while_the_request_has_the_tool():
-    memo: dict[str, Any] = {}
+    cache = EncodeCache()
     for how, kind in (
         ("plain", "shell_call"),
         ("other tools", "function_call"),
         ("plain", "shell_call"),
     ):
-        request = Request(messages=RUN_IN_SHELL, memo=memo, **HOWS[how])
-        sent = attempt("openai_responses", request)
+        request = Request(messages=RUN_IN_SHELL, **HOWS[how])
+        sent = attempt("openai_responses", request, cache)
         assert isinstance(sent, Outgoing)
         assert [item["type"] for item in json.loads(sent.body)["input"]][1:] == [kind, f"{kind}_output"]

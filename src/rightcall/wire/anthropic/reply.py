@@ -1,13 +1,16 @@
-"""A reply that is being put together, block by block, and the events that tell of it.
+"""Anthropic's reply in the making: its blocks as they grow, their events, and the Reply.
 
 Knows nothing of frames and bytes. A call that the token limit cut off is stopped like any other, so a
 CallEnd waits until something shows that the model went on after the call: another block, or a stop
 reason that cuts nothing.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias
 
+import msgspec
+
+from rightcall.core.call import Call
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -17,16 +20,138 @@ from rightcall.core.events import (
     ReplyEnd,
     TextDelta,
 )
-from rightcall.core.message import Reply, StopReason
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
+from rightcall.core.parts import Media, Text
 from rightcall.errors import ProtocolError
-from rightcall.wire.anthropic.blocks import Block, call_of, parts_of
-from rightcall.wire.anthropic.tables import CUTTING, NAME, STOPS, merged_usage, usage
+from rightcall.wire.anthropic.tables import CUTTING, NAME, STOPS, UNPARSED, merged_usage, usage
+
+Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
+
+
+class Block:
+    """One content block, as it began and as it has grown."""
+
+    __slots__ = ("call", "fields", "grown", "is_open", "kind", "pieces", "whole_input")
+
+    def __init__(self, fields: dict[str, Any], whole_input: str, call: int) -> None:
+        self.kind: str = fields.get("type") or ""
+        self.fields = fields
+        self.pieces: list[str] = []
+        """Text, thinking or JSON, by the kind of the block."""
+        self.whole_input = whole_input
+        """The input as the block began with it, which is all of it if no pieces follow."""
+        self.call = call
+        """The position among the reply's calls; -1 if it is not one."""
+        self.is_open = True
+        self.grown: dict[str, list[Any]] = {}
+        """What deltas of unknown kinds brought, by member."""
+
+    def grow(self, delta: Mapping[str, Any]) -> None:
+        """Take a delta of a kind that is not known."""
+        for key, value in delta.items():
+            if key != "type":
+                self.grown.setdefault(key, []).append(value)
+
+    def whole(self) -> dict[str, Any]:
+        """The block as it would stand in a reply that was not streamed."""
+        grown = {key: _sum([self.fields.get(key), *values]) for key, values in self.grown.items()}
+        fields = {**self.fields, **grown}
+        if self.pieces and self.kind not in ("text", "thinking"):
+            fields["input"] = _input("".join(self.pieces))
+        return fields
+
+    def arguments(self, *, truncated: bool = False) -> str:
+        """The raw text of a call's arguments."""
+        nothing = truncated and self.whole_input == "{}"
+        return "".join(self.pieces) or ("" if nothing else self.whole_input)
+
+
+def parts_of(blocks: Iterable[Block], *, cut: bool) -> tuple[Part, ...]:
+    """The parts of a reply.
+
+    ``cut``: the reply stopped where a block may not have been complete; calls that nothing came after
+    are truncated.
+    """
+    parts = (_PARTS.get(block.kind, _unknown)(block, cut) for block in blocks)
+    # An empty text says nothing, and is refused if it is sent back.
+    return tuple(part for part in parts if not isinstance(part, Text) or part.text or part.vendor)
+
+
+def call_of(block: Block, *, truncated: bool = False) -> Call:
+    """The call that a block holds."""
+    beside = _rest(block, "type", "id", "name", "input")
+    return Call(
+        id=_text(block.fields.get("id")),
+        name=_text(block.fields.get("name")),
+        arguments=block.arguments(truncated=truncated),
+        truncated=truncated,
+        vendor={NAME: beside} if beside else {},
+    )
+
+
+def _text_part(block: Block, _cut: bool) -> Part:  # noqa: FBT001 (one signature for all)
+    beside = _rest(block, "type", "text")
+    return Text("".join(block.pieces), {NAME: beside} if beside else {})
+
+
+def _thinking(block: Block, _cut: bool) -> Part:  # noqa: FBT001
+    fields = {key: value for key, value in block.whole().items() if key != "thinking"}
+    return Reasoning("".join(block.pieces), {NAME: fields})
+
+
+def _redacted(block: Block, _cut: bool) -> Part:  # noqa: FBT001
+    return Reasoning("", {NAME: block.whole()})
+
+
+def _call(block: Block, cut: bool) -> Part:  # noqa: FBT001
+    return call_of(block, truncated=cut and block.is_open)
+
+
+def _unknown(block: Block, _cut: bool) -> Part:  # noqa: FBT001
+    return Unknown({NAME: block.whole()})
+
+
+def _sum(values: list[Any]) -> Any:
+    """Texts and lists add up; of anything else the last one counts."""
+    given = [value for value in values if value is not None]
+    if given and all(isinstance(value, str) for value in given):
+        return "".join(given)
+    if given and all(isinstance(value, list) for value in given):
+        return [item for value in given for item in value]
+    return given[-1] if given else None
+
+
+def _input(text: str) -> Any:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {UNPARSED: text}
+
+
+def _rest(block: Block, *known: str) -> dict[str, JsonValue]:
+    """What the block says besides; members that are null or empty say nothing."""
+    return {key: value for key, value in block.whole().items() if key not in known and value}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_PARTS: Mapping[str, Callable[[Block, bool], Part]] = {
+    "text": _text_part,
+    "thinking": _thinking,
+    "redacted_thinking": _redacted,
+    "tool_use": _call,
+}
+
 
 _TOLD = frozenset(["type", "role", "content", "model", "usage", "stop_reason", "delta"])
 """Members of a message that have a place of their own; the others go into the reply's vendor bag."""
 
 
-class Assembly:
+class ReplyBuilder:
     """One reply in the making."""
 
     def __init__(self) -> None:
@@ -60,10 +185,8 @@ class Assembly:
             self._calls += 1
             call = call_of(block)
             self.events.append(CallStart(block.call, call.name, call.id))
-        elif block.kind == "text":
-            self._add_text(block, fields.get("text"))
-        elif block.kind == "thinking":
-            self._add_thinking(block, fields.get("thinking"))
+        elif block.kind in ("text", "thinking"):
+            self._add(block, fields.get(block.kind))
         return block
 
     def stop(self, index: int | None) -> None:
@@ -72,13 +195,9 @@ class Assembly:
         if block is not None and block.call >= 0 and block.is_open and block not in self._stopped:
             self._stopped.append(block)
 
-    def text(self, index: int | None, text: str | None) -> None:
-        """More of an answer."""
-        self._add_text(self._block(index, "text"), text)
-
-    def thinking(self, index: int | None, text: str | None) -> None:
-        """More of a thought."""
-        self._add_thinking(self._block(index, "thinking"), text)
+    def say(self, index: int | None, kind: Literal["text", "thinking"], text: str | None) -> None:
+        """More of an answer, or of a thought."""
+        self._add(self._block(index, kind), text)
 
     def signature(self, index: int | None, signature: str | None) -> None:
         """The signature of a thought, whole."""
@@ -145,15 +264,10 @@ class Assembly:
         block = self._at.get(index)
         return block if block is not None and block.kind == kind else self.start(index, {"type": kind})
 
-    def _add_text(self, block: Block, text: object) -> None:
+    def _add(self, block: Block, text: object) -> None:
         if isinstance(text, str) and text:
             block.pieces.append(text)
-            self.events.append(TextDelta(text))
-
-    def _add_thinking(self, block: Block, text: object) -> None:
-        if isinstance(text, str) and text:
-            block.pieces.append(text)
-            self.events.append(ReasoningDelta(text))
+            self.events.append(TextDelta(text) if block.kind == "text" else ReasoningDelta(text))
 
     def _go_on(self) -> None:
         """The model wrote on, so what had stopped was complete."""

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.core import sse
+from rightcall.core.sse import ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError
-from rightcall.wire.sse import ServerEvent, SseDecoder
 
 
 def decode(*chunks: bytes, finish: bool = True) -> list[ServerEvent]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.wire.think import ThinkFilter
+from rightcall.wire.openai_chat.fragments import ThinkFilter
 
 
 def filtered(*chunks: str) -> tuple[str, str, ThinkFilter]:

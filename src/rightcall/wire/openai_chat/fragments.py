@@ -1,6 +1,6 @@
-"""Fragments of calls, in whatever state a host sends them, into calls.
+"""What comes in fragments: calls, in whatever state hosts send them, and thoughts before the text.
 
-OpenAI gives every fragment an index and the first one of a call its id and name. Imitators leave out the
+OpenAI gives every fragment of a call an index and the first one its id and name. Imitators leave out the
 index, or send 0 for every call; leave out the id, repeat it, or make up another for every fragment;
 repeat the name or cut it in two; send a call whole. What opens a call, in this order:
 
@@ -12,10 +12,14 @@ repeat the name or cut it in two; send a call whole. What opens a call, in this 
 Everything else belongs to the call of its id, else of its index, else to the last one.
 (Index 0 for all: lmdeploy #3412, litellm #21331. No ids: vllm #18412. A new id for every fragment:
 litellm #28223, vllm #23522.)
+
+Models that write ``<think>…</think>`` do so at the very beginning of a reply; the same marker later is
+text. What may turn out to be a marker is held back until it is one or is not, so that any cut gives the
+same.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent
@@ -25,7 +29,7 @@ from rightcall.wire.openai_chat.tables import NAME
 _USUAL = frozenset(("index", "id", "type", "function", "custom"))
 
 
-class Slot:
+class CallSlot:
     """One call under way."""
 
     __slots__ = (
@@ -94,11 +98,11 @@ class Calls:
     """The calls of one reply."""
 
     def __init__(self) -> None:
-        self._slots: list[Slot] = []
-        self._by_index: dict[object, Slot] = {}
-        self._by_id: dict[str, Slot] = {}
-        self._touched: Slot | None = None
-        self._in_delta: list[Slot] = []
+        self._slots: list[CallSlot] = []
+        self._by_index: dict[object, CallSlot] = {}
+        self._by_id: dict[str, CallSlot] = {}
+        self._touched: CallSlot | None = None
+        self._in_delta: list[CallSlot] = []
 
     def __bool__(self) -> bool:
         return bool(self._slots)
@@ -151,7 +155,9 @@ class Calls:
         self._touched = slot
         return True
 
-    def _one(self, delta: Mapping[str, Any], events: list[ModelEvent], slot: Slot | None = None) -> None:
+    def _one(
+        self, delta: Mapping[str, Any], events: list[ModelEvent], slot: CallSlot | None = None
+    ) -> None:
         body = delta.get("function") or delta.get("custom")
         function: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
         given, identity, name = delta.get("index"), _text(delta.get("id")), _text(function.get("name"))
@@ -170,7 +176,7 @@ class Calls:
             self._start(slot, events)
             events.append(CallDelta(slot.position, fragment))
 
-    def _describe(self, slot: Slot, delta: Mapping[str, Any], identity: str, name: str) -> None:
+    def _describe(self, slot: CallSlot, delta: Mapping[str, Any], identity: str, name: str) -> None:
         """What a fragment says of its call besides the arguments."""
         if identity and not slot.id:
             slot.id = identity
@@ -187,7 +193,7 @@ class Calls:
         self._touched = slot
         self._in_delta.append(slot)
 
-    def _start(self, until: Slot, events: list[ModelEvent]) -> None:
+    def _start(self, until: CallSlot, events: list[ModelEvent]) -> None:
         """The beginning of a call, when its name is certain; the calls before it have begun as well."""
         if until.started:
             return
@@ -196,14 +202,14 @@ class Calls:
                 slot.started = True
                 events.append(CallStart(slot.position, slot.name, slot.id))
 
-    def _open(self, index: object) -> Slot:
-        slot = Slot(len(self._slots), index)
+    def _open(self, index: object) -> CallSlot:
+        slot = CallSlot(len(self._slots), index)
         self._slots.append(slot)
         if index is not None:
             self._by_index[index] = slot
         return slot
 
-    def _find(self, index: object, identity: str, name: str) -> Slot | None:
+    def _find(self, index: object, identity: str, name: str) -> CallSlot | None:
         """The call that a fragment seems to belong to; None when it must be a new one."""
         last = self._slots[-1] if self._slots else None
         known = self._by_id.get(identity) if identity else None
@@ -218,7 +224,7 @@ class Calls:
         return here
 
 
-def _opens(slot: Slot, identity: str, name: str, fragment: str) -> bool:
+def _opens(slot: CallSlot, identity: str, name: str, fragment: str) -> bool:
     """Whether a fragment that points at a call begins another."""
     more = bool(fragment.strip())
     is_other = bool(identity and slot.id and identity != slot.id)
@@ -248,3 +254,87 @@ def _arguments(function: Mapping[str, Any]) -> str:
         return value or ""
     # Some hosts send the arguments as JSON instead of as text.
     return dump(value)
+
+
+Kind: TypeAlias = Literal["thought", "text"]
+Piece: TypeAlias = tuple[Kind, str]
+
+MARKERS = ("<think>", "</think>")
+
+
+class ThinkFilter:
+    """Feed it text, cut anywhere. ``opening`` and ``closing`` are the markers found, with their space.
+
+    ``opening + thought + closing + text`` is what was fed, once it has finished.
+    """
+
+    def __init__(self, markers: tuple[str, str] = MARKERS) -> None:
+        self._open, self._close = markers
+        self._read = self._before
+        self._held = ""
+        self.opening = ""
+        self.closing = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all that follows is text."""
+        return self._read == self._after
+
+    def feed(self, text: str) -> list[Piece]:
+        """The pieces that are now certain; none of them empty."""
+        return self._read(text) if text else []
+
+    def finish(self) -> list[Piece]:
+        """What was held back, when nothing more comes."""
+        held, self._held = self._held, ""
+        kind: Kind = "thought" if self._read == self._inside else "text"
+        if self._read == self._before:
+            self._read = self._after
+        return [(kind, held)] if held else []
+
+    def _before(self, text: str) -> list[Piece]:
+        text = self._held + text
+        bare = text.lstrip()
+        if bare.startswith(self._open):
+            at = len(text) - len(bare) + len(self._open)
+            self.opening, self._held = text[:at], ""
+            self._read = self._inside
+            return self.feed(text[at:])
+        if self._open.startswith(bare):
+            self._held = text
+            return []
+        self._held = ""
+        self._read = self._after
+        return [("text", text)]
+
+    def _inside(self, text: str) -> list[Piece]:
+        text = self._held + text
+        at = text.find(self._close)
+        if at >= 0:
+            self.closing, self._held = self._close, ""
+            self._read = self._between
+            thought: list[Piece] = [("thought", text[:at])] if at else []
+            return [*thought, *self.feed(text[at + len(self._close) :])]
+        keep = _overlap(text, self._close)
+        self._held = text[len(text) - keep :]
+        sure = text[: len(text) - keep]
+        return [("thought", sure)] if sure else []
+
+    def _between(self, text: str) -> list[Piece]:
+        """The space after a thought belongs to neither."""
+        bare = text.lstrip()
+        self.closing += text[: len(text) - len(bare)]
+        if not bare:
+            return []
+        self._read = self._after
+        return [("text", bare)]
+
+    @staticmethod
+    def _after(text: str) -> list[Piece]:
+        return [("text", text)]
+
+
+def _overlap(text: str, marker: str) -> int:
+    """How much of the end of ``text`` could be the beginning of ``marker``."""
+    longest = min(len(marker) - 1, len(text))
+    return next((size for size in range(longest, 0, -1) if text.endswith(marker[:size])), 0)

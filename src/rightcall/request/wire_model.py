@@ -1,10 +1,12 @@
-"""A dialect, a transport and an address into a model that can be asked."""
+"""A dialect, a transport and an address into a model: requests sent, retried, decoded and priced."""
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Self
+from weakref import finalize
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,12 +14,10 @@ from msgspec.structs import replace
 from rightcall.core.events import ModelEvent, ReplyEnd, unfolded
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
-from rightcall.core.ports import Decoder, Dialect
-from rightcall.core.request import Profile, Request
+from rightcall.core.ports import Decoder, Dialect, Encode
+from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
 from rightcall.core.transport import Incoming, Timeouts, Transport
-from rightcall.errors import ProtocolError, RightcallError, TransportError
-from rightcall.request.batches import Batches
-from rightcall.request.retry import Retry
+from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
@@ -39,6 +39,57 @@ class Address(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Address(url={self.url!r}, model={self.model!r})"
+
+
+class Retry(Struct, frozen=True, kw_only=True, gc=False):
+    """How often and how patiently an exchange is tried again."""
+
+    attempts: int = 4
+    """Tries in all."""
+    base: float = 0.5
+    """Seconds before the first retry; doubled before each further one."""
+    longest: float = 60.0
+    """A vendor that asks for a longer wait is not waited for."""
+
+    def delay(self, error: RightcallError, tried: int, luck: float) -> float | None:
+        """Seconds to wait after so many tries, or None to give up.
+
+        ``luck`` between 0 and 1 spreads retries of many clients; what a vendor asks for is the least.
+        """
+        if tried >= self.attempts or not _is_retryable(error):
+            return None
+        wait = min(self.base * 2.0 ** (tried - 1), self.longest) * (0.5 + luck / 2)
+        asked = error.retry_after if isinstance(error, VendorError) else None
+        if asked is not None:
+            if not asked <= self.longest:
+                # Neither is NaN, which no sleep comes back from.
+                return None
+            wait = max(asked, 0.0) + self.base * luck
+        return wait
+
+
+def _is_retryable(error: RightcallError) -> bool:
+    return isinstance(error, TransportError) or (isinstance(error, VendorError) and error.retryable)
+
+
+class Batches:
+    """The stream of a model that knows which events came together: ``together`` gives them so."""
+
+    def __init__(self, together: AsyncGenerator[Sequence[ModelEvent], None]) -> None:
+        self.together = together
+        self._rest: Iterator[ModelEvent] = iter(())
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ModelEvent:
+        while (event := next(self._rest, None)) is None:
+            self._rest = iter(await anext(self.together))
+        return event
+
+    async def aclose(self) -> None:
+        """Let go of what the stream holds, wherever it stands."""
+        await self.together.aclose()
 
 
 class WireModel:
@@ -66,7 +117,11 @@ class WireModel:
         self._transport = transport
         self._address = address
         self._url = address.url.rstrip("/")
-        self._own_headers = {**_authorized(dialect, address), **address.headers}
+        carried = _authorized(dialect, address)
+        self._sign = None if isinstance(carried, Mapping) else carried
+        self._own_headers = {**(carried if isinstance(carried, Mapping) else {}), **address.headers}
+        self._encoders: dict[int, Encode] = {}
+        """By the identity of a conversation; each is gone when its conversation is."""
         self._profile = profile or Profile()
         self._streaming = streaming
         self._retry = retry or Retry()
@@ -134,10 +189,24 @@ class WireModel:
     def _sent(self, request: Request) -> AbstractAsyncContextManager[Incoming]:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
-        outgoing = self._dialect.encode(request, model=self._address.model, stream=self._streaming)
+        encode = self._encoder(request.conversation)
+        outgoing = encode(request, model=self._address.model, stream=self._streaming)
         headers = {**_HEADERS, **outgoing.headers, **self._own_headers}
         url = self._url + outgoing.path
+        if self._sign is not None:
+            now = time.time()
+            sent = Prepared(method="POST", url=url, headers=headers, body=outgoing.body, time=now)
+            headers |= self._sign(sent)
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
+
+    def _encoder(self, conversation: Conversation) -> Encode:
+        """The encoder that remembers what was sent of a conversation."""
+        key = id(conversation)
+        encoder = self._encoders.get(key)
+        if encoder is None:
+            encoder = self._encoders[key] = self._dialect.encoder()
+            finalize(conversation, self._encoders.pop, key, None).atexit = False
+        return encoder
 
     def _reader(self, incoming: Incoming) -> Decoder:
         if not self._streaming or "json" in incoming.headers.get("content-type", ""):
@@ -160,8 +229,8 @@ class WireModel:
             error.args = tuple(str(part).replace(key, "[key]") for part in error.args)
 
 
-def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str]:
-    """The headers that carry the key."""
+def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str] | Sign:
+    """The headers that carry the key, or what signs each request with it."""
     if address.key is None:
         return {}
     return {address.key_header: address.key} if address.key_header else dialect.authorize(address.key)
@@ -172,35 +241,24 @@ class _Whole:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._pieces = _Pieces()
+        self._body = bytearray()
 
     def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
-        self._pieces.add(data)
+        _grow(self._body, data)
         return ()
 
     def finish(self) -> tuple[ModelEvent, ...]:
-        return tuple(unfolded(self._dialect.decode(self._pieces.joined())))
-
-
-class _Pieces:
-    """The bytes of one body, as long as they are not too many."""
-
-    def __init__(self) -> None:
-        self._all: list[bytes] = []
-        self._size = 0
-
-    def add(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size > MAX_BODY:
-            raise ProtocolError(f"the reply is longer than {MAX_BODY:,} bytes")
-        self._all.append(piece)
-
-    def joined(self) -> bytes:
-        return b"".join(self._all)
+        return tuple(unfolded(self._dialect.decode(bytes(self._body))))
 
 
 async def _body(incoming: Incoming) -> bytes:
-    pieces = _Pieces()
+    body = bytearray()
     async for chunk in incoming.chunks:
-        pieces.add(chunk)
-    return pieces.joined()
+        _grow(body, chunk)
+    return bytes(body)
+
+
+def _grow(body: bytearray, piece: bytes) -> None:
+    body += piece
+    if len(body) > MAX_BODY:
+        raise ProtocolError(f"the reply is longer than {MAX_BODY:,} bytes")

@@ -1,24 +1,143 @@
-"""Gemini's chunks into events, and at the end into the reply they add up to.
+"""Gemini's reply in the making: its chunks into events, and at the end into the Reply they add up to.
 
 Text in pieces is one part, but a piece that carries a signature stays a part of its own, as the vendor
 demands: https://ai.google.dev/gemini-api/docs/thought-signatures
+
+Vertex may stream a call's arguments as leaves with their JSON paths. The model writes them from front to
+back, so each leaf follows the one before it; one that would have to go back cannot be written.
+https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc
 """
 
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReasoningDelta, TextDelta
-from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text
 from rightcall.core.usage import Usage
-from rightcall.wire.gemini.partial import ArgumentsText
 from rightcall.wire.gemini.tables import NAME, STOPS, UNSAID
+
+Step: TypeAlias = str | int
+
+_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]""")
+_ESCAPED = re.compile(r"\\(.)")
+_EXACT = 2**53
+"""Up to here a double holds every whole number."""
+
+
+class ArgumentsText:
+    """Writes leaves as JSON text, each piece final once it is given out."""
+
+    def __init__(self) -> None:
+        self._open: list[Step] = []
+        """The step taken in each container that is open, outermost first."""
+        self._names: list[set[Step]] = []
+        """The names that each of those containers has used."""
+        self._string: list[Step] | None = None
+        """The path of a string that goes on."""
+        self.is_broken = False
+        """A leaf could not be put where it belongs; what was written is not the whole."""
+
+    def write(self, leaf: dict[str, Any]) -> str:
+        """The text that one leaf adds."""
+        path = steps(str(leaf.get("jsonPath", "")))
+        if self.is_broken or path is None:
+            self.is_broken = True
+            return ""
+        value = _value(leaf)
+        if value is None:
+            return ""
+        is_string = value.startswith('"')
+        if is_string and path == self._string:
+            return self._string_piece(leaf, path)
+        ending, way = self._end_string(), self._go_to(path)
+        if way is None:
+            self.is_broken = True
+            return ending
+        return ending + way + ('"' + self._string_piece(leaf, path) if is_string else value)
+
+    def close(self) -> str:
+        """What is missing at the end of the arguments."""
+        if self._string is not None:
+            self.is_broken = True
+        return self._end_string() + self._leave(0) if self._open else "{}"
+
+    def _string_piece(self, leaf: dict[str, Any], path: list[Step]) -> str:
+        text = dump(leaf["stringValue"])[1:-1]
+        if leaf.get("willContinue") is True:
+            self._string = path
+            return text
+        self._string = None
+        return text + '"'
+
+    def _end_string(self) -> str:
+        was_open, self._string = self._string is not None, None
+        return '"' if was_open else ""
+
+    def _go_to(self, path: list[Step]) -> str | None:
+        """Close what the path leaves, and open what it enters; None where that cannot be."""
+        if not self._open:
+            return None if isinstance(path[0], int) else self._enter(path)
+        shared = 0
+        while shared < min(len(path), len(self._open)) and path[shared] == self._open[shared]:
+            shared += 1
+        if shared in (len(path), len(self._open)) or not self._follows(path[shared], shared):
+            return None
+        step = path[shared]
+        text = self._leave(shared + 1) + ("," if isinstance(step, int) else f",{dump(step)}:")
+        self._open[shared] = step
+        self._names[shared].add(step)
+        entered = self._enter(path[shared + 1 :])
+        return None if entered is None else text + entered
+
+    def _follows(self, step: Step, at: int) -> bool:
+        before = self._open[at]
+        if isinstance(before, int):
+            return step == before + 1
+        return isinstance(step, str) and step not in self._names[at]
+
+    def _leave(self, depth: int) -> str:
+        closing = "".join("]" if isinstance(step, int) else "}" for step in reversed(self._open[depth:]))
+        del self._open[depth:], self._names[depth:]
+        return closing
+
+    def _enter(self, path: list[Step]) -> str | None:
+        if any(isinstance(step, int) and step for step in path):
+            return None
+        self._open += path
+        self._names += [{step} for step in path]
+        return "".join("[" if isinstance(step, int) else "{" + dump(step) + ":" for step in path)
+
+
+def steps(path: str) -> list[Step] | None:
+    """The steps of a JSON path (RFC 9535) that names one place; None for any other."""
+    found: list[Step] = []
+    at = 1
+    while match := _STEP.match(path, at):
+        name, index, quoted = match.groups()
+        found.append(int(index) if index else name or _ESCAPED.sub(r"\1", quoted[1:-1]))
+        at = match.end()
+    return found if path.startswith("$") and at == len(path) and found else None
+
+
+def _value(leaf: dict[str, Any]) -> str | None:
+    """A leaf's value as JSON text; None when it has none."""
+    for name in ("stringValue", "boolValue"):
+        if isinstance(leaf.get(name), str | bool):
+            return dump(leaf[name])
+    number = leaf.get("numberValue")
+    if isinstance(number, int | float):
+        # A double on the wire: a whole number may come as 5.0, and must fit an integer again.
+        return dump(int(number) if float(number).is_integer() and abs(number) < _EXACT else number)
+    return "null" if "nullValue" in leaf else None
+
 
 _READ_ELSEWHERE = frozenset(
     ["candidates", "usageMetadata", "modelVersion", "content", "finishReason", "index", "error"]
@@ -42,7 +161,7 @@ class _Arriving(Struct):
     truncated: bool = False
 
 
-class Draft:
+class ReplyBuilder:
     """A reply that is still arriving."""
 
     def __init__(self) -> None:
@@ -63,8 +182,13 @@ class Draft:
         """Whether the vendor has said why it stopped."""
         return bool(self._word or self._blocked)
 
-    def take(self, chunk: dict[str, Any], arguments: "Arguments", events: list[ModelEvent]) -> None:
-        """Add a chunk to the reply, and what it means to the events."""
+    def take(
+        self, chunk: dict[str, Any], arguments: Callable[[int, int], str], events: list[ModelEvent]
+    ) -> None:
+        """Add a chunk to the reply, and what it means to the events.
+
+        ``arguments`` gives the text of a call's, by candidate and part.
+        """
         self._note(chunk)
         self._model = _string(chunk.get("modelVersion")) or self._model
         self._count(_object(chunk.get("usageMetadata")))
@@ -76,7 +200,7 @@ class Draft:
             self._is_answered = True
             self._note(candidate)
             for place, part in enumerate(_objects(_object(candidate.get("content")).get("parts"))):
-                self._part(part, arguments.of(position, place) if "functionCall" in part else "", events)
+                self._part(part, arguments(position, place) if "functionCall" in part else "", events)
             word = _string(candidate.get("finishReason"))
             self._word = self._word if word in UNSAID else word
 
@@ -221,62 +345,6 @@ class Draft:
         self._content.append(call)
         if not call.truncated:
             events.append(CallEnd(arrived.index, call))
-
-
-class _RawCall(Struct):
-    args: Raw = Raw(b"")
-
-
-class _RawPart(Struct):
-    function_call: _RawCall | None = msgspec.field(default=None, name="functionCall")
-
-
-class _RawContent(Struct):
-    parts: list[_RawPart | None] | None = None
-
-
-class _RawCandidate(Struct):
-    content: _RawContent | None = None
-
-
-class _RawChunk(Struct):
-    candidates: list[_RawCandidate | None] | None = None
-
-
-_raw = msgspec.json.Decoder(_RawChunk)
-
-
-class Arguments:
-    """The arguments of a chunk's calls as the text they came in, without its blanks."""
-
-    def __init__(self, frame: bytes) -> None:
-        self._frame = frame
-        self._chunk: _RawChunk | None = None
-
-    def of(self, candidate: int, place: int) -> str:
-        """The arguments of the call in that part; empty when it has none."""
-        if self._chunk is None:
-            self._chunk = _raw.decode(self._frame)
-        found = (self._chunk.candidates or ())[candidate]
-        parts = (found and found.content and found.content.parts) or ()
-        part = parts[place]
-        raw = bytes(part.function_call.args) if part and part.function_call else b""
-        if raw in (b"", b"null"):
-            return ""
-        if raw.startswith(b'"'):
-            # Some hosts send the object as a string, as OpenAI does.
-            return str(msgspec.json.decode(raw))
-        return _compact(msgspec.json.format(raw, indent=-1).decode())
-
-
-def _compact(text: str) -> str:
-    """The text without the escapes that Google adds for HTML's sake; left alone if not to be trusted."""
-    if "\\" not in text:
-        return text
-    try:
-        return dump(parse(text))
-    except JsonError:
-        return text
 
 
 def _media(part: dict[str, Any]) -> Media | None:

@@ -2,19 +2,17 @@
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Raw
-from msgspec.json import Encoder
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonError, JsonValue, parse
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
 from rightcall.core.parts import Media, Text
 from rightcall.core.result import Result
-from rightcall.errors import EncodeError
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, object_in, sequence
 from rightcall.wire.gemini.tables import NAME, NESTED_MEDIA
-from rightcall.wire.kept import written
 
 Json: TypeAlias = dict[str, Any]
 
@@ -26,21 +24,12 @@ UNPARSED = "unparsed_arguments"
 # a field of bytes).
 FOREIGN_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
-_encoder = Encoder()
 
-
-def contents(messages: Transcript, memo: dict[str, Any], *, nested_media: bool) -> list[Raw | Json]:
+def contents(messages: Transcript, cache: EncodeCache, *, nested_media: bool) -> list[Raw | Json]:
     """The messages as contents. Neighbours with the same role become one."""
     key = f"{NAME}.{nested_media}"
-    return written(memo, key, messages, lambda: _Writer(nested_media=nested_media), _Writer.write).turns
-
-
-def as_bytes(value: object) -> bytes:
-    """The value as JSON; what cannot be written so is refused."""
-    try:
-        return _encoder.encode(value)
-    except (TypeError, ValueError) as error:
-        raise EncodeError(NAME, f"the request cannot be written as JSON: {error}.") from error
+    begin = partial(_Writer, nested_media=nested_media)
+    return cache.written(key, messages, begin, _Writer.write).turns
 
 
 class _Writer:
@@ -64,9 +53,9 @@ class _Writer:
         role, parts = _turn(message, nested_media=self._nested_media)
         if parts and role != self._role:
             if self._parts:
-                self._done.append(Raw(_encoder.encode(self._open)))
+                self._done.append(Raw(as_bytes(self._open, NAME)))
             self._role, self._parts = role, []
-        self._parts += [Raw(as_bytes(part)) for part in parts]
+        self._parts += [Raw(as_bytes(part, NAME)) for part in parts]
 
 
 def _turn(message: Message, *, nested_media: bool) -> tuple[str, list[Json]]:
@@ -84,8 +73,7 @@ def _turn(message: Message, *, nested_media: bool) -> tuple[str, list[Json]]:
 def _user_parts(message: User) -> list[Json]:
     parts = [said for part in message.content if (said := _plain(part))]
     # Parts that only Gemini has, such as fileData of an uploaded file.
-    given = _bag(message.vendor).get("parts")
-    parts += list(given) if isinstance(given, list | tuple) else []
+    parts += sequence(mapping(message.vendor.get(NAME)).get("parts"))
     # A turn may not be without parts, and a call must not come first: empty text is taken here.
     return parts or [{"text": ""}]
 
@@ -99,12 +87,12 @@ def _reply_parts(reply: Reply) -> Iterator[Json]:
                     yield said
             case Reasoning():
                 if NAME in part.vendor:
-                    yield {"text": part.text, "thought": True, **_bag(part.vendor)}
+                    yield {"text": part.text, "thought": True, **mapping(part.vendor.get(NAME))}
             case Call():
                 yield _call(part, is_first=needs_signature)
                 needs_signature = False
             case Unknown():
-                if bag := _bag(part.vendor):
+                if bag := mapping(part.vendor.get(NAME)):
                     yield dict(bag)
             case _:
                 assert_never(part)
@@ -112,14 +100,14 @@ def _reply_parts(reply: Reply) -> Iterator[Json]:
 
 def _plain(part: Text | Media) -> Json:
     """Text or media with what Gemini attached to it; empty for text that says and carries nothing."""
-    bag = _bag(part.vendor)
+    bag = mapping(part.vendor.get(NAME))
     if isinstance(part, Media):
         return {**_inline(part), **bag}
     return {"text": part.text, **bag} if part.text or bag else {}
 
 
 def _call(call: Call, *, is_first: bool) -> Json:
-    bag = dict(_bag(call.vendor))
+    bag = dict(mapping(call.vendor.get(NAME)))
     more = bag.pop("functionCall", {})
     said: Json = {"id": call.id} if call.id else {}
     said |= {"name": call.name, "args": _arguments(call.arguments)}
@@ -132,11 +120,7 @@ def _call(call: Call, *, is_first: bool) -> Json:
 def _arguments(text: str) -> Raw | Json:
     if not text.strip():
         return {}
-    try:
-        value = parse(text)
-    except JsonError:
-        return {UNPARSED: text}
-    return Raw(text.encode()) if isinstance(value, dict) else {UNPARSED: text}
+    return {UNPARSED: text} if object_in(text) is None else Raw(text.encode())
 
 
 def _result_parts(results: Sequence[Result], *, nested_media: bool) -> list[Json]:
@@ -159,15 +143,10 @@ def _result_parts(results: Sequence[Result], *, nested_media: bool) -> list[Json
         said |= {"name": result.name, "response": response}
         if inner:
             said["parts"] = inner
-        responses.append({"functionResponse": said | dict(_bag(result.vendor))})
+        responses.append({"functionResponse": said | dict(mapping(result.vendor.get(NAME)))})
         following += map(_plain, outer)
     return responses + following
 
 
 def _inline(media: Media) -> Json:
     return {"inlineData": {"mimeType": media.media_type, "data": b64encode(media.data).decode()}}
-
-
-def _bag(vendor: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    bag = vendor.get(NAME)
-    return bag if isinstance(bag, Mapping) else {}

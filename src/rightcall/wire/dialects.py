@@ -1,0 +1,40 @@
+"""The dialects there are, as data: a folder of ``wire`` and a row here are what a new one needs."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from rightcall.core.ports import Dialect
+    from rightcall.core.request import OutputMode
+
+
+class Row(NamedTuple):
+    """What others need to know of a dialect before it is loaded."""
+
+    structured: "OutputMode"
+    """How its models are held to an output schema, unless a profile says otherwise."""
+    sign: bytes
+    """A pattern that only the events of its streams match."""
+    differs_by_host: bool = False
+    """Whether ``dialect_at`` gives it as the host behind an address wants it."""
+
+
+DIALECTS: Mapping[str, Row] = {
+    "openai_responses": Row("native", rb'"type"\s*:\s*"response\.'),
+    "anthropic": Row("tool", rb'"type"\s*:\s*"(message_|content_block_|ping")'),
+    "openai_chat": Row(
+        "native",
+        rb'"choices"\s*:|"object"\s*:\s*"chat\.completion|\A\[DONE\]',
+        differs_by_host=True,
+    ),
+    "gemini": Row("native", rb'"(candidates|usageMetadata|promptFeedback)"\s*:'),
+}
+"""By the name of the folder. A stream is tried against the signs in this order."""
+
+
+def load(name: str, url: str = "") -> "Dialect":
+    """The dialect of that name, as the host behind ``url`` wants it."""
+    module: Any = import_module(f"rightcall.wire.{name}")
+    dialect: Dialect = module.dialect_at(url) if url and DIALECTS[name].differs_by_host else module
+    return dialect

@@ -1,0 +1,109 @@
+"""What all encoders share: the cache of a conversation, JSON for the wire, and the reading of parts."""
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import Any, TypeVar
+
+from msgspec.json import Encoder
+
+from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.message import Message, Transcript
+from rightcall.core.parts import Media
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+
+Writer = TypeVar("Writer")
+Made = TypeVar("Made")
+
+_encode = Encoder().encode
+
+
+class EncodeCache:
+    """What has been written of a conversation. It grows at its end, so each message is written once.
+
+    Owned by the encoder of one conversation, and gone with it.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Any] = {}
+
+    def written(
+        self,
+        key: str,
+        messages: Transcript,
+        begin: Callable[[], Writer],
+        write: Callable[[Writer, Message, int], None],
+    ) -> Writer:
+        """The writer that has written these messages, and only those that it had not written before.
+
+        A writer that fails is not kept, as nobody knows how far it came.
+        """
+        before, writer = self._entries.pop(key, ((), None))
+        if writer is None or len(before) > len(messages) or not all(map(is_, before, messages)):
+            before, writer = (), begin()
+        for at in range(len(before), len(messages)):
+            write(writer, messages[at], at)
+        self._entries[key] = (messages, writer)
+        found: Writer = writer
+        return found
+
+    def made(self, key: str, given: tuple[object, ...], make: Callable[[], Made]) -> Made:
+        """What ``make`` makes of ``given``, made again only when any of that is another object.
+
+        To be equal is not enough: 1 and 1.0 are, and objects whose members stand in another order.
+        """
+        before, thing = self._entries.get(key, (None, None))
+        if before is None or len(before) != len(given) or not all(map(is_, before, given)):
+            thing = make()
+            self._entries[key] = (given, thing)
+        found: Made = thing
+        return found
+
+
+def as_bytes(value: object, dialect: str) -> bytes:
+    """The value as JSON; what cannot be written so is refused."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError as error:
+        raise EncodeError(dialect, "half of a surrogate pair cannot be sent.", where="text") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EncodeError(dialect, f"the request cannot be written as JSON: {error}.") from error
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object, such as a vendor's bag; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: object) -> Sequence[Any]:
+    """The items of an array; none for anything else."""
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def object_in(arguments: str) -> dict[str, Any] | None:
+    """The object that a call's arguments are; None where they are broken, cut off or something else."""
+    try:
+        value = parse(arguments)
+    except JsonError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def with_examples(description: str, spec: Spec) -> str:
+    """A tool's description with its examples, for vendors that have no other place for them."""
+    if not spec.examples:
+        return description
+    examples = "\n".join(map(dump, spec.examples))
+    return f"{description}\n\nExamples of arguments:\n{examples}".strip()
+
+
+def data_url(media: Media) -> str:
+    """Media as a URL that holds them."""
+    return f"data:{media.media_type};base64,{b64encode(media.data).decode()}"
+
+
+def note_of(media: Media) -> str:
+    """What is said of media where they cannot be sent."""
+    name = f" {media.name!r}" if media.name else ""
+    return f"[{media.media_type}{name}, {len(media.data):,} bytes: not shown]"

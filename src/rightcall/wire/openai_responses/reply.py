@@ -1,0 +1,359 @@
+"""The reply in the making: which item of a stream an event means, and items as the parts of a Reply.
+
+OpenAI gives an item id and an output index on every event. Hosts leave out the index, repeat it, or give
+an item another id in each event, so whatever is there and not contradicted is used, else what is open.
+"""
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from rightcall.core.call import Call
+from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
+from rightcall.core.parts import Text
+from rightcall.core.usage import Usage
+from rightcall.wire.openai_responses.tables import CALLS, INCOMPLETE, NAME, NATIVE, TEXTS, USAGE, Channel
+
+Item: TypeAlias = dict[str, Any]
+"""A JSON object as the vendor sent it."""
+
+_KEPT = ("id", "incomplete_details", "service_tier")
+_read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def items_in(value: object) -> list[Item]:
+    """The objects in what should be a list of objects."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def text_in(value: object) -> str:
+    """A string, or nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def read_reply(response: Item, output: list[Item]) -> Reply:
+    """The reply that a response makes, with ``output`` as its items."""
+    status = text_in(response.get("status")) or "completed"
+    reader = _PartsReader(broken=status != "completed", last=len(output) - 1)
+    for at, item in enumerate(output):
+        reader.take(at, item)
+    bag: dict[str, Any] = {key: response[key] for key in _KEPT if response.get(key) is not None}
+    if reader.messages:
+        bag["messages"] = reader.messages
+    return Reply(
+        content=tuple(reader.content),
+        stop=_stop(status, response, reader),
+        stop_word=status,
+        usage=read_usage(response.get("usage")),
+        model=text_in(response.get("model")),
+        vendor={NAME: bag} if bag else {},
+    )
+
+
+def read_usage(usage: object) -> Usage:
+    """The tokens; OpenRouter adds the price in dollars."""
+    counts = {name: _first(usage, places) for name, places in USAGE.items()}
+    cost = usage.get("cost") if isinstance(usage, dict) else None
+    known = isinstance(cost, int | float) and not isinstance(cost, bool)
+    return Usage(**counts, cost=float(cost) if known and cost is not None else None)
+
+
+def reasoning_texts(item: Item) -> list[str]:
+    """What a reasoning item shows: its summaries, then the reasoning itself."""
+    parts = items_in(item.get("summary")) + items_in(item.get("content"))
+    return [text for part in parts if (text := text_in(part.get("text")))]
+
+
+def is_call(item: Item) -> bool:
+    """Whether an item is a call for us to run. A shell in a container is the vendor's to run."""
+    environment = item.get("environment")
+    hosted = isinstance(environment, dict) and text_in(environment.get("type")).startswith("container")
+    return text_in(item.get("type")) in CALLS and not hosted
+
+
+def called(item: Item) -> str:
+    """The name of the tool that a call is for; empty where it is not known yet."""
+    return NATIVE.get(item["type"]) or text_in(item.get("name"))
+
+
+def written(item: Item) -> str:
+    """What the model wrote into a call: arguments as JSON text, or a custom tool's input."""
+    value = item.get(CALLS[item["type"]])
+    if value is None or isinstance(value, str):
+        return value or ""
+    # Native tools have an object here, and some hosts do for the arguments of functions.
+    return msgspec.json.encode(value).decode()
+
+
+def is_object(text: str) -> bool:
+    """Whether the text is one whole JSON object. The beginning of one never is."""
+    try:
+        _read_object(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def call_id(item: Item, position: int, taken: Iterable[str]) -> str:
+    """The id of a call, made up where there is none, and told apart from those already taken."""
+    given = text_in(item.get("call_id")) or text_in(item.get("id")) or f"call_{position}"
+    found, again = given, 2
+    taken = set(taken)
+    while found in taken:
+        found, again = f"{given}_{again}", again + 1
+    return found
+
+
+def read_call(item: Item, identity: str, *, truncated: bool = False) -> Call:
+    """A call. What only the vendor understands (its item id, status, namespace) goes into the bag."""
+    own = ("call_id", "name", CALLS[item["type"]])
+    return Call(
+        id=identity,
+        name=called(item),
+        arguments=written(item),
+        truncated=truncated,
+        vendor={NAME: {key: value for key, value in item.items() if key not in own}},
+    )
+
+
+class _PartsReader:
+    """Takes items in order; holds the parts they make."""
+
+    def __init__(self, *, broken: bool, last: int) -> None:
+        self.content: list[Text | Reasoning | Call | Unknown] = []
+        self.messages: list[Any] = []
+        """Each message without its texts, which a Text has no place for, and where its parts begin."""
+        self.ids: list[str] = []
+        self.refused = False
+        self._broken = broken
+        self._last = last
+
+    def take(self, at: int, item: Item) -> None:
+        kind = text_in(item.get("type"))
+        parts = items_in(item.get("content"))
+        if kind == "message" and parts and item.get("role", "assistant") == "assistant":
+            self._take_message(item, parts)
+        elif kind == "reasoning":
+            self.content.append(Reasoning("\n\n".join(reasoning_texts(item)), {NAME: item}))
+        elif is_call(item):
+            identity = call_id(item, len(self.ids), self.ids)
+            self.ids.append(identity)
+            self.content.append(read_call(item, identity, truncated=self._is_cut(at, item)))
+        else:
+            self.content.append(Unknown({NAME: item}))
+
+    def _take_message(self, item: Item, parts: list[Item]) -> None:
+        bare: list[Item] = []
+        begin = len(self.content)
+        for part in parts:
+            kind = text_in(part.get("type"))
+            self.refused |= kind == "refusal"
+            if kind in TEXTS:
+                self.content.append(Text(text_in(part.get("text"))))
+                bare.append({key: value for key, value in part.items() if key != "text"})
+            else:
+                self.content.append(Unknown({NAME: {"part": part}}))
+                bare.append({})
+        self.messages.append({"at": begin, "item": {**item, "content": bare}})
+
+    def _is_cut(self, at: int, item: Item) -> bool:
+        """Whether a call is not all that the model meant to write.
+
+        Hosts label the call that the token limit cut "completed" (vllm #53269), so the text decides too.
+        """
+        status = item.get("status")
+        if status == "incomplete" or not self._broken:
+            return status == "incomplete"
+        if status == "in_progress":
+            return True
+        if item["type"] in NATIVE:
+            # An object is always whole JSON: half a command cannot be told from a short one.
+            return at == self._last
+        whole = status == "completed" if item["type"] == "custom_tool_call" else is_object(written(item))
+        return at == self._last and not whole
+
+
+def _stop(status: str, response: Item, reader: _PartsReader) -> StopReason:
+    if status == "completed":
+        return "calls" if reader.ids else "refusal" if reader.refused else "end"
+    details = response.get("incomplete_details")
+    reason = text_in(details.get("reason")) if isinstance(details, dict) else ""
+    return INCOMPLETE.get(reason, "error") if status == "incomplete" else "error"
+
+
+def _first(usage: object, places: tuple[tuple[str, ...], ...]) -> int:
+    for path in places:
+        value: Any = usage
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return 0
+
+
+class ItemSlot:
+    """One item of the output while it arrives."""
+
+    __slots__ = (
+        "at", "ended", "index", "is_announced", "is_done", "item", "kind", "pieces", "sent", "total",
+    )  # fmt: skip
+
+    def __init__(self, item: Item, at: int | None) -> None:
+        self.item = item
+        self.kind = text_in(item.get("type"))
+        self.at = at
+        """The output index."""
+        self.is_announced = False
+        self.is_done = False
+        self.index: int | None = None
+        """The position among the calls, once the call has started."""
+        self.ended = False
+        self.pieces: dict[tuple[Channel, int], list[str]] = {}
+        self.sent: dict[tuple[Channel, int], int] = {}
+        """How many characters have come, by channel and part."""
+        self.total = 0
+
+    def take(self, key: tuple[Channel, int], text: str) -> bool:
+        """Keep a piece; says whether it begins its part."""
+        pieces = self.pieces.get(key)
+        self.total += len(text)
+        if pieces is None:
+            self.pieces[key] = [text]
+            self.sent[key] = len(text)
+            return True
+        pieces.append(text)
+        self.sent[key] += len(text)
+        return False
+
+    def gathered(self, status: str) -> Item:
+        """The item as far as it is known: as the vendor closed it, or put together from its pieces."""
+        if self.is_done:
+            return self.item
+        if self.kind in NATIVE:
+            # How much of the object there is to come, only the finished item tells.
+            return {**self.item, "status": "incomplete"}
+        item = {**self.item, "status": "completed" if status == "completed" else "incomplete"}
+        joined = [(channel, "".join(texts)) for (channel, _), texts in sorted(self.pieces.items())]
+        if self.kind in CALLS:
+            item[CALLS[self.kind]] = "".join([text for _, text in joined])
+        elif self.kind == "message":
+            item.setdefault("role", "assistant")
+            item["content"] = [_message_part(channel, text) for channel, text in joined]
+        elif self.kind == "reasoning":
+            del item["status"]
+            for member, kind in (("summary", "summary_text"), ("content", "reasoning_text")):
+                item[member] = [
+                    {"type": kind, "text": text} for where, text in joined if where == member
+                ]
+        return item
+
+
+class ItemSlots:
+    """The items of one response, in the order in which they were first heard of."""
+
+    def __init__(self) -> None:
+        self.all: list[ItemSlot] = []
+        self._by_id: dict[str, ItemSlot] = {}
+        self._by_at: dict[int, ItemSlot] = {}
+        self._shared: set[str] = set()
+        """Ids that a host has given to several items, and that tell nothing."""
+
+    def announce(self, item: Item, at: Any) -> ItemSlot:
+        """The slot of an item that is said to begin."""
+        at = at if isinstance(at, int) else None
+        slot = self._named(item)
+        if slot is not None and slot.is_announced and None not in (at, slot.at) and at != slot.at:
+            self._share(text_in(item.get("id")))
+            slot = None
+        if slot is None and at is not None:
+            implied = self._by_at.get(at)
+            if implied is not None and not implied.is_announced and implied.kind == item.get("type"):
+                slot = implied
+        if slot is None:
+            slot = self._new(item, at)
+        if not slot.is_done:
+            slot.item = item
+            self._register(slot, at)
+        slot.is_announced = True
+        return slot
+
+    def close(self, item: Item, at: Any) -> ItemSlot:
+        """The slot of an item that is said to be done."""
+        at = at if isinstance(at, int) else None
+        slot = self._named(item)
+        if slot is None and at is not None:
+            slot = self._by_at.get(at)
+            if slot is not None and (slot.is_done or slot.kind != item.get("type")):
+                slot = None
+        elif slot is None:
+            slot = self._open(text_in(item.get("type")), self.all)
+        if slot is None:
+            slot = self._new(item, at)
+        slot.item = item
+        self._register(slot, slot.at if at is None else at)
+        return slot
+
+    def hear(self, kind: str, identity: Any, at: Any) -> ItemSlot:
+        """The slot that a piece belongs to; a new one where nothing was announced."""
+        slot = self._by_id.get(identity) if isinstance(identity, str) else None
+        if slot is not None and slot.kind == kind:
+            return slot
+        if isinstance(at, int):
+            slot = self._by_at.get(at)
+            if slot is not None and slot.kind == kind:
+                return slot
+        else:
+            at = None
+            slot = self._open(kind, reversed(self.all))
+            if slot is not None:
+                return slot
+        item = {"type": kind}
+        if isinstance(identity, str) and identity:
+            item["id"] = identity
+        slot = self._new(item, at)
+        self._register(slot, at)
+        return slot
+
+    def match(self, item: Item, left: list[ItemSlot]) -> ItemSlot:
+        """The slot, among those left, of an item in the finished response; taken out of ``left``."""
+        named = self._named(item)
+        if named is None or named not in left:
+            called = item.get("call_id")
+            alike = [slot for slot in left if slot.kind == item.get("type")]
+            same = [slot for slot in alike if called and slot.item.get("call_id") == called]
+            named = next(iter(same or alike), None)
+        if named is None:
+            return self._new(item, None)
+        left.remove(named)
+        return named
+
+    def _named(self, item: Item) -> ItemSlot | None:
+        slot = self._by_id.get(text_in(item.get("id")))
+        return slot if slot is not None and slot.kind == item.get("type") else None
+
+    def _open(self, kind: str, slots: Iterable[ItemSlot]) -> ItemSlot | None:
+        return next((slot for slot in slots if slot.kind == kind and not slot.is_done), None)
+
+    def _new(self, item: Item, at: int | None) -> ItemSlot:
+        slot = ItemSlot(item, at)
+        self.all.append(slot)
+        return slot
+
+    def _register(self, slot: ItemSlot, at: int | None) -> None:
+        identity = text_in(slot.item.get("id"))
+        if identity and identity not in self._shared:
+            self._by_id[identity] = slot
+        if at is not None:
+            slot.at = at
+            self._by_at[at] = slot
+
+    def _share(self, identity: str) -> None:
+        self._shared.add(identity)
+        self._by_id.pop(identity, None)
+
+
+def _message_part(channel: Channel, text: str) -> Item:
+    if channel == "refusal":
+        return {"type": "refusal", "refusal": text}
+    return {"type": "output_text", "annotations": [], "text": text}

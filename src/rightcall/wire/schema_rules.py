@@ -1,0 +1,146 @@
+"""A vendor's schema language as data, what a schema became in it, and what it lost on its way."""
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.jsontext import JsonObject
+from rightcall.errors import EncodeError
+from rightcall.wire.keywords import ANNOTATIONS, SILENT, is_null, only, say, sentence, without
+
+TypeLists: TypeAlias = Literal["keep", "any_of", "nullable"]
+"""``"type": ["string", "null"]`` stays, becomes an ``anyOf``, or becomes ``"nullable": true``."""
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """One vendor's schema language. Zero as a ceiling means that there is none."""
+
+    dialect: str
+    keywords: frozenset[str]
+    """The keywords that may be sent, apart from type, properties, required, items, anyOf and $ref,
+    which have settings of their own. The rest is moved into the description, in words."""
+    formats: frozenset[str] | None = None
+    """The values of ``format`` that may be sent; None for any, if ``format`` is among the keywords."""
+    closed: bool = True
+    """Objects must say ``additionalProperties: false``; one that is meant to be open is refused."""
+    all_required: bool = False
+    """Every member must be required; an optional one becomes a union with null."""
+    typed: bool = True
+    """A schema must say which type it takes."""
+    refs: Literal["keep", "inline"] = "keep"
+    recursion: bool = False
+    any_of: bool = True
+    root_union: bool = False
+    """The outermost schema may be a union."""
+    one_of: Literal["keep", "any_of"] = "any_of"
+    all_of: Literal["keep", "merge"] = "merge"
+    const: Literal["keep", "enum"] = "keep"
+    string_enums: bool = False
+    """Only strings may be listed in ``enum``."""
+    type_lists: TypeLists = "keep"
+    min_items: int | None = None
+    """The largest ``minItems`` that may be sent; None for any."""
+    max_depth: int = 0
+    """Objects inside of objects, the outermost counted."""
+    max_properties: int = 0
+    max_enum_values: int = 0
+    max_string_length: int = 0
+    """Characters of all property names, definition names, enum and const values together."""
+    large_enum: tuple[int, int] = (0, 0)
+    """An enum of more than so many strings may have at most so many characters."""
+    max_strict_tools: int = 0
+    max_optional: int = 0
+    """Optional parameters in all strict tools of one request."""
+    max_unions: int = 0
+    """Parameters of a union type in all strict tools of one request."""
+
+
+class Strict(Struct, frozen=True, kw_only=True):
+    """A schema in a vendor's language."""
+
+    schema: JsonObject
+    is_exact: bool = True
+    """Whatever the vendor lets through fits the original, once the nulls at ``nulled`` are left out."""
+    dropped: tuple[str, ...] = ()
+    """What was moved into descriptions, as path and keyword: ``$.age: minimum``."""
+    nulled: tuple[str, ...] = ()
+    """The optional members that take null only so that they can be required."""
+
+
+STRING_FORMATS = frozenset([
+    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
+])  # fmt: skip
+"""The values of ``format`` that both OpenAI and Anthropic take."""
+
+_OPENAI_KEYWORDS = frozenset([
+    "title", "description", "enum", "const", "pattern", "format", "multipleOf", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "additionalProperties",
+])  # fmt: skip
+
+# OpenAI's guide "Structured outputs, supported schemas", by way of its February 2026 copy at
+# https://jsonschemaprofiles.unitvectorylabs.com/schemas/openai. That depth counts objects only is ours.
+OPENAI = Rules(
+    dialect="openai",
+    keywords=_OPENAI_KEYWORDS,
+    formats=STRING_FORMATS,
+    all_required=True,
+    recursion=True,
+    max_depth=10,
+    max_properties=5000,
+    max_enum_values=1000,
+    max_string_length=120_000,
+    large_enum=(250, 15_000),
+)
+
+
+class Losses:
+    """What happened to one schema."""
+
+    def __init__(self, rules: Rules, tool: str) -> None:
+        self.dropped: list[str] = []
+        self.nulled: list[str] = []
+        self.is_exact = True
+        self._rules = rules
+        self._tool = tool
+
+    def refuse(self, path: str, reason: str) -> EncodeError:
+        """What to raise where the rules cannot be met."""
+        where = f"tool {self._tool!r} at {path}" if self._tool else path
+        return EncodeError(self._rules.dialect, reason, where=where)
+
+    def drop(self, keywords: Iterable[str], node: JsonObject, path: str, words: list[str]) -> None:
+        """Say in words what these keywords say."""
+        for keyword in keywords:
+            if keyword in SILENT or keyword in self._rules.keywords & {"title"}:
+                continue
+            self.note(path, keyword, is_exact=keyword in ANNOTATIONS)
+            words.append(f"{keyword}: {say(node[keyword])}")
+
+    def note(self, path: str, keyword: str, *, is_exact: bool) -> None:
+        """Remember that a keyword was left out, and whether the schema still admits only what it did."""
+        self.dropped.append(f"{path}: {keyword}")
+        self.is_exact = self.is_exact and is_exact
+
+    def or_null(self, schema: dict[str, Any], path: str) -> dict[str, Any]:
+        """The schema of an optional member that must be there all the same."""
+        kind = schema.get("type")
+        kinds = [kind] if isinstance(kind, str) else list(kind or ())
+        if "null" in kinds or any(is_null(branch) for branch in schema.get("anyOf", ())):
+            return schema
+        self.nulled.append(path)
+        words = only(schema, "description")
+        if "anyOf" in schema:
+            return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+        if "$ref" in schema or "const" in schema or self._rules.type_lists != "keep":
+            bare = without(schema, "description")
+            return {"anyOf": [bare, {"type": "null"}], **words}
+        values = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+        return {**schema, "type": [*kinds, "null"], **values}
+
+
+def described(result: dict[str, Any], node: JsonObject, words: list[str]) -> dict[str, Any]:
+    """A rewritten schema with the words of the old one, and what else is to be said."""
+    text = sentence(node.get("description"), words)
+    rest = {key: value for key, value in result.items() if key != "description"}
+    return {**rest, "description": text} if text else rest
