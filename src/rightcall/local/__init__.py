@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rightcall.local.engines.huggingface import HuggingFace
     from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
     from rightcall.local.families.family import Family
+    from rightcall.local.families.known import FAMILIES, detect, named
     from rightcall.local.families.reader import Reader
-    from rightcall.local.families.table import FAMILIES, detect, named
     from rightcall.local.families.write import write
     from rightcall.local.gguf import read_card
     from rightcall.local.grammar.hold import grammar_for, grammar_for_output
@@ -30,7 +30,7 @@ _HOMES = {
     "Card": "local.engine",
     "ChatTemplate": "local.template.chat",
     "Engine": "local.engine",
-    "FAMILIES": "local.families.table",
+    "FAMILIES": "local.families.known",
     "Family": "local.families.family",
     "Finish": "local.engine",
     "Grammar": "local.engine",
@@ -43,11 +43,11 @@ _HOMES = {
     "Reader": "local.families.reader",
     "Sampling": "local.engine",
     "Vllm": "local.engines.completions",
-    "detect": "local.families.table",
+    "detect": "local.families.known",
     "embedded_path": "local.engines.llamacpp",
     "grammar_for": "local.grammar.hold",
     "grammar_for_output": "local.grammar.hold",
-    "named": "local.families.table",
+    "named": "local.families.known",
     "probe": "local.template.probe",
     "read_card": "local.gguf",
     "read_template": "local.template.source",

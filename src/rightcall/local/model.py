@@ -11,15 +11,15 @@ from rightcall.core.message import Reply, StopReason
 from rightcall.core.request import Profile, Request
 from rightcall.local.engine import Card, Engine, Finish, Grammar, Sampling
 from rightcall.local.families.family import Family
-from rightcall.local.families.marks import marks_of
+from rightcall.local.families.known import detect, named
+from rightcall.local.families.marker_table import special_markers
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.table import detect, named
+from rightcall.local.families.write import PromptedTools
 from rightcall.local.grammar.hold import grammar_for, grammar_for_output
 from rightcall.local.grammar.thought import place
 from rightcall.local.prompt import Prompt, render_prompt
 from rightcall.local.sampling import sampling_of
 from rightcall.local.template.chat import ChatTemplate
-from rightcall.local.told import Told
 
 
 class LocalModel:
@@ -75,10 +75,10 @@ class LocalModel:
     def _asked(self, request: Request, card: Card) -> "_Asked":
         template = self._template or ChatTemplate.from_card(card)
         family = self._family or detect(template.choose(tools=bool(request.specs)))
-        prompt = render_prompt(request, template, fallback=Told(family))
+        prompt = render_prompt(request, template, fallback=PromptedTools(family))
         specs = () if request.choice == "none" else request.specs
         reader = Reader(family, specs, tail=prompt.tail, fenced=request.output is not None)
-        sampling = replace(sampling_of(request), special=marks_of(family))
+        sampling = replace(sampling_of(request), special=special_markers(family))
         return _Asked(prompt, self._grammar(request, family, prompt), sampling, reader)
 
     def _grammar(self, request: Request, family: Family, prompt: Prompt) -> Grammar | None:

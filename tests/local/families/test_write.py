@@ -14,8 +14,8 @@ from rightcall.core.call import Call
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.families.family import Family
-from rightcall.local.families.table import FAMILIES, named
-from rightcall.local.families.tail import answering
+from rightcall.local.families.known import FAMILIES, named
+from rightcall.local.families.opening import answering
 from rightcall.local.families.write import write
 
 KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}

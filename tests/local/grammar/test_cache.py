@@ -3,7 +3,7 @@ import time
 from copy import deepcopy
 
 from local.grammar.schemas import REAL, spec
-from rightcall.local.families.table import FAMILIES
+from rightcall.local.families.known import FAMILIES
 from rightcall.local.grammar.cache import Memory, digest
 from rightcall.local.grammar.hold import grammar_for, grammar_for_output
 

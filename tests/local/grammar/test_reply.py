@@ -13,8 +13,8 @@ from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, parse
 from rightcall.core.message import Reasoning
 from rightcall.core.schema import Schema
+from rightcall.local.families.known import FAMILIES
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.table import FAMILIES
 from rightcall.local.families.write import write
 from rightcall.local.grammar.forms import Calls
 from rightcall.local.grammar.lark import print_lark

@@ -81,7 +81,7 @@ def _embedded() -> "JsonObject":
 def _described(entry: "Entry") -> "JsonObject":
     """What the head of the file says. A file that is gone or broken is listed, and said to be so."""
     from rightcall.errors import UsageError  # noqa: PLC0415
-    from rightcall.local.families.table import detect  # noqa: PLC0415
+    from rightcall.local.families.known import detect  # noqa: PLC0415
     from rightcall.local.gguf import read_header  # noqa: PLC0415
 
     family, window, problem = "", None, ""

@@ -52,10 +52,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Render, and print."""
-    from rightcall.local.families.table import detect  # noqa: PLC0415
+    from rightcall.local.families.known import detect  # noqa: PLC0415
+    from rightcall.local.families.write import PromptedTools  # noqa: PLC0415
     from rightcall.local.prompt import render_prompt  # noqa: PLC0415
     from rightcall.local.template.source import read_template  # noqa: PLC0415
-    from rightcall.local.told import Told  # noqa: PLC0415
     from rightcall.local_models import file_of  # noqa: PLC0415 - help and errors need none of this
 
     template = read_template(options.template or file_of(options.model))
@@ -63,7 +63,7 @@ def run(options: Namespace) -> int:
         _tell_problems(template)
     family = detect(template.choose(tools=bool(options.tools)))
     for request in _requests(options):
-        prompt = render_prompt(request, template, fallback=Told(family))
+        prompt = render_prompt(request, template, fallback=PromptedTools(family))
         if options.raw:
             sys.stdout.flush()
             sys.stdout.buffer.write(prompt.text.encode(errors="replace"))

@@ -1,26 +1,40 @@
-"""What reads a call once its opening marker has been seen: the one shape of all of them.
+"""What reads one call once its opening marker has been seen, and the inside of its opening tag.
 
-A body takes text as it comes and gives its findings to the draft. It may turn out that there is no call;
-that it can only say before the call has started, and the text is then given back.
+A body takes text as it comes and gives what it finds to the draft. It may turn out that there is no
+call; that it can only say before the call has started, and the text is then given back.
 """
 
+# ruff: noqa: RUF001 - the markers are written as the models write them
+
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.local.families.draft import Draft
+from rightcall.local.families.scanner import JsonEnd
 
 MAX_HEAD = 512
 """A name or key longer than this is none."""
 
 Verdict: TypeAlias = Literal["more", "done", "none"]
 
+_QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)')""")
+_ATTRIBUTE = re.compile(r"""\s+([\w:-]+)\s*=\s*["']?([^"'\s]*)["']?""")
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern})*\s*/?\s*")
+_NAME = re.compile(r"[^\s<>{}()\[\]\"'=,;|｜]+")
+
 
 class Body(ABC):
     """One call being read, token by token."""
 
-    __slots__ = ("_text", "has_started", "rest")
-
-    def __init__(self) -> None:
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
         self._text = ""
         """What was fed and not used yet."""
+        self._end = JsonEnd()
         self.has_started = False
         """Whether the call is certain, and its beginning told."""
         self.rest = ""
@@ -42,3 +56,50 @@ class Body(ABC):
     @abstractmethod
     def _step(self) -> Verdict | None:
         """Use up one token; None to go on."""
+
+    def _start(self, name: str, identity: str = "") -> None:
+        self.has_started = True
+        self._draft.start(name, identity)
+
+    def _done(self, identity: str = "") -> Verdict:
+        self._draft.end(identity)
+        return "done"
+
+    def _skip_space(self) -> bool:
+        """Drop the space before the next token; whether there is one."""
+        self._text = self._text.lstrip()
+        return bool(self._text)
+
+    def _pass_json(self) -> bool:
+        """Give on a JSON value as it is written; whether it is over."""
+        size = self._end.feed(self._text)
+        self._draft.arguments(self._text[:size])
+        self._text = self._text[size:]
+        return self._end.is_over
+
+
+class Head(Struct, frozen=True, gc=False):
+    """What an opening tag says."""
+
+    name: str
+    attributes: Mapping[str, str]
+    is_quoted: bool = False
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it names something, as opposed to some sentence. In quotes, any name is one."""
+        return bool(self.name.strip()) if self.is_quoted else is_name(self.name)
+
+
+def head(text: str) -> Head:
+    """What stands first, without its quotes, and the attributes after it. Without quotes it is all."""
+    match = _QUOTED.match(text)
+    if match is None or not _ATTRIBUTES.fullmatch(text, match.end()):
+        return Head(text.strip(), {})
+    attributes = dict(_ATTRIBUTE.findall(text, match.end()))
+    return Head(match[1] if match[1] is not None else match[2], attributes, is_quoted=True)
+
+
+def is_name(text: str) -> bool:
+    """Whether this can be the name of a tool, as opposed to some sentence."""
+    return _NAME.fullmatch(text) is not None

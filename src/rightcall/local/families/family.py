@@ -178,5 +178,11 @@ class Family(Struct, frozen=True, kw_only=True):
     """What ends the turn, should it be part of the text."""
     signs: tuple[tuple[str, ...], ...] = ()
     """A chat template that contains all strings of one of these is this family's."""
+    rank: int = 0
+    """Signs of low ranks are looked for first. 0: only this family has them. From 10 on: they share a
+    marker with another family's, and those that need more markers come first. From 90 on: the templates
+    of many families mention them."""
+    aliases: tuple[str, ...] = ()
+    """Other names by which the format goes, in model names and in other runtimes' options."""
     shows_specs: Literal["template", "ours"] = "template"
     """Whether the template tells the model about its tools, or we must."""

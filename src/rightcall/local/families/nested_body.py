@@ -1,27 +1,21 @@
-"""A call whose arguments are tags named after their keys, down to the scalars, into that call.
+"""Read a call whose arguments are tags named after their keys, down to the scalars.
 
 What a tag holds is told by the schema where that says it, else by what follows: another tag, or text.
-Where a string is admitted, all that stands inside is that string.
+Where a string is admitted, all that stands inside is that string. Where no tag stands though one must,
+the call ends as far as it came, and the rest is text.
 """
 
-import re
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from rightcall.local.families.admitted import ANY, STRING, Shapes, Types
-from rightcall.local.families.body import MAX_HEAD, Body, Verdict
+from rightcall.local.families.body import MAX_HEAD, Body, Verdict, head
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.family import NestedForm
-from rightcall.local.families.heads import head
-from rightcall.local.families.jsonstring import inner, quoted
-from rightcall.local.families.scan import Scanner
-from rightcall.local.families.specs import Specs
-from rightcall.local.families.values import to_json
+from rightcall.local.families.scanner import Scanner, inner, quoted
+from rightcall.local.families.shapes import ANY, STRING, Shapes, Specs, Types, to_json
 
 _Place: TypeAlias = Literal["name", "tags", "tag", "lead", "value"]
-
-_SPACE = re.compile(r"\s*")
 
 
 class _Level(Struct, gc=False):
@@ -36,15 +30,9 @@ class _Level(Struct, gc=False):
 class NestedBody(Body):
     """One call."""
 
-    __slots__ = (
-        "_draft", "_form", "_levels", "_pieces", "_place", "_prefix", "_shapes", "_specs",
-        "_tag", "_types", "_value",
-    )  # fmt: skip
-
     def __init__(self, form: NestedForm, draft: Draft, specs: Specs) -> None:
-        super().__init__()
+        super().__init__(draft)
         self._form = form
-        self._draft = draft
         self._specs = specs
         self._shapes = Shapes()
         self._prefix = Scanner((form.prefix,))
@@ -79,12 +67,9 @@ class NestedBody(Body):
             case "value":
                 return self._read_value()
 
-    def _skip_space(self) -> None:
-        self._text = self._text[_SPACE.match(self._text).end() :]  # type: ignore[union-attr]
-
     def _read_name(self) -> Verdict | None:
         at = self._text.find(self._form.name_close)
-        if max(at, len(self._text) if at < 0 else 0) > MAX_HEAD:
+        if _is_too_long(self._text, at):
             return "none"
         if at < 0:
             return "more"
@@ -92,9 +77,8 @@ class NestedBody(Body):
         if not found.is_valid:
             return "none"
         self._text = self._text[at + len(self._form.name_close) :]
-        self.has_started = True
+        self._start(found.name)
         self._shapes = self._specs.shapes(found.name)
-        self._draft.start(found.name)
         self._draft.arguments("{")
         self._levels = [_Level("invoke", self._shapes.root)]
         self._place = "tags"
@@ -102,37 +86,33 @@ class NestedBody(Body):
 
     def _tags(self) -> Verdict | None:
         """Between the tags of an object or array."""
-        self._skip_space()
-        if not self._text:
+        if not self._skip_space():
             return "more"
         marker = self._prefix.at_start(self._text)
         if marker is None:
             return "more"
         if not marker:
-            return self._end()
+            return self._done()
         self._text = self._text[len(marker) :]
         self._place = "tag"
         return None
 
     def _read_tag(self) -> Verdict | None:
         at = self._text.find(">")
-        if max(at, len(self._text) if at < 0 else 0) > MAX_HEAD:
+        if _is_too_long(self._text, at):
             self._text = self._form.prefix + self._text
-            return self._end()
+            return self._done()
         if at < 0:
             return "more"
         tag, self._text = self._text[:at], self._text[at + 1 :]
         if tag.startswith("</"):
             if tag[2:].strip() != self._levels[-1].key:
                 self._text = f"{self._form.prefix}{tag}>{self._text}"
-                return self._end()
+                return self._done()
             level = self._levels.pop()
             self._draft.arguments("]" if level.is_array else "}")
             self._place = "tags"
-            if self._levels:
-                return None
-            self._draft.end()
-            return "done"
+            return None if self._levels else self._done()
         self._open(tag.removeprefix("<").strip())
         return None
 
@@ -174,8 +154,8 @@ class NestedBody(Body):
     def _nest(self, text: str) -> Verdict | None:
         """The value is made of tags: of items, if that is the first one's name and the schema allows."""
         at = text.find(">", len(self._form.prefix))
-        if max(at, len(text) if at < 0 else 0) > MAX_HEAD:
-            return self._end()
+        if _is_too_long(text, at):
+            return self._done()
         if at < 0:
             return "more"
         first = text[len(self._form.prefix) + 1 : at].strip()
@@ -202,7 +182,7 @@ class NestedBody(Body):
         self._place = "tags"
         return None
 
-    def _end(self) -> Verdict:
-        """What stands here is no tag: the call ends as far as it came, and the rest is text."""
-        self._draft.end()
-        return "done"
+
+def _is_too_long(text: str, at: int) -> bool:
+    """Whether what ends at ``at``, or has not ended yet, is longer than any tag."""
+    return (at if at >= 0 else len(text)) > MAX_HEAD

@@ -1,4 +1,4 @@
-"""A Python literal that arrives in pieces into JSON text, as it arrives.
+"""Turn a Python literal that arrives in pieces into JSON text, as it arrives.
 
 Strings stream. What is no literal (a name, a sum, a call) becomes a string of its own source, so that it
 is neither lost nor run. Words of JSON are taken as well: models mix the two.
@@ -8,7 +8,7 @@ import re
 from math import isfinite
 from typing import Literal, TypeAlias
 
-from rightcall.local.families.jsonstring import inner, quoted
+from rightcall.local.families.scanner import inner, quoted
 
 _Place: TypeAlias = Literal["value", "first", "item", "key", "colon", "string", "source", "after"]
 

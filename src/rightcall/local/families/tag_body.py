@@ -1,27 +1,20 @@
-"""A call whose arguments stand between tags into that call, its values typed by the tool's schema."""
+"""Read a call whose arguments stand between tags, its values typed by the tool's schema."""
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from html import unescape
 from typing import Literal, TypeAlias
 
-from rightcall.local.families.admitted import ANY, STRING, Shapes, Types
-from rightcall.local.families.body import MAX_HEAD, Body, Verdict
+from rightcall.local.families.body import MAX_HEAD, Body, Verdict, head
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.family import Family, TagForm
-from rightcall.local.families.heads import head
-from rightcall.local.families.jsonend import JsonEnd
-from rightcall.local.families.jsonstring import inner, quoted
-from rightcall.local.families.scan import Scanner
-from rightcall.local.families.specs import Specs
-from rightcall.local.families.values import to_json
+from rightcall.local.families.scanner import Scanner, inner, quoted
+from rightcall.local.families.shapes import ANY, STRING, Shapes, Specs, Types, to_json
 
 _Place: TypeAlias = Literal[
     "name", "between", "junk", "key", "second", "lead", "value", "cdata", "raw", "json"
 ]
 
-_SPACE = re.compile(r"\s*")
 _CDATA = "<![CDATA["
 _CDATA_END = "]]>"
 
@@ -64,16 +57,10 @@ def _value_ends(form: TagForm) -> Sequence[str]:
 class TagBody(Body):
     """One call."""
 
-    __slots__ = (
-        "_count", "_draft", "_end", "_ends", "_form", "_junk", "_key", "_pieces", "_place", "_shapes",
-        "_specs", "_tags", "_types",
-    )  # fmt: skip
-
     def __init__(self, tags: Tags, draft: Draft, specs: Specs) -> None:
-        super().__init__()
+        super().__init__(draft)
         self._tags = tags
         self._form = tags.form
-        self._draft = draft
         self._specs = specs
         self._shapes = Shapes()
         self._types: Types = ANY
@@ -84,7 +71,6 @@ class TagBody(Body):
         self._junk: list[str] = []
         """What stands between the tags and is none; it comes out as text."""
         self._count = 0
-        self._end = JsonEnd()
         self._ends = tags.value
 
     def finish(self) -> None:
@@ -121,9 +107,6 @@ class TagBody(Body):
             case _:
                 return self._between()
 
-    def _skip_space(self) -> None:
-        self._text = self._text[_SPACE.match(self._text).end() :]  # type: ignore[union-attr]
-
     def _read_name(self) -> Verdict | None:
         self._skip_space()
         at, marker = self._tags.name.find(self._text)
@@ -139,12 +122,11 @@ class TagBody(Body):
         self._text = self._text[at:]
         if marker == self._form.name_close:
             self._text = self._text[len(marker) :]
-        self.has_started = True
         name = self._specs.name(name)
         self._shapes = self._specs.shapes(name)
         if self._form.is_on_lines:
             self._ends = self._tags.value_of(self._shapes.keys)
-        self._draft.start(name)
+        self._start(name)
         self._place = "between"
         if self._form.is_quoted and whole.endswith("/"):
             return self._close("")
@@ -154,8 +136,7 @@ class TagBody(Body):
         return unescape(name) if self._form.is_escaped else name
 
     def _between(self) -> Verdict | None:
-        self._skip_space()
-        if not self._text:
+        if not self._skip_space():
             return "more"
         if self._place == "second":
             return self._second()
@@ -169,7 +150,6 @@ class TagBody(Body):
         elif marker:
             return self._close(marker)
         elif self._text[0] == "{" and not self._count:
-            self._end = JsonEnd()
             self._place = "json"
             return None
         else:
@@ -191,7 +171,7 @@ class TagBody(Body):
     def _close(self, marker: str) -> Verdict:
         if marker in self._tags.closes:
             self._text = self._text[len(marker) :]
-        if not (self._count < 0):
+        if self._count >= 0:
             self._draft.arguments("}" if self._count else "{}")
         self._draft.end()
         self._draft.text("".join(self._junk))
@@ -295,10 +275,7 @@ class TagBody(Body):
 
     def _read_json(self) -> Verdict | None:
         """Arguments that are one JSON text, where tags were expected."""
-        size = self._end.feed(self._text)
-        self._draft.arguments(self._text[:size])
-        self._text = self._text[size:]
-        if not self._end.is_over:
+        if not self._pass_json():
             return "more"
         self._count = -1
         self._place = "between"

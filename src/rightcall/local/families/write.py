@@ -1,4 +1,4 @@
-"""Calls into the text in which a model of a family would write them."""
+"""Write calls as a model of a family would, and tell in words of tools that its template cannot show."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,8 @@ from html import escape
 from typing import Any, assert_never
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonError, parse
+from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.families.family import (
@@ -18,11 +19,17 @@ from rightcall.local.families.family import (
     PythonForm,
     TagForm,
 )
-from rightcall.local.families.jsonstring import quoted
+from rightcall.local.families.opening import answering
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.tail import answering
+from rightcall.local.families.scanner import quoted
 
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
+_INTRODUCTION = (
+    "You can use tools. To use one, write nothing but a call, exactly in this form:\n"
+    "{form}\n"
+    "You will be given its result. When no tool is needed, answer in words.\n\n"
+    "The tools:"
+)
 
 
 def write(family: Family, calls: Sequence[Call], specs: Sequence[Spec] = ()) -> str:
@@ -36,6 +43,42 @@ def write(family: Family, calls: Sequence[Call], specs: Sequence[Spec] = ()) -> 
     for index, call in enumerate(calls):
         _check(family, call, _together(family, [call], [_call(family, call, index)]), specs)
     return _together(family, calls, [_call(family, call, index) for index, call in enumerate(calls)])
+
+
+class PromptedTools:
+    """Tools told in words, for a model whose chat template knows nothing of them."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    def instructions(self, specs: tuple[Spec, ...]) -> str:
+        """What each tool does, its parameters, and a worked call where the tool has an example."""
+        form = self._call("tool_name", '{"parameter": "value"}')
+        parts = [_INTRODUCTION.format(form=form), *map(self._tool, specs)]
+        return "\n\n".join(parts)
+
+    def calls(self, calls: tuple[Call, ...]) -> str:
+        """Earlier calls, as the model would have written them."""
+        return "\n".join(self._call(call.name, call.arguments) for call in calls)
+
+    def results(self, results: tuple[Result, ...]) -> str:
+        """Their results, as something that the user says."""
+        return "\n\n".join(
+            f"{'Error' if each.is_error else 'Result'} of {each.name}:\n{each.text}" for each in results
+        )
+
+    def _tool(self, spec: Spec) -> str:
+        lines = [f"{spec.name}: {spec.description}", f"Parameters: {dump(spec.parameters)}"]
+        lines += [f"Example:\n{self._call(spec.name, dump(each))}" for each in spec.examples[:1]]
+        return "\n".join(lines)
+
+    def _call(self, name: str, arguments: str) -> str:
+        call = Call(id="", name=name, arguments=arguments)
+        try:
+            return write(self._family, (call,))
+        except EncodeError:
+            # A broken call is history too; the model sees what it wrote.
+            return f"{name}: {arguments}"
 
 
 def _check(family: Family, call: Call, written: str, specs: Sequence[Spec]) -> None:

@@ -7,8 +7,8 @@ another of them is that other. Text is therefore kept from beginning like what t
 from collections.abc import Mapping
 from typing import Any
 
-from rightcall.local.families.admitted import ANY, STRING, Shapes, Types
 from rightcall.local.families.family import NestedForm, TagForm
+from rightcall.local.families.shapes import ANY, STRING, Shapes, Types
 from rightcall.local.grammar.findings import Findings
 from rightcall.local.grammar.flatten import Flat, SubSchema, as_types, flatten
 from rightcall.local.grammar.nodes import (

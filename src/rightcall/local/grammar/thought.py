@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from rightcall.local.families.family import Channels, Family
-from rightcall.local.families.tail import opened
+from rightcall.local.families.opening import opened
 from rightcall.local.grammar.nodes import EMPTY, Node, Until, optional, repeat, row, word
 from rightcall.local.grammar.rules import Rules
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rightcall.local.families.jsonend import JsonEnd
-from rightcall.local.families.scan import Scanner
+from rightcall.local.families.scanner import JsonEnd, Scanner
 
 FOUND = {
     "the leftmost": (("ab", "x"), "..x.ab", (2, "x")),

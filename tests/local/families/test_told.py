@@ -4,9 +4,9 @@ from rightcall.core.call import Call
 from rightcall.core.parts import Text
 from rightcall.core.result import Result
 from rightcall.core.tool import Spec
+from rightcall.local.families.known import named
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.table import named
-from rightcall.local.told import Told
+from rightcall.local.families.write import PromptedTools
 
 ADD = Spec(
     name="add",
@@ -25,7 +25,7 @@ def read(text: str) -> list[tuple[str, str]]:
 
 
 def test_the_instructions_hold_each_tool_and_a_worked_call():
-    text = Told(GENERIC).instructions((ADD,))
+    text = PromptedTools(GENERIC).instructions((ADD,))
     assert "add: Add two numbers." in text
     assert '"a":{"type":"integer"}' in text
     assert text.count("Example:") == 1
@@ -38,12 +38,12 @@ def test_earlier_calls_are_written_as_they_would_be_read():
         Call(id="1", name="add", arguments='{"a": 1}'),
         Call(id="2", name="add", arguments='{"a": 2}'),
     )
-    assert read(Told(GENERIC).calls(calls)) == [("add", '{"a": 1}'), ("add", '{"a": 2}')]
+    assert read(PromptedTools(GENERIC).calls(calls)) == [("add", '{"a": 1}'), ("add", '{"a": 2}')]
 
 
 def test_a_call_that_a_family_cannot_write_is_shown_as_it_was():
     broken = Call(id="1", name="add", arguments='{"a": ')
-    assert Told(named("qwen3_coder")).calls((broken,)) == 'add: {"a": '
+    assert PromptedTools(named("qwen3_coder")).calls((broken,)) == 'add: {"a": '
 
 
 def test_results_say_whose_they_are_and_whether_they_failed():
@@ -51,4 +51,4 @@ def test_results_say_whose_they_are_and_whether_they_failed():
         Result(call_id="1", name="add", outcome="returned", content=(Text("3"),)),
         Result(call_id="2", name="add", outcome="failed", content=(Text("Too big."),)),
     )
-    assert Told(GENERIC).results(results) == "Result of add:\n3\n\nError of add:\nToo big."
+    assert PromptedTools(GENERIC).results(results) == "Result of add:\n3\n\nError of add:\nToo big."

@@ -1,4 +1,4 @@
-"""A family's facts into what its reader looks for in each state, compiled once."""
+"""What a family's reader looks for in each of its states, compiled once from the family's facts."""
 
 # ruff: noqa: RUF001 - the markers are written as the models write them
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from rightcall.local.families.body import Body
 from rightcall.local.families.draft import Draft
+from rightcall.local.families.expression_body import GemmaBody, PythonBody
 from rightcall.local.families.family import (
     Family,
     GemmaForm,
@@ -19,17 +20,17 @@ from rightcall.local.families.family import (
     PythonForm,
     TagForm,
 )
-from rightcall.local.families.gemma_body import GemmaBody
 from rightcall.local.families.named_body import Heads, NamedBody
 from rightcall.local.families.nested_body import NestedBody
 from rightcall.local.families.object_body import ObjectBody
-from rightcall.local.families.python_body import PythonBody
-from rightcall.local.families.scan import Scanner
-from rightcall.local.families.specs import Specs
+from rightcall.local.families.scanner import Scanner
+from rightcall.local.families.shapes import Specs
 from rightcall.local.families.tag_body import TagBody, Tags
 
 _SOURCE = re.compile(r"[\s\d:,\[\]]*")
 _NAME = re.compile(r"[\w.-]*")
+# What stands in a marker beside line breaks or another marker may be a token by itself.
+_TOKENS = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
 
 Kind: TypeAlias = Literal[
     "drop",
@@ -57,20 +58,30 @@ class Label(Struct, frozen=True, gc=False):
     """What the marker is when no label follows."""
 
 
-class Plan:
-    """The markers of each state, and what they mean there."""
+class MarkerTable:
+    """The markers of each state, and what they mean there.
+
+    One text can mean different things in different states, so each state has a scanner of its own:
+    ``prose`` for the answer, ``gap`` for the space between calls, ``thought`` for thoughts, ``message``
+    and ``ends`` for messages with heads. A scanner only ever sees the markers of its state.
+    """
 
     def __init__(self, family: Family) -> None:
         self.family = family
         channels = family.channels
         self.prose_kinds = _prose_kinds(family)
-        self.gap_kinds = {
+        # Between calls a marker means what it means in the answer, except that those of calls stand for
+        # themselves even where the answer drops them (a close) or takes them for text (any of them in
+        # an addressed message). Where one text both opens and closes a section (```), the close wins
+        # here, being last; the reader takes it for the opening as long as nothing was called.
+        self.gap_kinds: dict[str, Kind] = {
             **self.prose_kinds,
             **dict.fromkeys(family.section.open, "section"),
             **dict.fromkeys(family.call.open, "call"),
             **dict.fromkeys(family.section.close, "section_end"),
             **dict.fromkeys(family.call.close, "call_end"),
         }
+        # Brackets between calls belong to the list of calls, and are read without a marker.
         for character in "{[":
             self.gap_kinds.pop(character, None)
         self.prose = Scanner(self.prose_kinds)
@@ -118,29 +129,62 @@ class Plan:
 
 
 @lru_cache(maxsize=64)
-def plan(family: Family) -> Plan:
-    """The plan of a family."""
-    return Plan(family)
+def marker_table(family: Family) -> MarkerTable:
+    """The marker table of a family."""
+    return MarkerTable(family)
+
+
+def special_markers(family: Family) -> tuple[str, ...]:
+    """Everything that must come out of an engine as text, although it may be a token that means more."""
+    marks = [
+        *family.section.open,
+        *family.section.close,
+        *family.call.open,
+        *family.call.close,
+        *family.thoughts.open,
+        *family.thoughts.close,
+        *family.wrappers,
+        getattr(family.form, "quote", ""),
+    ]
+    if isinstance(family.form, NamedForm):
+        marks += [mark for mark, _ in family.form.marks]
+    if (channels := family.channels) is not None:
+        marks += [channels.start, channels.channel, channels.constrain, channels.message, *channels.ends]
+    tokens = [token for mark in marks for token in _TOKENS.findall(mark)]
+    return tuple(dict.fromkeys(mark.strip() for mark in (*tokens, *marks) if mark.strip()))
 
 
 def _prose_kinds(family: Family) -> dict[str, Kind]:
+    """What a marker means in the answer.
+
+    Families reuse one marker for several things: Inkling's ``<|end_message|>`` closes a section, closes
+    a thought and wraps the answer. Each step below overrides those before it, so the order is the rule:
+    what opens something comes after what closes or wraps something, and wins.
+    """
     kinds: dict[str, Kind] = {}
     if family.is_bare:
         kinds.update({"[": "list", "{": "object"})
     kinds.update(dict.fromkeys(family.thoughts.close, "thought_end"))
+    # After the ends of thoughts: a wrapper that also ends a thought (Gemma's ``<channel|>``) is, outside
+    # of one, no more than a wrapper, and must not come out as a stray end.
     kinds.update(dict.fromkeys((*family.wrappers, *family.ends, *family.citations.open), "drop"))
     kinds.update(dict.fromkeys((*family.citations.close, *family.authors), "label"))
+    # After the wrappers: ``<|channel>`` opens a thought first of all.
     kinds.update(dict.fromkeys(family.thoughts.open, "thought"))
     channels = family.channels
     closes = (*family.section.close, *family.call.close)
+    # A close without an open is dropped only where no person could have meant it: special tokens are,
+    # but ``</function>`` or a code fence in an answer is text. Never at the cost of another meaning.
     kinds.update({marker: "drop" for marker in closes if _is_special(marker) and marker not in kinds})
     if channels is None:
+        # Last: whatever else they are, these begin calls.
         kinds.update(dict.fromkeys(family.section.open, "section"))
         kinds.update(dict.fromkeys(family.call.open, "call"))
     else:
         # What is a call, the head says; the same markers inside of a message are its text.
         kinds.update(dict.fromkeys(channels.ends, "drop"))
         kinds.update(dict.fromkeys((channels.start, channels.channel), "head"))
+    # Families leave out the markers they do not have.
     kinds.pop("", None)
     return kinds
 
@@ -163,6 +207,7 @@ def _thought_breaks(family: Family) -> tuple[str, ...]:
     """What ends a thought that was not closed, without being its end."""
     if family.channels is not None:
         return (family.channels.start, family.channels.channel)
+    # Models think about markup: only special tokens are sure not to be part of the thought.
     special = tuple(marker for marker in (*family.wrappers, *family.ends) if marker.startswith("<|"))
     calls = (*family.section.open, *family.call.open) if family.calls_in_thoughts else ()
     return (*special, *calls)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rightcall.errors import UsageError
-from rightcall.local.families.table import ALIASES, FAMILIES, ORDER, detect, named
+from rightcall.local.families.known import FAMILIES, detect, named
 
 SNIPPETS = {
     "hermes": "{{- '<tool_call>\\n{\"name\": \"' + tool_call.name }}",
@@ -69,8 +69,26 @@ def test_a_template_is_known_by_its_markers(name: str, template: str):
 
 
 def test_every_family_is_looked_for_and_has_a_snippet():
-    assert set(ORDER) | {"generic"} == set(FAMILIES) == set(SNIPPETS)
-    assert len(ORDER) == len(set(ORDER))
+    assert {family.name for family in FAMILIES.values() if family.signs} | {"generic"} == set(SNIPPETS)
+    assert set(FAMILIES) == set(SNIPPETS)
+
+
+def test_signs_that_need_more_markers_are_looked_for_first():
+    ranks = {name: family.rank for name, family in FAMILIES.items()}
+    for first, second in [
+        ("deepseek_v32", "deepseek_v4"),
+        ("deepseek_v3", "deepseek_v31"),
+        ("mistral", "mistral_json"),
+        ("qwen3_coder", "hermes"),
+        ("hy_v3", "glm"),
+        ("functionary_v32", "functionary_v31"),
+        ("ernie45", "hermes"),
+        ("hunyuan", "jamba"),
+        ("pythonic", "llama3"),
+        ("gigachat31", "gigachat3"),
+    ]:
+        assert ranks[first] < ranks[second]
+    assert max(ranks.values()) == ranks["llama3"]
 
 
 def test_a_template_without_any_marker_is_told_about_tools_by_us():
@@ -96,5 +114,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 
 
 def test_every_alias_leads_somewhere_and_hides_nothing():
-    assert set(ALIASES.values()) <= set(FAMILIES)
-    assert not set(ALIASES) & set(FAMILIES)
+    aliases = [alias for family in FAMILIES.values() for alias in family.aliases]
+    assert len(aliases) == len(set(aliases))
+    assert not set(aliases) & set(FAMILIES)
+    assert all(alias in named(alias).aliases for alias in aliases)

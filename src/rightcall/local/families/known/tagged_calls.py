@@ -2,20 +2,26 @@
 
 # ruff: noqa: RUF001 - the markers are written as the models write them
 
+from msgspec.structs import replace
+
 from rightcall.local.families.family import Channels, Family, Markers, NestedForm, TagForm
-from rightcall.local.families.known.objects import CHATML, THINK
+from rightcall.local.families.known.json_calls import CHATML, THINK
+
+_PARAMETER = TagForm(
+    name_close=">",
+    key_open="<parameter=",
+    key_close=">",
+    value_close="</parameter>",
+    head="\n",
+    after="\n",
+)
+_PARAMETER_NAME = replace(_PARAMETER, key_open="<parameter name=", is_quoted=True)
 
 QWEN3_CODER = Family(
     name="qwen3_coder",
-    form=TagForm(
-        name_close=">",
-        key_open="<parameter=",
-        key_close=">",
-        value_close="</parameter>",
-        head="\n",
-        after="\n",
-        is_on_lines=True,
-    ),
+    aliases=("nemotron_v3", "nemotron3", "qwen35", "qwen3_xml", "step3p5", "stepfun"),
+    rank=17,
+    form=replace(_PARAMETER, is_on_lines=True),
     section=Markers(("<tool_call>",), ("</tool_call>",)),
     call=Markers(("<function=",), ("</function>",)),
     inner="\n",
@@ -31,14 +37,7 @@ QWEN3_CODER = Family(
 
 SEED_OSS = Family(
     name="seed_oss",
-    form=TagForm(
-        name_close=">",
-        key_open="<parameter=",
-        key_close=">",
-        value_close="</parameter>",
-        head="\n",
-        after="\n",
-    ),
+    form=_PARAMETER,
     section=Markers(("<seed:tool_call>",), ("</seed:tool_call>",)),
     call=Markers(("<function=",), ("</function>",)),
     inner="\n",
@@ -51,14 +50,10 @@ SEED_OSS = Family(
     signs=(("<seed:tool_call>",),),
 )
 
-_DSML = TagForm(
-    name_close=">",
+_DSML = replace(
+    _PARAMETER_NAME,
     key_open="<｜DSML｜parameter name=",
-    key_close=">",
     value_close="</｜DSML｜parameter>",
-    is_quoted=True,
-    head="\n",
-    after="\n",
     attribute="string",
 )
 
@@ -68,6 +63,7 @@ _DSML_CLOSE = ("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>")
 
 DEEPSEEK_V32 = Family(
     name="deepseek_v32",
+    rank=10,
     form=_DSML,
     section=Markers(_DSML_OPEN, _DSML_CLOSE),
     call=Markers(("<｜DSML｜invoke name=",), ("</｜DSML｜invoke>",)),
@@ -82,33 +78,17 @@ DEEPSEEK_V32 = Family(
     signs=(("DSML｜", "function_calls"),),
 )
 
-DEEPSEEK_V4 = Family(
+DEEPSEEK_V4 = replace(
+    DEEPSEEK_V32,
     name="deepseek_v4",
-    form=_DSML,
+    rank=11,
     section=Markers(_DSML_OPEN[::-1], _DSML_CLOSE[::-1]),
-    call=Markers(("<｜DSML｜invoke name=",), ("</｜DSML｜invoke>",)),
-    lead="\n\n",
-    inner="\n",
-    separator="\n",
-    thoughts=THINK,
-    thinking="marked",
-    calls_in_thoughts=True,
-    turn=("<｜Assistant｜>",),
-    ends=("<｜end▁of▁sentence｜>",),
     signs=(("DSML｜",),),
 )
 
 MINIMAX_M2 = Family(
     name="minimax_m2",
-    form=TagForm(
-        name_close=">",
-        key_open="<parameter name=",
-        key_close=">",
-        value_close="</parameter>",
-        is_quoted=True,
-        head="\n",
-        after="\n",
-    ),
+    form=_PARAMETER_NAME,
     section=Markers(("<minimax:tool_call>",), ("</minimax:tool_call>",)),
     call=Markers(("<invoke name=",), ("</invoke>",)),
     inner="\n",
@@ -136,6 +116,8 @@ MINIMAX_M3 = Family(
 
 MINICPM5 = Family(
     name="minicpm5",
+    aliases=("minicpm5_xml", "minicpm5xml"),
+    rank=16,
     form=TagForm(
         name_close=">",
         key_open="<param name=",
@@ -184,15 +166,7 @@ STEP3 = Family(
 
 DOTS = Family(
     name="dots",
-    form=TagForm(
-        name_close=">",
-        key_open="<parameter name=",
-        key_close=">",
-        value_close="</parameter>",
-        is_quoted=True,
-        head="\n",
-        after="\n",
-    ),
+    form=_PARAMETER_NAME,
     section=Markers(("<dots_function_call>",), ("</dots_function_call>",)),
     call=Markers(("<invoke name=",), ("</invoke>",)),
     inner="\n",
@@ -206,6 +180,18 @@ DOTS = Family(
 
 GLM = Family(
     name="glm",
+    aliases=(
+        "glm4",
+        "glm45",
+        "glm46",
+        "glm47",
+        "glm4_moe",
+        "glm47_moe",
+        "ling3",
+        "poolside",
+        "poolside_v1",
+    ),
+    rank=19,
     form=TagForm(
         name_close="\n",
         key_open="<arg_key>",
@@ -250,6 +236,8 @@ HY_V3_OPENSOURCE = Family(
 
 HY_V3 = Family(
     name="hy_v3",
+    aliases=("hy3",),
+    rank=18,
     form=TagForm(
         name_close="<tool_sep>",
         key_open="<arg_key>",
@@ -297,15 +285,8 @@ KIMI_K3 = Family(
 
 MUSE_GLIMMER = Family(
     name="muse_glimmer",
-    form=TagForm(
-        name_close=">",
-        key_open="<atem:parameter name=",
-        key_close=">",
-        value_close="</atem:parameter>",
-        is_quoted=True,
-        head="\n",
-        after="\n",
-    ),
+    aliases=("muse",),
+    form=replace(_PARAMETER_NAME, key_open="<atem:parameter name=", value_close="</atem:parameter>"),
     section=Markers(("<atem:function_calls>",), ("</atem:function_calls>",)),
     call=Markers(("<atem:invoke name=",), ("</atem:invoke>",)),
     inner="\n",
@@ -322,8 +303,3 @@ MUSE_GLIMMER = Family(
     turn=("<|start|>assistant",),
     signs=(("<atem:",), ("atem:invoke",)),
 )
-
-TAGGED = (
-    QWEN3_CODER, SEED_OSS, DEEPSEEK_V32, DEEPSEEK_V4, MINIMAX_M2, MINIMAX_M3, MINICPM5, STEP3, DOTS,
-    GLM, HY_V3, HY_V3_OPENSOURCE, KIMI_K3, MUSE_GLIMMER,
-)  # fmt: skip

@@ -11,6 +11,8 @@ COHERE = "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"
 
 HERMES = Family(
     name="hermes",
+    aliases=("granite4", "mimo", "qwen", "qwen25", "qwen3", "qwq", "reka", "smollm3", "trinity"),
+    rank=91,
     form=JsonForm(),
     section=Markers(("<tool_call>",), ("</tool_call>",)),
     inner="\n",
@@ -31,6 +33,7 @@ HERMES = Family(
 
 GENERIC = Family(
     name="generic",
+    aliases=("json",),
     form=JsonForm(),
     section=Markers(("<tool_call>", "```json", "```"), ("</tool_call>", "```")),
     inner="\n",
@@ -54,6 +57,8 @@ GENERIC = Family(
 
 LLAMA3 = Family(
     name="llama3",
+    aliases=("llama", "llama31", "llama32", "llama33", "llama3_json", "llama4_json"),
+    rank=92,
     # Meta's prompt format for 3.1 to 3.3: "parameters", and <|python_tag|> before a call in the
     # environment that has a code interpreter.
     form=JsonForm(arguments_keys=("parameters", "arguments")),
@@ -68,6 +73,7 @@ LLAMA3 = Family(
 
 MISTRAL_JSON = Family(
     name="mistral_json",
+    rank=15,
     form=JsonForm(is_array=True),
     section=Markers(("[TOOL_CALLS]",)),
     separator=", ",
@@ -82,6 +88,8 @@ MISTRAL_JSON = Family(
 
 COMMAND_R = Family(
     name="command_r",
+    aliases=("command_r_plus",),
+    rank=33,
     form=JsonForm(
         name_keys=("tool_name", "name"), arguments_keys=("parameters", "arguments"), is_array=True
     ),
@@ -95,6 +103,7 @@ COMMAND_R = Family(
 
 COHERE2 = Family(
     name="command_r7b",
+    aliases=("cohere", "cohere2", "cohere_command", "cohere_command3", "cohere_command4"),
     form=JsonForm(
         name_keys=("tool_name", "name"),
         arguments_keys=("parameters", "arguments"),
@@ -118,6 +127,8 @@ COHERE2 = Family(
 
 GRANITE3 = Family(
     name="granite3",
+    aliases=("granite",),
+    rank=23,
     form=JsonForm(is_array=True),
     section=Markers(("<|tool_call|>", "<tool_call>"), ("</tool_call>",)),
     separator=", ",
@@ -134,6 +145,7 @@ GRANITE3 = Family(
 
 GRANITE_20B = Family(
     name="granite_20b_fc",
+    rank=24,
     form=JsonForm(),
     section=Markers(("<function_call>",), ("</function_call>",)),
     separator=" ",
@@ -145,6 +157,8 @@ GRANITE_20B = Family(
 
 FUNCTOOLS = Family(
     name="functools",
+    aliases=("firefunction", "firefunction_v2", "phi4", "phi4_mini", "phi4_mini_json"),
+    rank=22,
     form=JsonForm(is_array=True),
     section=Markers(("functools", "<|tool_call|>"), ("<|/tool_call|>",)),
     separator=", ",
@@ -169,6 +183,7 @@ NEMOTRON_V2 = Family(
 
 TOOL_CALLS = Family(
     name="jamba",
+    rank=90,
     form=JsonForm(is_array=True),
     section=Markers(("<tool_calls>",), ("</tool_calls>",)),
     separator=",\n",
@@ -181,6 +196,7 @@ TOOL_CALLS = Family(
 
 APRIEL = Family(
     name="apriel",
+    rank=25,
     form=JsonForm(is_array=True),
     section=Markers(("<tool_calls>",), ("</tool_calls>",)),
     separator=", ",
@@ -195,6 +211,8 @@ APRIEL = Family(
 
 HUNYUAN = Family(
     name="hunyuan",
+    aliases=("hunyuan_a13b",),
+    rank=27,
     form=JsonForm(is_array=True),
     section=Markers(("<tool_calls>",), ("</tool_calls>",)),
     separator=", ",
@@ -208,6 +226,8 @@ HUNYUAN = Family(
 
 MINIMAX_M1 = Family(
     name="minimax_m1",
+    aliases=("minimax",),
+    rank=26,
     form=JsonForm(),
     section=Markers(("<tool_calls>",), ("</tool_calls>",)),
     inner="\n",
@@ -221,6 +241,7 @@ MINIMAX_M1 = Family(
 
 XLAM = Family(
     name="xlam",
+    rank=28,
     form=JsonForm(is_array=True),
     section=Markers(("[TOOL_CALLS]", "<tool_call>", "```json", "```"), ("</tool_call>", "```")),
     separator=", ",
@@ -234,6 +255,7 @@ XLAM = Family(
 
 INTERNLM2 = Family(
     name="internlm2",
+    aliases=("internlm", "interns1"),
     form=JsonForm(arguments_keys=("parameters", "arguments")),
     section=Markers(("<|action_start|><|plugin|>",), ("<|action_end|>",)),
     inner="\n",
@@ -248,6 +270,8 @@ INTERNLM2 = Family(
 
 ERNIE45 = Family(
     name="ernie45",
+    aliases=("ernie45_moe",),
+    rank=29,
     form=JsonForm(),
     section=Markers(("<tool_call>",), ("</tool_call>",)),
     inner="\n",
@@ -279,6 +303,8 @@ _GIGACHAT = ("<|message_sep|>\n\nfunction call<|role_sep|>\n", "function call<|r
 
 GIGACHAT = Family(
     name="gigachat3",
+    aliases=("gigachat",),
+    rank=1,
     form=JsonForm(),
     section=Markers((*_GIGACHAT, "<|function_call|>")),
     parallel="none",
@@ -299,6 +325,7 @@ GIGACHAT31 = Family(
 
 APERTUS = Family(
     name="apertus",
+    aliases=("apertus2509",),
     form=JsonForm(is_array=True, is_keyed=True),
     section=Markers(("<|tools_prefix|>",), ("<|tools_suffix|>",)),
     separator=", ",
@@ -331,9 +358,3 @@ INKLING = Family(
     ends=("<|content_model_end_sampling|>",),
     signs=(("<|content_invoke_tool_json|>",),),
 )
-
-OBJECTS = (
-    HERMES, GENERIC, LLAMA3, MISTRAL_JSON, COMMAND_R, COHERE2, GRANITE3, GRANITE_20B, FUNCTOOLS,
-    NEMOTRON_V2, TOOL_CALLS, APRIEL, HUNYUAN, MINIMAX_M1, XLAM, INTERNLM2, ERNIE45, LONGCAT, GIGACHAT,
-    GIGACHAT31, APERTUS, INKLING,
-)  # fmt: skip

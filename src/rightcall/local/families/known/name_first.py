@@ -1,12 +1,14 @@
-"""Families that write the name before JSON arguments."""
+"""Families that write the name before the arguments: JSON, or an expression as in Python or Gemma."""
 
 # ruff: noqa: RUF001 - the markers are written as the models write them
 
-from rightcall.local.families.family import Channels, Family, Markers, NamedForm
-from rightcall.local.families.known.objects import LLAMA, THINK
+from rightcall.local.families.family import Channels, Family, GemmaForm, Markers, NamedForm, PythonForm
+from rightcall.local.families.known.json_calls import CHATML, LLAMA, THINK
 
 MISTRAL = Family(
     name="mistral",
+    aliases=("ministral3",),
+    rank=14,
     form=NamedForm(marks=(("[ARGS]", "arguments"), ("[CALL_ID]", "id"))),
     section=Markers(("[TOOL_CALLS]",)),
     parallel="sections",
@@ -25,6 +27,8 @@ _END = "<｜end▁of▁sentence｜>"
 
 DEEPSEEK_V3 = Family(
     name="deepseek_v3",
+    aliases=("deepseek_r1",),
+    rank=12,
     form=NamedForm(
         first="kind",
         kind="function",
@@ -50,6 +54,7 @@ DEEPSEEK_V3 = Family(
 
 DEEPSEEK_V31 = Family(
     name="deepseek_v31",
+    rank=13,
     form=NamedForm(marks=(("<｜tool▁sep｜>", "arguments"),)),
     section=_DEEPSEEK,
     call=Markers(("<｜tool▁call▁begin｜>",), ("<｜tool▁call▁end｜>",)),
@@ -62,6 +67,7 @@ DEEPSEEK_V31 = Family(
 
 KIMI_K2 = Family(
     name="kimi_k2",
+    aliases=("kimi",),
     form=NamedForm(
         marks=(("<|tool_call_argument_begin|>", "arguments"),), prefix="functions.", is_numbered=True
     ),
@@ -99,6 +105,7 @@ SOLAR = Family(
 
 FUNCTIONARY_V31 = Family(
     name="functionary_v31",
+    rank=21,
     form=NamedForm(marks=((">", "arguments"),)),
     call=Markers(("<function=",), ("</function>",)),
     turn=(LLAMA,),
@@ -108,6 +115,8 @@ FUNCTIONARY_V31 = Family(
 
 FUNCTIONARY_V32 = Family(
     name="functionary_v32",
+    aliases=("functionary",),
+    rank=20,
     form=NamedForm(marks=(("\n", "arguments"),), text_name="all"),
     call=Markers((">>>",)),
     turn=(LLAMA,),
@@ -117,6 +126,7 @@ FUNCTIONARY_V32 = Family(
 
 HARMONY = Family(
     name="harmony",
+    aliases=("gpt_oss", "openai"),
     form=NamedForm(marks=(("<|message|>", "arguments"),), prefix="functions."),
     call=Markers(close=("<|call|>",)),
     thinking="marked",
@@ -135,6 +145,80 @@ HARMONY = Family(
     signs=(("<|channel|>", "<|message|>", "analysis"),),
 )
 
-NAMED = (
-    MISTRAL, DEEPSEEK_V3, DEEPSEEK_V31, KIMI_K2, SOLAR, FUNCTIONARY_V31, FUNCTIONARY_V32, HARMONY,
-)  # fmt: skip
+LLAMA4 = Family(
+    name="llama4",
+    aliases=("llama4_pythonic",),
+    rank=32,
+    form=PythonForm(),
+    section=Markers(("<|python_start|>",), ("<|python_end|>",)),
+    separator=", ",
+    is_bare=True,
+    turn=("<|header_start|>assistant<|header_end|>\n\n",),
+    ends=("<|eot|>", "<|eom|>"),
+    signs=(("<|python_start|>",), ("<|header_start|>",)),
+)
+
+LFM2 = Family(
+    name="lfm2",
+    aliases=("lfm25",),
+    form=PythonForm(),
+    section=Markers(("<|tool_call_start|>",), ("<|tool_call_end|>",)),
+    separator=", ",
+    thoughts=THINK,
+    thinking="marked",
+    turn=(CHATML,),
+    ends=("<|im_end|>",),
+    signs=(
+        ("<|tool_call_start|>",),
+        ("<|tool_list_start|>",),
+        ("List of tools: ", "keep_past_thinking"),
+    ),
+)
+
+OLMO3 = Family(
+    name="olmo3",
+    rank=30,
+    form=PythonForm(is_list=False),
+    section=Markers(("<function_calls>",), ("</function_calls>",)),
+    separator="\n",
+    thoughts=THINK,
+    thinking="marked",
+    turn=(CHATML,),
+    ends=("<|im_end|>", "<|endoftext|>"),
+    signs=(("<function_calls>",),),
+)
+
+PYTHONIC = Family(
+    name="pythonic",
+    rank=31,
+    form=PythonForm(),
+    section=Markers(("<|python_tag|>", "<|python_start|>"), ("<|python_end|>",)),
+    separator=", ",
+    is_bare=True,
+    turn=(LLAMA, "<start_of_turn>model\n"),
+    ends=("<|eot_id|>", "<|eom_id|>", "<end_of_turn>"),
+    signs=(("[func_name1(params_name1=",), ("[func1(params_name1=",), ("pythonic",)),
+)
+
+GEMMA4 = Family(
+    name="gemma4",
+    aliases=("gemma",),
+    form=GemmaForm(quote='<|"|>'),
+    call=Markers(("<|tool_call>call:",), ("<tool_call|>",)),
+    thoughts=Markers(("<|channel>thought", "<|channel>"), ("<channel|>",)),
+    thinking="marked",
+    calls_in_thoughts=True,
+    wrappers=("<|channel>", "<channel|>"),
+    turn=("<|turn>model\n",),
+    ends=("<turn|>", "<|tool_response>"),
+    signs=(("<|tool_call>",),),
+)
+
+FUNCTION_GEMMA = Family(
+    name="functiongemma",
+    form=GemmaForm(quote="<escape>"),
+    call=Markers(("<start_function_call>call:",), ("<end_function_call>",)),
+    turn=("<start_of_turn>model\n",),
+    ends=("<end_of_turn>", "<start_function_response>"),
+    signs=(("<start_function_call>",),),
+)

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.local.families.admitted import ANY, STRING, Shapes
-from rightcall.local.families.values import to_json
+from rightcall.local.families.shapes import ANY, STRING, Shapes, to_json
 
 ROOT = {
     "type": "object",
