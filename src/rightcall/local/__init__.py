@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rightcall.local.families.reader import Reader
     from rightcall.local.families.write import write
     from rightcall.local.gguf import read_card
-    from rightcall.local.grammar.hold import grammar_for, grammar_for_output
+    from rightcall.local.grammar.build import grammar_for, grammar_for_output
     from rightcall.local.guided.model import GuidedModel
     from rightcall.local.model import LocalModel
     from rightcall.local.prompt import render_prompt, visible
@@ -45,8 +45,8 @@ _HOMES = {
     "Vllm": "local.engines.completions",
     "detect": "local.families.known",
     "embedded_path": "local.engines.llamacpp",
-    "grammar_for": "local.grammar.hold",
-    "grammar_for_output": "local.grammar.hold",
+    "grammar_for": "local.grammar.build",
+    "grammar_for_output": "local.grammar.build",
     "named": "local.families.known",
     "probe": "local.template.probe",
     "read_card": "local.gguf",

@@ -15,8 +15,8 @@ from rightcall.local.families.known import detect, named
 from rightcall.local.families.marker_table import special_markers
 from rightcall.local.families.reader import Reader
 from rightcall.local.families.write import PromptedTools
-from rightcall.local.grammar.hold import grammar_for, grammar_for_output
-from rightcall.local.grammar.thought import place
+from rightcall.local.grammar.build import grammar_for, grammar_for_output
+from rightcall.local.grammar.reply import place
 from rightcall.local.prompt import Prompt, render_prompt
 from rightcall.local.sampling import sampling_of
 from rightcall.local.template.chat import ChatTemplate

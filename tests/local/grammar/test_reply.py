@@ -17,10 +17,9 @@ from rightcall.local.families.known import FAMILIES
 from rightcall.local.families.reader import Reader
 from rightcall.local.families.write import write
 from rightcall.local.grammar.forms import Calls
-from rightcall.local.grammar.lark import print_lark
-from rightcall.local.grammar.reply import MOST_CALLS, Reply
-from rightcall.local.grammar.rules import Rules
-from rightcall.local.grammar.thought import Place, place
+from rightcall.local.grammar.printers import print_lark
+from rightcall.local.grammar.reply import MOST_CALLS, Place, Reply, place
+from rightcall.local.grammar.rulebook import Rules
 
 WEATHER = spec(
     "get_weather",

@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 
 from rightcall.local.engine import Grammar, Syntax
-from rightcall.local.grammar.gbnf import print_gbnf
-from rightcall.local.grammar.lark import print_lark
 from rightcall.local.grammar.nodes import (
     ANY_CHAR,
     Node,
@@ -16,7 +14,8 @@ from rightcall.local.grammar.nodes import (
     row,
     word,
 )
-from rightcall.local.grammar.rules import Rules
+from rightcall.local.grammar.printers import print_gbnf, print_lark
+from rightcall.local.grammar.rulebook import Rules
 
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
 _DIGITS = chars("0123456789")

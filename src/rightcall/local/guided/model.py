@@ -15,7 +15,7 @@ from rightcall.core.request import Named, Profile, Request
 from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.local.engine import Engine
-from rightcall.local.grammar.hold import grammar_for_output
+from rightcall.local.grammar.build import grammar_for_output
 from rightcall.local.guided import lessons
 from rightcall.local.guided.answers import sentence_with
 from rightcall.local.guided.plan import BAG, Choose, Talk, Tell, next_step, spoken

@@ -1,11 +1,17 @@
-"""A rulebook into llama.cpp's grammar language, GBNF.
+"""Print a rulebook in the grammar language of an engine: llama.cpp's GBNF, or llguidance's Lark dialect.
 
-What is repeated is always a single character, a word or a name: llama.cpp multiplies the rules inside
-of a bracket with how often it is repeated, and refuses 2,000 (``src/llama-grammar.cpp``).
+In GBNF, what is repeated is always a single character, a word or a name: llama.cpp multiplies the rules
+inside of a bracket with how often it is repeated, and refuses 2,000 (``src/llama-grammar.cpp``).
+
+llguidance reads text in two steps, a lexer that always takes the longest piece and a parser. Tokens of
+the rulebook are printed as the lexer's pieces, in capitals; what two rules share must be cut into pieces
+alike in both (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``).
 """
 
+import json
 from typing import assert_never
 
+from rightcall.local.engine import Syntax
 from rightcall.local.grammar.nodes import (
     ANY_CHAR,
     Chars,
@@ -20,7 +26,7 @@ from rightcall.local.grammar.nodes import (
     other_than,
     times,
 )
-from rightcall.local.grammar.rules import Rulebook
+from rightcall.local.grammar.rulebook import ROOT, Rulebook
 
 _PLAIN = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _{}:,.<>|/=()!?'*+%&;@#$~`"
@@ -29,16 +35,21 @@ _ESCAPES = (("x", 2), ("u", 4), ("U", 8))
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
+def print_grammar(book: Rulebook, syntax: Syntax) -> str:
+    """The rulebook in one language or the other."""
+    return print_gbnf(book) if syntax == "gbnf" else print_lark(book)
+
+
 def print_gbnf(book: Rulebook) -> str:
-    """The rulebook as text; its first rule is ``root``."""
-    printer = _Printer()
+    """The rulebook as GBNF; its first rule is ``root``."""
+    printer = _GbnfPrinter()
     for name, rule in book.rules.items():
         printer.lines[name] = ""
         printer.lines[name] = printer.choice(rule.node, name)
     return "".join(f"{name} ::= {body}\n" for name, body in printer.lines.items())
 
 
-class _Printer:
+class _GbnfPrinter:
     def __init__(self) -> None:
         self.lines: dict[str, str] = {}
         self._parts: dict[str, str] = {}
@@ -154,3 +165,79 @@ def _escaped(letter: str) -> str:
     code = f"{ord(letter):X}"
     sign, width = next(form for form in _ESCAPES if form[1] >= len(code))
     return f"\\{sign}{code.zfill(width)}"
+
+
+def print_lark(book: Rulebook) -> str:
+    """The rulebook as Lark; its first rule is ``start``."""
+    names = {name: _lark_name(name, token=rule.token) for name, rule in book.rules.items()}
+    marks: dict[Until, int] = {}
+    printer = _LarkPrinter(names, marks)
+    lines = [f"{names[name]}: {printer.choice(rule.node)}\n" for name, rule in book.rules.items()]
+    lines += [_lark_until(text, number) for text, number in marks.items()]
+    return "".join(lines)
+
+
+def _lark_name(name: str, *, token: bool) -> str:
+    if name == ROOT:
+        return "start"
+    name = name.replace("-", "_")
+    return f"T_{name.upper()}" if token else f"r_{name}"
+
+
+class _LarkPrinter:
+    """Prints nodes; ``marks`` fills up with what text goes on until."""
+
+    def __init__(self, names: dict[str, str], marks: dict[Until, int]) -> None:
+        self._names = names
+        self._marks = marks
+
+    def choice(self, node: Node) -> str:
+        """A node where a choice may stand without brackets."""
+        if isinstance(node, Choice):
+            return " | ".join(map(self._row, node.options))
+        return self._row(node)
+
+    def _row(self, node: Node) -> str:
+        if isinstance(node, Row):
+            return " ".join(map(self._item, node.items)) or '""'
+        return self._item(node)
+
+    def _item(self, node: Node) -> str:
+        match node:
+            case Word(text):
+                return json.dumps(text)
+            case Chars(ranges):
+                return f"/{_class(ranges)}/"
+            case Reference(name):
+                return self._names[name]
+            case Until():
+                return f"until_{self._marks.setdefault(node, len(self._marks))}"
+            case Repeat(item, least, most):
+                return f"({self.choice(item)}){times(least, most)}"
+            case Choice() | Row():
+                return f"({self.choice(node)})"
+            case _:
+                assert_never(node)
+
+
+def _lark_until(text: Until, number: int) -> str:
+    """Text up to the mark, in one piece; or, should the mark be a token of the model's own, in two.
+
+    A token in quotes is text to llguidance. Whoever knows the vocabulary puts the token in its place;
+    else the second way leads nowhere, since the lexer would take the mark's beginning for more text.
+    """
+    mark = "".join(f"\\x{{{ord(each):X}}}" for each in text.mark)
+    first = _class(text.first.ranges) if text.first is not None else ""
+    return (
+        f"until_{number}: T__UNTIL_{number} | (T__BEFORE_{number})? {json.dumps(text.mark)}\n"
+        f"T__UNTIL_{number}: /{first}(?s:.*){mark}/ & ~/(?s:.*){mark}(?s:.+)/ | /{mark}/\n"
+        f"T__BEFORE_{number}: /{first}(?s:.*)/ & ~/(?s:.*){mark}(?s:.*)/\n"
+    )
+
+
+def _class(ranges: tuple[tuple[int, int], ...]) -> str:
+    parts = [
+        f"\\x{{{first:X}}}" if first == last else f"\\x{{{first:X}}}-\\x{{{last:X}}}"
+        for first, last in ranges
+    ]
+    return f"[{''.join(parts)}]"

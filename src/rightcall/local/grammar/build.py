@@ -1,28 +1,82 @@
-"""The tools, the family and the tool choice of a request into the grammar that its reply is held to."""
+"""Build the grammar that a reply is held to, from a request's tools, its tool choice and the family.
 
-from collections.abc import Sequence
+Grammars are cached by structure, a digest of what a schema admits: two toolboxes that differ only in
+descriptions share a grammar. A schema's digest is cached by its identity, so that asking again costs a
+look-up.
+"""
 
-from rightcall.core.jsontext import JsonObject
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from hashlib import blake2b
+from threading import Lock
+from typing import Generic, TypeVar
+
+from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.request import Named, ToolChoice
 from rightcall.core.tool import Spec
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.local.engine import Grammar, Syntax
 from rightcall.local.families.family import Family
-from rightcall.local.grammar.cache import Memory, digest
-from rightcall.local.grammar.findings import Findings
-from rightcall.local.grammar.fit import fitted
-from rightcall.local.grammar.flatten import SubSchema
-from rightcall.local.grammar.forms import Calls
-from rightcall.local.grammar.gbnf import print_gbnf
-from rightcall.local.grammar.lark import print_lark
+from rightcall.local.grammar.compiler import Compiler
+from rightcall.local.grammar.flatten import SubSchema, structure
+from rightcall.local.grammar.forms import Calls, fitted
 from rightcall.local.grammar.nodes import Node, Reference
 from rightcall.local.grammar.notation import JSON
-from rightcall.local.grammar.reply import Reply
-from rightcall.local.grammar.rules import Rulebook, Rules
-from rightcall.local.grammar.schema import Compiler
-from rightcall.local.grammar.thought import Place, place
+from rightcall.local.grammar.printers import print_grammar
+from rightcall.local.grammar.reply import Place, Reply, place
+from rightcall.local.grammar.rulebook import Findings, Rules
 
-_grammars: Memory[Grammar] = Memory()
+T = TypeVar("T")
+
+MOST_CACHED = 256
+"""How many grammars are kept; the one that was not asked for the longest goes first."""
+_MOST_DIGESTS = 4096
+
+
+class Cache(Generic[T]):
+    """A bounded, thread-safe cache: the last so many things that were asked for, by key."""
+
+    def __init__(self, most: int = MOST_CACHED) -> None:
+        self._most = most
+        self._cached: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What is cached under a key; made now if nothing is. Two threads may make the same at once."""
+        with self._lock:
+            if key in self._cached:
+                self._cached.move_to_end(key)
+                return self._cached[key]
+        made = make()
+        with self._lock:
+            cached = self._cached.setdefault(key, made)
+            self._cached.move_to_end(key)
+            while len(self._cached) > self._most:
+                self._cached.popitem(last=False)
+        return cached
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._cached)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._cached.clear()
+
+
+_grammars: Cache[Grammar] = Cache()
+_digests: Cache[tuple[JsonObject, bytes]] = Cache(_MOST_DIGESTS)
+
+
+def digest(schema: JsonObject) -> bytes:
+    """The same for schemas that admit the same by the same words in the same order."""
+
+    def make() -> tuple[JsonObject, bytes]:
+        return schema, blake2b(dump(structure(schema)).encode(), digest_size=16).digest()
+
+    # The schema is cached beside its digest: while it is, no other object can have its identity.
+    return _digests.get(id(schema), make)[1]
 
 
 def grammar_for(
@@ -65,7 +119,7 @@ def grammar_for_output(schema: JsonObject, *, syntax: Syntax) -> Grammar:
         book = rules.book(node)
         if not book.rules:
             raise UsageError("no JSON value satisfies the output schema, so no answer could be given")
-        return Grammar(syntax=syntax, text=_printed(book, syntax))
+        return Grammar(syntax=syntax, text=print_grammar(book, syntax))
 
     return _grammars.get((syntax, "output", digest(schema)), make)
 
@@ -112,7 +166,7 @@ def _make(
         if not isinstance(node, Reference) or node.name not in book.rules:
             raise _uncallable(name, family, calls.findings[name])
     return Grammar(
-        syntax=syntax, text=_printed(book, syntax), triggers=triggers, special=reply.special()
+        syntax=syntax, text=print_grammar(book, syntax), triggers=triggers, special=reply.special()
     )
 
 
@@ -124,7 +178,3 @@ def _uncallable(name: str, family: Family, findings: Findings) -> DeclarationErr
         where=where,
         fix="Give what is required a schema that some value fits, and a name that can be written.",
     )
-
-
-def _printed(book: Rulebook, syntax: Syntax) -> str:
-    return print_gbnf(book) if syntax == "gbnf" else print_lark(book)

@@ -1,4 +1,4 @@
-"""Nodes under names: rules in the making, and the book of those that are needed and can be met."""
+"""Rules: nodes under names, the book of those that are needed, and what they leave to the gate."""
 
 import re
 from collections.abc import Mapping
@@ -28,6 +28,7 @@ _TAKEN = frozenset([ROOT, "start"])
 """Names that mean something to an engine."""
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME = 24
+_MOST_REPEATED = 200
 
 
 class Rule(Struct, frozen=True):
@@ -86,6 +87,23 @@ class Rules:
     def book(self, root: Node) -> Rulebook:
         """The rules that are needed from here, without what no text can fit."""
         return _reachable(Rulebook(ROOT, _productive({**self.rules, ROOT: Rule(root)})))
+
+
+class Findings:
+    """What the rules of a schema do not hold, and what cannot be at all, as paths in it."""
+
+    def __init__(self) -> None:
+        self.unheld: list[str] = []
+        """Keywords that are left to the gate."""
+        self.impossible: list[str] = []
+        """Required members that no value fits, or that cannot be written."""
+        self.parts = 0
+        """How large the rules have become."""
+
+    def repeat(self, unheld: list[str], path: str, elsewhere: str) -> None:
+        """What was not held at one path is not held at another, where the same schema stands."""
+        if len(self.unheld) + len(unheld) <= _MOST_REPEATED:
+            self.unheld += [elsewhere + each[len(path) :] for each in unheld if each.startswith(path)]
 
 
 def nesting(node: Node, rules: Mapping[str, Rule]) -> int:

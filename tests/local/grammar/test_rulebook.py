@@ -22,7 +22,7 @@ from rightcall.local.grammar.nodes import (
     size,
     word,
 )
-from rightcall.local.grammar.rules import ROOT, Rule, Rulebook, Rules, nesting
+from rightcall.local.grammar.rulebook import ROOT, Rule, Rulebook, Rules, nesting
 
 A, B = Word("a"), Word("b")
 

@@ -1,4 +1,4 @@
-"""A JSON Schema into rules that admit only values which satisfy it, and a list of what they do not hold.
+"""Compile a JSON Schema into rules that admit only values which satisfy it, and list the rest.
 
 What no grammar can hold (``not``, ``if``, ``uniqueItems``, …) is left to the gate that checks arguments
 anyway, and named in the findings. Text that is admitted always ends: spaces are single, digits are
@@ -12,9 +12,16 @@ from math import prod
 from typing import Any
 
 from rightcall.core.jsontext import dump
-from rightcall.local.grammar.disjoint import are_apart
-from rightcall.local.grammar.findings import Findings
-from rightcall.local.grammar.flatten import Choices, Flat, SubSchema, as_types, both, flatten
+from rightcall.local.grammar.flatten import (
+    Choices,
+    Flat,
+    References,
+    SubSchema,
+    are_apart,
+    as_types,
+    both,
+    flatten,
+)
 from rightcall.local.grammar.nodes import (
     EMPTY,
     MOST_REPEATS,
@@ -32,10 +39,9 @@ from rightcall.local.grammar.nodes import (
 )
 from rightcall.local.grammar.notation import Notation
 from rightcall.local.grammar.objects import Layout, Members
-from rightcall.local.grammar.pattern import Inexpressible, matching
-from rightcall.local.grammar.rules import Rules
+from rightcall.local.grammar.regex import Inexpressible, matching
+from rightcall.local.grammar.rulebook import Findings, Rules
 from rightcall.local.grammar.scalars import listed, numeric, string, types_of
-from rightcall.local.grammar.structure import References
 
 FREE_DEPTH = 4
 """How deep a value may nest of which the schema says nothing."""
@@ -54,6 +60,16 @@ _UNHELD = (
 
 class TooLarge(ValueError):
     """A schema that would make a grammar too large to use."""
+
+
+def comma(rules: Rules) -> Node:
+    """What stands between members and items."""
+    return rules.define("comma", row(word(","), optional(word(" "))), token=True)
+
+
+def colon(rules: Rules) -> Node:
+    """What stands between a key and its value."""
+    return rules.define("colon", row(word(":"), optional(word(" "))), token=True)
 
 
 class Compiler:
@@ -76,8 +92,8 @@ class Compiler:
         """Of those, the ones from which no text has been written since."""
         self._seen = 0
         self._findings = findings
-        self.separator = rules.define("comma", row(word(","), optional(word(" "))), token=True)
-        self.colon = rules.define("colon", row(word(":"), optional(word(" "))), token=True)
+        self.separator = comma(rules)
+        self.colon = colon(rules)
 
     def value(self, schema: SubSchema, path: str) -> Node:
         """A value that satisfies a schema."""
@@ -90,6 +106,7 @@ class Compiler:
             return self._known[key]
         if key in self._waiting:
             if key in self._at_once:
+                # Left recursion, which no finite text satisfies and on which engines would hang.
                 return NOTHING
             self._needed.add(key)
             return Reference(self._waiting[key])
@@ -97,6 +114,8 @@ class Compiler:
         if self._seen > MOST_SCHEMAS:
             raise TooLarge
         hint = path.rpartition(".")[2]
+        # A name is reserved before anyone knows whether the schema comes up within itself; if it does
+        # not, the name is given back, and small nodes stand where they are used.
         self._waiting[key] = name = self._rules.reserve(hint)
         before, self._at_once = self._at_once, self._at_once | {key}
         noted = len(self._findings.unheld)

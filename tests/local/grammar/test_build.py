@@ -6,7 +6,7 @@ from rightcall.core.request import Named
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.local.engine import Grammar
 from rightcall.local.families.known import FAMILIES
-from rightcall.local.grammar.hold import grammar_for, grammar_for_output, unheld
+from rightcall.local.grammar.build import grammar_for, grammar_for_output, unheld
 
 HERMES, GENERIC = FAMILIES["hermes"], FAMILIES["generic"]
 SPECS = (spec("get_weather", REAL["weather"]), spec("now", REAL["no_arguments"]))

@@ -6,9 +6,9 @@ import pytest
 from local.grammar.sample import LarkJudge, Sampler
 from local.grammar.schemas import canonical, compiled
 from rightcall.core.schema import Schema
-from rightcall.local.grammar.lark import print_lark
 from rightcall.local.grammar.notation import JSON
-from rightcall.local.grammar.pattern import Inexpressible, matching
+from rightcall.local.grammar.printers import print_lark
+from rightcall.local.grammar.regex import Inexpressible, matching
 
 TAKEN = {
     r"^\d{3}-\d{4}$": (["555-1234"], ["5555-1234", "555-12345"]),

@@ -10,8 +10,7 @@ from local.grammar.sample import LarkJudge, Sampler
 from local.grammar.schemas import FORMATS, REAL, SCHEMAS, breaches, canonical, compiled
 from rightcall.core.jsontext import parse
 from rightcall.core.schema import Schema
-from rightcall.local.grammar.gbnf import print_gbnf
-from rightcall.local.grammar.lark import print_lark
+from rightcall.local.grammar.printers import print_gbnf, print_lark
 
 
 def check_sentences(schema, seed, times):

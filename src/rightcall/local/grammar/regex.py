@@ -1,4 +1,4 @@
-"""A schema's regular expression into a node that admits only what it matches.
+"""Turn a schema's regular expression into a node that admits only what it matches.
 
 The common ground of the dialects: characters, classes, groups, repetition, alternatives, and anchors
 around the whole. Where dialects differ about a class, the smaller one is taken. What goes beyond
