@@ -99,7 +99,8 @@ def _in_file(path: Path, local: Local) -> "LocalModel":
 
 
 def _behind_server(place: str, rest: str, local: Local, transport: Transport) -> "LocalModel":
-    from rightcall.local.engines.completions import LlamaServer, Vllm  # noqa: PLC0415 - light until used
+    from rightcall.local.engines.llama_server import LlamaServer  # noqa: PLC0415 - light until used
+    from rightcall.local.engines.vllm import Vllm  # noqa: PLC0415 - light until used
     from rightcall.local.model import LocalModel  # noqa: PLC0415
 
     url, _, model = rest.partition("|")

@@ -10,9 +10,10 @@ from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
     from rightcall.local.engine import Card, Engine, Finish, Grammar, Piece, Sampling
-    from rightcall.local.engines.completions import LlamaServer, Vllm
     from rightcall.local.engines.huggingface import HuggingFace
+    from rightcall.local.engines.llama_server import LlamaServer
     from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
+    from rightcall.local.engines.vllm import Vllm
     from rightcall.local.families.family import Family
     from rightcall.local.families.known import FAMILIES, detect, named
     from rightcall.local.families.reader import Reader
@@ -37,12 +38,12 @@ _HOMES = {
     "GuidedModel": "local.guided.model",
     "HuggingFace": "local.engines.huggingface",
     "LlamaCpp": "local.engines.llamacpp",
-    "LlamaServer": "local.engines.completions",
+    "LlamaServer": "local.engines.llama_server",
     "LocalModel": "local.model",
     "Piece": "local.engine",
     "Reader": "local.families.reader",
     "Sampling": "local.engine",
-    "Vllm": "local.engines.completions",
+    "Vllm": "local.engines.vllm",
     "detect": "local.families.known",
     "embedded_path": "local.engines.llamacpp",
     "grammar_for": "local.grammar.build",

@@ -11,6 +11,9 @@ from rightcall.core.usage import Usage
 Syntax: TypeAlias = Literal["gbnf", "lark"]
 """llama.cpp's grammars, or llguidance's."""
 
+MOST_TOKENS = 2048
+"""How much is generated where nobody says: small models can go on for ever."""
+
 
 class Grammar(Struct, frozen=True, kw_only=True, gc=False):
     """What a model's text is held to."""

@@ -6,7 +6,7 @@ import pytest
 from rightcall.core.usage import Usage
 from rightcall.errors import UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
-from rightcall.local.engines.llama_form import MOST_TOKENS, Chunk, Props, read, refusal, request
+from rightcall.local.engines.llama_server import MOST_TOKENS, Chunk, Props, read, refusal, request
 
 ENDINGS = {2: "<|end|>"}
 

@@ -1,103 +1,77 @@
-"""Servers of raw completions, as engines: llama.cpp's own, and vLLM."""
+"""A model behind vLLM's HTTP server, as an engine.
+
+The form is that of ``POST /v1/completions`` with vLLM's own fields:
+https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Literal, TypeVar
+from typing import Literal
 
-import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.core.usage import Usage
-from rightcall.errors import ProtocolError, TruncatedStream, UsageError, VendorError
-from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax
-from rightcall.local.engines import llama_form, vllm_form
-from rightcall.local.engines.exchange import Exchange
-
-T = TypeVar("T")
+from rightcall.errors import TruncatedStream, UsageError, VendorError
+from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
 
 _DEFAULT = Sampling()
 _TIMEOUTS = Timeouts()
+_RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
 
 
-class _Tokens(Struct, frozen=True):
-    tokens: tuple[int, ...] = ()
+class _Details(Struct, frozen=True):
+    cached_tokens: int | None = None
 
 
-class _Facts(Struct, frozen=True):
-    card: Card
-    adds: bool
-    """Whether the server puts tokens of its own before a prompt that is text."""
-    endings: dict[int, str]
+class _Usage(Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int | None = 0
+    prompt_tokens_details: _Details | None = None
 
 
-class LlamaServer:
-    """A model behind llama.cpp's HTTP server.
+class _Choice(Struct, frozen=True):
+    text: str = ""
+    finish_reason: str | None = None
+    stop_reason: int | str | None = None
 
-    Of the special tokens that the model writes, the server gives out those that the sampling or the
-    grammar names, unless it was started with ``--special``.
-    """
 
-    def __init__(
-        self,
-        url: str,
-        transport: Transport,
-        *,
-        key: str = "",
-        timeouts: Timeouts = _TIMEOUTS,
-    ) -> None:
-        self._exchange = Exchange(url, transport, key=key, timeouts=timeouts, refuse=llama_form.refusal)
-        self._facts: _Facts | None = None
+class _Chunk(Struct, frozen=True):
+    """What vLLM sends for some tokens, or at the end."""
 
-    @property
-    def syntax(self) -> Syntax:
-        """llama.cpp's own grammars."""
-        return "gbnf"
+    choices: tuple[_Choice, ...] = ()
+    usage: _Usage | None = None
+    error: Refusal | UnsetType = UNSET
 
-    async def ready(self) -> Card:
-        """Ask the server what it serves."""
-        return (await self._known()).card
 
-    async def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, its special tokens read as such."""
-        return len(await self._tokens(text))
+class _Served(Struct, frozen=True):
+    """One model of ``GET /v1/models``."""
 
-    async def complete(
-        self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
-    ) -> AsyncGenerator[Piece | Finish, None]:
-        """The text that follows a prompt. Closing the iterator hangs up, and the server stops."""
-        facts = await self._known()
-        given = await self._tokens(prompt) if facts.adds else prompt
-        body = llama_form.request(given, grammar, sampling)
-        # News of the prompt's progress keep the connection from seeming dead, and the server from
-        # finding out only at the end that nobody listens.
-        stream = self._exchange.stream("/completion", {**body, "return_progress": True})
-        async with aclosing(stream) as events:
-            async for event in events:
-                found = llama_form.read(_decoded(event.data, llama_form.Chunk), facts.endings)
-                if found is not None:
-                    yield found
-                if isinstance(found, Finish):
-                    return
-        raise TruncatedStream("the stream of llama.cpp's server ended before the reply did")
+    id: str
+    max_model_len: int | None = None
 
-    async def close(self) -> None:
-        """Let go of the connections, and so stop what is being generated."""
-        await self._exchange.close()
 
-    async def _known(self) -> _Facts:
-        if self._facts is None:
-            card = _decoded(await self._exchange.get("/props"), llama_form.Props).card
-            added = await self._tokens("", add=True)
-            ending = await self._tokens(card.eos) if card.eos else ()
-            endings = {ending[0]: card.eos} if len(ending) == 1 else {}
-            self._facts = _Facts(card, adds=bool(added), endings=endings)
-        return self._facts
+class _Models(Struct, frozen=True):
+    """The reply of ``GET /v1/models``."""
 
-    async def _tokens(self, text: str, *, add: bool = False) -> tuple[int, ...]:
-        body: JsonObject = {"content": text, "add_special": add, "parse_special": True}
-        return _decoded(await self._exchange.post("/tokenize", body), _Tokens).tokens
+    data: tuple[_Served, ...] = ()
+
+
+class _TokenizerInfo(Struct, frozen=True):
+    """The reply of ``GET /tokenizer_info``, which the server's owner may have switched on."""
+
+    chat_template: str | None = None
+    bos_token: JsonValue = None
+    eos_token: JsonValue = None
+
+
+class _Counted(Struct, frozen=True):
+    """The reply of ``POST /tokenize``."""
+
+    count: int
 
 
 class _Part(Struct, frozen=True):
@@ -127,7 +101,7 @@ class Vllm:
         card: Card | None = None,
         timeouts: Timeouts = _TIMEOUTS,
     ) -> None:
-        self._exchange = Exchange(url, transport, key=key, timeouts=timeouts, refuse=vllm_form.refusal)
+        self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=_refused)
         self._model = model
         self._syntax: Syntax = syntax
         self._card = card
@@ -141,21 +115,21 @@ class Vllm:
     async def ready(self) -> Card:
         """Ask the server what it serves."""
         if self._known is None:
-            models = _decoded(await self._exchange.get("/v1/models"), vllm_form.Models).data
+            models = decoded(await self._server.get("/v1/models"), _Models).data
             served = next((each for each in models if self._model in {"", each.id}), None)
             if served is None:
                 names = ", ".join(each.id for each in models) or "nothing"
                 raise UsageError(f"the server does not serve {self._model!r}; it serves {names}")
             card = self._card or await self._told(served.id)
             window = card.context_window or served.max_model_len
-            self._known = msgspec.structs.replace(card, name=served.id, context_window=window)
+            self._known = replace(card, name=served.id, context_window=window)
         return self._known
 
     async def count_tokens(self, text: str) -> int:
         """How many tokens a text has, its special tokens read as such."""
         card = await self.ready()
         body: JsonObject = {"model": card.name, "prompt": text, "add_special_tokens": False}
-        return _decoded(await self._exchange.post("/tokenize", body), vllm_form.Counted).count
+        return decoded(await self._server.post("/tokenize", body), _Counted).count
 
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
@@ -165,7 +139,10 @@ class Vllm:
         vLLM has no lazy grammars. So a first request stops where a trigger begins, and a second one goes
         on from there under the grammar; the server has the text so far in its cache.
         """
-        grammar = vllm_form.checked(grammar, self._syntax)
+        if grammar is not None and grammar.syntax != self._syntax:
+            raise UsageError(
+                f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
+            )
         card = await self.ready()
         most = _most(card) if sampling.max_tokens is None else sampling.max_tokens
         triggers = () if grammar is None else grammar.triggers
@@ -173,7 +150,7 @@ class Vllm:
         spent = Usage()
         written: list[str] = []
         while True:
-            body = vllm_form.request(
+            body = _request(
                 card.name,
                 prompt + "".join(written),
                 sampling,
@@ -199,18 +176,20 @@ class Vllm:
 
     async def close(self) -> None:
         """Let go of the connections, and so stop what is being generated."""
-        await self._exchange.close()
+        await self._server.close()
 
     async def _part(self, body: JsonObject) -> AsyncGenerator[Piece | _Part, None]:
         """One request: its pieces, and how it ended, always last."""
         end: _Part | None = None
-        async with aclosing(self._exchange.stream("/v1/completions", body)) as events:
+        async with aclosing(self._server.stream("/v1/completions", body)) as events:
             async for event in events:
                 if event.data == b"[DONE]":
                     break
-                chunk = vllm_form.read(event.data)
+                chunk = decoded(event.data, _Chunk, "vLLM")
+                if chunk.error is not UNSET:
+                    raise chunk.error.error("vLLM", None, _RETRYABLE)
                 if chunk.usage is not None and end is not None:
-                    end = msgspec.structs.replace(end, usage=vllm_form.usage(chunk.usage))
+                    end = replace(end, usage=_usage(chunk.usage))
                 for choice in chunk.choices:
                     if choice.text:
                         yield Piece(choice.text)
@@ -223,17 +202,58 @@ class Vllm:
 
     async def _told(self, name: str) -> Card:
         try:
-            raw = await self._exchange.get("/tokenizer_info")
+            raw = await self._server.get("/tokenizer_info")
         except VendorError:
             # Only there when the server was started with --enable-tokenizer-info-endpoint.
             return Card(name=name)
-        info = _decoded(raw, vllm_form.TokenizerInfo)
+        info = decoded(raw, _TokenizerInfo)
         return Card(
             name=name,
             template=info.chat_template or "",
             bos=_token(info.bos_token),
             eos=_token(info.eos_token),
         )
+
+
+def _request(
+    model: str, prompt: str, sampling: Sampling, *, most: int, stop: tuple[str, ...], grammar: str | None
+) -> dict[str, JsonValue]:
+    """What to ask for a completion."""
+    body: dict[str, JsonValue] = {
+        **sampling.extra,
+        "model": model,
+        "prompt": prompt,
+        "max_tokens": most,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        # The prompt has its special tokens already, and those of the reply are wanted.
+        "add_special_tokens": False,
+        "skip_special_tokens": False,
+        "spaces_between_special_tokens": False,
+        "include_stop_str_in_output": False,
+    }
+    given = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed,
+        "stop": stop or None,
+        "structured_outputs": None if grammar is None else {"grammar": grammar},
+    }
+    return body | {name: value for name, value in given.items() if value is not None}
+
+
+def _usage(found: _Usage) -> Usage:
+    """What a completion cost."""
+    details = found.prompt_tokens_details or _Details()
+    return Usage(
+        input_tokens=found.prompt_tokens,
+        output_tokens=found.completion_tokens or 0,
+        cached_tokens=details.cached_tokens or 0,
+    )
+
+
+def _refused(status: int, body: bytes) -> VendorError:
+    return refusal_in(body).error("vLLM", status, _RETRYABLE)
 
 
 def _ended(reason: str | None, stopped: int | str | None) -> _Part | None:
@@ -251,19 +271,12 @@ def _ended(reason: str | None, stopped: int | str | None) -> _Part | None:
 
 
 def _most(card: Card) -> int:
-    """How much to ask for: vLLM refuses more than its window has room for after the prompt."""
+    """How much to ask for: vLLM stops after 16 tokens unasked, and refuses more than fits."""
     window = card.context_window
-    return vllm_form.MOST_TOKENS if window is None else min(vllm_form.MOST_TOKENS, max(1, window // 2))
+    return MOST_TOKENS if window is None else min(MOST_TOKENS, max(1, window // 2))
 
 
 def _token(value: JsonValue) -> str:
     if isinstance(value, dict):
         value = value.get("content")
     return value if isinstance(value, str) else ""
-
-
-def _decoded(raw: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(raw, type=kind)
-    except msgspec.MsgspecError as error:
-        raise ProtocolError(f"a model's server sent what it should not: {error}") from error

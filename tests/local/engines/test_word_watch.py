@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.local.engines.watch import Watch
+from rightcall.local.engines.constraint import WordWatch
 
 
 def watched(words, pieces):
-    watch = Watch(words)
+    watch = WordWatch(words)
     before = "".join(watch.feed(piece) for piece in pieces)
     return before + watch.finish(), watch.met, watch.rest
 
@@ -38,7 +38,7 @@ def test_one_word_is_found_alike_however_the_text_is_cut(pieces):
 
 @given(st.lists(st.text("ab<>", max_size=6), max_size=8))
 def test_no_more_is_held_back_than_may_begin_the_word(pieces):
-    watch = Watch(("<ab>",))
+    watch = WordWatch(("<ab>",))
     whole = given_out = ""
     for piece in pieces:
         whole += piece

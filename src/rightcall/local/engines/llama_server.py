@@ -1,21 +1,23 @@
-"""Completions into llama.cpp's requests, and llama.cpp's chunks into pieces. Sans-I/O.
+"""A model behind llama.cpp's HTTP server, as an engine; and the form of that server's completions.
 
-The form is that of ``POST /completion``, which the server in this process takes too:
+The form is that of ``POST /completion``, which the server in this process (``llamacpp``) takes too:
 https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from rightcall.core.jsontext import JsonValue
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.transport import Timeouts, Transport
 from rightcall.core.usage import Usage
-from rightcall.errors import ProtocolError, UsageError, VendorError
-from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
+from rightcall.errors import ProtocolError, TruncatedStream, UsageError, VendorError
+from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
 
-MOST_TOKENS = 2048
-"""How much is generated where nobody says: small models can go on for ever."""
+_DEFAULT = Sampling()
+_TIMEOUTS = Timeouts()
 _LAST = ("stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated", "timings")
 """What is wanted of the last chunk, which holds the whole prompt otherwise."""
 _WORD = 1
@@ -31,14 +33,6 @@ class _Timings(Struct, frozen=True):
     cache_n: int = 0
 
 
-class _Refusal(Struct, frozen=True):
-    message: str = ""
-    code: int | str = 0
-    type: str = ""
-    n_prompt_tokens: int | None = None
-    n_ctx: int | None = None
-
-
 class Chunk(Struct, frozen=True):
     """What llama.cpp sends for a token, or at the end."""
 
@@ -50,7 +44,7 @@ class Chunk(Struct, frozen=True):
     tokens_predicted: int = 0
     tokens_evaluated: int = 0
     timings: _Timings = _Timings()
-    error: _Refusal | UnsetType = UNSET
+    error: Refusal | UnsetType = UNSET
 
 
 class _Generation(Struct, frozen=True):
@@ -80,24 +74,85 @@ class Props(Struct, frozen=True):
         )
 
 
-class _Bias(Struct, frozen=True):
-    token: int
+class Tokens(Struct, frozen=True):
+    """The reply of ``POST /tokenize``."""
+
+    tokens: tuple[int, ...] = ()
 
 
-class Endings(Struct, frozen=True):
-    """The reply to ``ASK_ENDINGS``."""
+class _Facts(Struct, frozen=True):
+    card: Card
+    adds: bool
+    """Whether the server puts tokens of its own before a prompt that is text."""
+    endings: dict[int, str]
 
-    biases: tuple[_Bias, ...] = field(name="generation_settings/logit_bias", default=())
 
+class LlamaServer:
+    """A model behind llama.cpp's HTTP server.
 
-ASK_ENDINGS: dict[str, JsonValue] = {
-    "prompt": "a",
-    "n_predict": 1,
-    "ignore_eos": True,
-    "cache_prompt": False,
-    "response_fields": ["generation_settings/logit_bias"],
-}
-"""Asks which tokens end a reply: they are the ones that must be forbidden for it to go on."""
+    Of the special tokens that the model writes, the server gives out those that the sampling or the
+    grammar names, unless it was started with ``--special``.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        transport: Transport,
+        *,
+        key: str = "",
+        timeouts: Timeouts = _TIMEOUTS,
+    ) -> None:
+        self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=refusal)
+        self._facts: _Facts | None = None
+
+    @property
+    def syntax(self) -> Syntax:
+        """llama.cpp's own grammars."""
+        return "gbnf"
+
+    async def ready(self) -> Card:
+        """Ask the server what it serves."""
+        return (await self._known()).card
+
+    async def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, its special tokens read as such."""
+        return len(await self._tokens(text))
+
+    async def complete(
+        self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
+    ) -> AsyncGenerator[Piece | Finish, None]:
+        """The text that follows a prompt. Closing the iterator hangs up, and the server stops."""
+        facts = await self._known()
+        given = await self._tokens(prompt) if facts.adds else prompt
+        body = request(given, grammar, sampling)
+        # News of the prompt's progress keep the connection from seeming dead, and the server from
+        # finding out only at the end that nobody listens.
+        stream = self._server.stream("/completion", {**body, "return_progress": True})
+        async with aclosing(stream) as events:
+            async for event in events:
+                found = read(decoded(event.data, Chunk), facts.endings)
+                if found is not None:
+                    yield found
+                if isinstance(found, Finish):
+                    return
+        raise TruncatedStream("the stream of llama.cpp's server ended before the reply did")
+
+    async def close(self) -> None:
+        """Let go of the connections, and so stop what is being generated."""
+        await self._server.close()
+
+    async def _known(self) -> _Facts:
+        if self._facts is None:
+            card = decoded(await self._server.get("/props"), Props).card
+            added = await self._tokens("", add=True)
+            ending = await self._tokens(card.eos) if card.eos else ()
+            endings = {ending[0]: card.eos} if len(ending) == 1 else {}
+            self._facts = _Facts(card, adds=bool(added), endings=endings)
+        return self._facts
+
+    async def _tokens(self, text: str, *, add: bool = False) -> tuple[int, ...]:
+        body: JsonObject = {"content": text, "add_special": add, "parse_special": True}
+        return decoded(await self._server.post("/tokenize", body), Tokens).tokens
 
 
 def request(
@@ -171,27 +226,14 @@ def _finish(chunk: Chunk) -> Finish:
 
 def refusal(status: int, body: bytes) -> VendorError:
     """A refusal that came instead of a stream."""
-    try:
-        found = msgspec.json.decode(body, type=Chunk)
-    except msgspec.MsgspecError:
-        found = Chunk()
-    if found.error is not UNSET:
-        return _refused(found.error, status)
-    return _refused(_Refusal(message=body[:500].decode(errors="replace")), status)
+    return _refused(refusal_in(body), status)
 
 
-def _refused(error: _Refusal, status: int | None = None) -> VendorError:
-    if status is None and isinstance(error.code, int):
-        status = error.code
-    message = f"llama.cpp refused: {error.message or 'it did not say why'}"
-    if error.type == _TOO_LONG:
+def _refused(refused: Refusal, status: int | None = None) -> VendorError:
+    message = ""
+    if refused.type == _TOO_LONG:
         message = (
-            f"the prompt is longer than the model has room for ({error.n_prompt_tokens} tokens, "
-            f"and room for {error.n_ctx}): send less, or load the model with a larger context"
+            f"the prompt is longer than the model has room for ({refused.n_prompt_tokens} tokens, "
+            f"and room for {refused.n_ctx}): send less, or load the model with a larger context"
         )
-    return VendorError(
-        message,
-        status=status,
-        vendor_code=error.type,
-        retryable=status in _RETRYABLE if status else False,
-    )
+    return refused.error("llama.cpp", status, _RETRYABLE, message)

@@ -1,25 +1,74 @@
-"""A transport and an address into questions answered and streams of events."""
+"""A server of models behind HTTP: questions answered, streams of events, refusals as VendorErrors."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Container, Mapping
 from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.sse import ServerEvent, SseDecoder
 from rightcall.core.transport import Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, VendorError
 
+T = TypeVar("T")
+
 MAX_BODY = 64 * 1024 * 1024
 """An answer longer than this is refused instead of held."""
 _OK = 200
+_LONGEST_EXCERPT = 500
 
 Refuse = Callable[[int, bytes], VendorError]
 """A status and a body that say no, in words."""
 
 
-class Exchange:
-    """One server of models. Its refusals are VendorErrors."""
+class Refusal(Struct, frozen=True):
+    """Why a server says no, in the form that llama.cpp and vLLM have from OpenAI."""
+
+    message: str = ""
+    code: int | str | None = None
+    type: str = ""
+    n_prompt_tokens: int | None = None
+    n_ctx: int | None = None
+    """How long the prompt is and may be, where llama.cpp refuses it for that."""
+
+    def error(
+        self, server: str, status: int | None, retryable: Container[int], message: str = ""
+    ) -> VendorError:
+        """The same, to be raised; with a message of one's own, if there is a better one."""
+        if status is None and isinstance(self.code, int):
+            status = self.code
+        return VendorError(
+            message or f"{server} refused: {self.message or 'it did not say why'}",
+            status=status,
+            vendor_code=self.type,
+            retryable=status in retryable,
+        )
+
+
+class _Refused(Struct, frozen=True):
+    error: Refusal
+
+
+def refusal_in(body: bytes) -> Refusal:
+    """What the body of a refusal says; where it is in no known form, its beginning."""
+    try:
+        return msgspec.json.decode(body, type=_Refused).error
+    except msgspec.MsgspecError:
+        return Refusal(message=body[:_LONGEST_EXCERPT].decode(errors="replace"))
+
+
+def decoded(raw: bytes, kind: type[T], server: str = "a model's server") -> T:
+    """What a server sent, or a ProtocolError."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(f"{server} sent what it should not: {error}") from error
+
+
+class RemoteServer:
+    """One server. ``refuse`` words what it refuses."""
 
     def __init__(
         self, url: str, transport: Transport, *, key: str, timeouts: Timeouts, refuse: Refuse
@@ -36,7 +85,7 @@ class Exchange:
         }
 
     def __repr__(self) -> str:
-        return f"Exchange({self._url!r})"
+        return f"RemoteServer({self._url!r})"
 
     async def get(self, path: str) -> bytes:
         """What is there."""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rightcall.local.engines.gate import Gate
+from rightcall.local.engines.in_process import WeightedSemaphore
 
 
 async def settle():
@@ -13,7 +13,7 @@ async def settle():
 
 
 def entering(gate, *rooms):
-    return [asyncio.ensure_future(gate.enter(room)) for room in rooms]
+    return [asyncio.ensure_future(gate.acquire(room)) for room in rooms]
 
 
 def inside(tasks):
@@ -31,7 +31,7 @@ def inside(tasks):
     ids=["places", "room", "in order", "more than there is"],
 )
 async def test_as_many_are_let_in_as_there_are_places_and_room_for(places, room, asked, expected):
-    tasks = entering(Gate(places, room), *asked)
+    tasks = entering(WeightedSemaphore(places, room), *asked)
     await settle()
     assert inside(tasks) == expected
     for task in tasks:
@@ -39,15 +39,15 @@ async def test_as_many_are_let_in_as_there_are_places_and_room_for(places, room,
 
 
 async def test_whoever_leaves_makes_room_for_the_next():
-    gate = Gate(1, 10)
+    gate = WeightedSemaphore(1, 10)
     first, second = entering(gate, 3, 20)
     await settle()
-    gate.leave(await first)
+    gate.release(await first)
     assert await second == 10
 
 
 async def test_one_who_stops_waiting_does_not_hold_up_the_line():
-    gate = Gate(9, 10)
+    gate = WeightedSemaphore(9, 10)
     first, second, third = entering(gate, 8, 9, 2)
     await settle()
     assert inside([first, second, third]) == [True, False, False]
@@ -57,10 +57,10 @@ async def test_one_who_stops_waiting_does_not_hold_up_the_line():
 
 
 async def test_one_who_is_cancelled_while_let_in_gives_the_place_away():
-    gate = Gate(1, 10)
+    gate = WeightedSemaphore(1, 10)
     first, second, third = entering(gate, 1, 1, 1)
     await settle()
-    gate.leave(1)
+    gate.release(1)
     # Let in, but not yet awake.
     second.cancel()
     await settle()
@@ -70,13 +70,13 @@ async def test_one_who_is_cancelled_while_let_in_gives_the_place_away():
 
 
 def test_event_loops_share_one_gate():
-    gate = Gate(1, 10)
+    gate = WeightedSemaphore(1, 10)
 
     async def enter():
-        return await gate.enter(4)
+        return await gate.acquire(4)
 
     room = asyncio.run(enter())
     with pytest.raises(TimeoutError):
         asyncio.run(asyncio.wait_for(enter(), 0.01))
-    gate.leave(room)
+    gate.release(room)
     assert asyncio.run(enter()) == 4
