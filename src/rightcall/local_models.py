@@ -18,7 +18,7 @@ from rightcall.errors import UsageError
 if TYPE_CHECKING:
     from rightcall.local.guided.model import GuidedModel
     from rightcall.local.model import LocalModel
-    from rightcall.local.template.chat import ChatTemplate
+    from rightcall.local.template.chat_template import ChatTemplate
 
 SERVERS = ("llamacpp-raw", "vllm-raw")
 """Places whose models are asked for raw text, at an address: ``llamacpp-raw:http://localhost:8080``."""
@@ -78,7 +78,7 @@ def _embedded(local: Local) -> "GuidedModel":
     from rightcall.local.engines.llamacpp import LlamaCpp  # noqa: PLC0415 - an extra
     from rightcall.local.gguf import read_header  # noqa: PLC0415
     from rightcall.local.guided.model import GuidedModel  # noqa: PLC0415
-    from rightcall.local.template.source import template_of  # noqa: PLC0415
+    from rightcall.local.template.template_file import template_of  # noqa: PLC0415
 
     path = file_of(catalogue.EMBEDDED)
     header = read_header(path)
@@ -90,7 +90,7 @@ def _in_file(path: Path, local: Local) -> "LocalModel":
     from rightcall.local.engines.llamacpp import LlamaCpp  # noqa: PLC0415 - an extra
     from rightcall.local.gguf import read_header  # noqa: PLC0415
     from rightcall.local.model import LocalModel  # noqa: PLC0415
-    from rightcall.local.template.source import template_of  # noqa: PLC0415
+    from rightcall.local.template.template_file import template_of  # noqa: PLC0415
 
     header = read_header(path)
     template = _template(local) or template_of(header)
@@ -115,8 +115,8 @@ def _behind_server(place: str, rest: str, local: Local, transport: Transport) ->
 
 
 def _template(local: Local) -> "ChatTemplate | None":
-    from rightcall.local.template.chat import ChatTemplate  # noqa: PLC0415 - an extra
-    from rightcall.local.template.source import read_template  # noqa: PLC0415
+    from rightcall.local.template.chat_template import ChatTemplate  # noqa: PLC0415 - an extra
+    from rightcall.local.template.template_file import read_template  # noqa: PLC0415
 
     given = local.template
     if given is None:

@@ -12,7 +12,7 @@ from rightcall.core.usage import Usage
 from rightcall.errors import UsageError
 from rightcall.local.engine import Finish
 from rightcall.local.model import LocalModel
-from rightcall.local.template.chat import ChatTemplate
+from rightcall.local.template.chat_template import ChatTemplate
 
 ADD = Spec(
     name="add",

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from rightcall.local.guided.model import GuidedModel
     from rightcall.local.model import LocalModel
     from rightcall.local.prompt import render_prompt, visible
-    from rightcall.local.template.chat import ChatTemplate
+    from rightcall.local.template.chat_template import ChatTemplate
     from rightcall.local.template.probe import probe
-    from rightcall.local.template.source import read_template
+    from rightcall.local.template.template_file import read_template
 
 _HOMES = {
     "Card": "local.engine",
-    "ChatTemplate": "local.template.chat",
+    "ChatTemplate": "local.template.chat_template",
     "Engine": "local.engine",
     "FAMILIES": "local.families.known",
     "Family": "local.families.family",
@@ -51,7 +51,7 @@ _HOMES = {
     "named": "local.families.known",
     "probe": "local.template.probe",
     "read_card": "local.gguf",
-    "read_template": "local.template.source",
+    "read_template": "local.template.template_file",
     "render_prompt": "local.prompt",
     "visible": "local.prompt",
     "write": "local.families.write",

@@ -19,7 +19,7 @@ from rightcall.local.grammar.build import grammar_for, grammar_for_output
 from rightcall.local.grammar.reply import place
 from rightcall.local.prompt import Prompt, render_prompt
 from rightcall.local.sampling import sampling_of
-from rightcall.local.template.chat import ChatTemplate
+from rightcall.local.template.chat_template import ChatTemplate
 
 
 class LocalModel:

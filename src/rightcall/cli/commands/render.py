@@ -14,7 +14,7 @@ from rightcall.cli.options import DEFAULT_MODEL
 if TYPE_CHECKING:
     from rightcall.core.request import Request
     from rightcall.local.prompt import Prompt
-    from rightcall.local.template.chat import ChatTemplate
+    from rightcall.local.template.chat_template import ChatTemplate
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def run(options: Namespace) -> int:
     from rightcall.local.families.known import detect  # noqa: PLC0415
     from rightcall.local.families.write import PromptedTools  # noqa: PLC0415
     from rightcall.local.prompt import render_prompt  # noqa: PLC0415
-    from rightcall.local.template.source import read_template  # noqa: PLC0415
+    from rightcall.local.template.template_file import read_template  # noqa: PLC0415
     from rightcall.local_models import file_of  # noqa: PLC0415 - help and errors need none of this
 
     template = read_template(options.template or file_of(options.model))

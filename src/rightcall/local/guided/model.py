@@ -21,7 +21,7 @@ from rightcall.local.guided.answers import sentence_with
 from rightcall.local.guided.plan import BAG, Choose, Talk, Tell, next_step, spoken
 from rightcall.local.guided.pupil import Pupil
 from rightcall.local.sampling import sampling_of
-from rightcall.local.template.chat import ChatTemplate
+from rightcall.local.template.chat_template import ChatTemplate
 
 _LONGEST_ARGUMENTS = 256
 _LONGEST_SENTENCE = 96

@@ -10,7 +10,7 @@ from rightcall.core.usage import Usage
 from rightcall.local.engine import Engine, Finish, Grammar, Piece, Sampling
 from rightcall.local.guided.answers import one_of
 from rightcall.local.prompt import render_prompt
-from rightcall.local.template.chat import ChatTemplate
+from rightcall.local.template.chat_template import ChatTemplate
 
 if TYPE_CHECKING:
     from rightcall.core.message import StopReason

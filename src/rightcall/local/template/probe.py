@@ -13,10 +13,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightcall.errors import EncodeError
-from rightcall.local.template.chat import REASONING, ChatTemplate, Fields
+from rightcall.local.template.chat_template import REASONING, ChatTemplate, Fields
 from rightcall.local.template.markers import find_markers
-from rightcall.local.template.quirks import Opens, Quirks, Seen
-from rightcall.local.template.switches import find_switches, set_reasoning
+from rightcall.local.template.quirks import Opens, Quirks, Seen, find_switches, set_reasoning
 
 _WORDS = re.compile(r"qz[a-z]+\d*")
 _USER: Fields = {"role": "user", "content": "qzuser"}

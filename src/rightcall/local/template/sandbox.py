@@ -1,4 +1,4 @@
-"""A chat template's text into something that can be rendered, in a sandbox.
+"""Compile a chat template's text into something that can be rendered, in a sandbox.
 
 The environment is the one that Hugging Face's templates are written for: ``raise_exception``,
 ``strftime_now``, a ``tojson`` that escapes nothing, ``break`` and ``continue``, ``{% generation %}``,
@@ -22,7 +22,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
 from rightcall.errors import UsageError
-from rightcall.local.template import bounds
+from rightcall.local.template import render_bounds as bounds
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -180,11 +180,20 @@ def time_globals(clock: Clock) -> Mapping[str, Any]:
 
 
 def _watched(tree: nodes.Template) -> nodes.Template:
-    """The same template, where loops look at the clock and ``~`` at the size of what it joins."""
+    """The same template, where loops look at the clock and ``~`` at the size of what it joins.
+
+    Jinja lets a sandbox intercept calls, attributes and most operators, but compiles ``for`` and ``~``
+    to plain Python: nested empty loops would run for hours, and ``a ~ a`` in a loop doubles each time,
+    with nothing of ours ever called. So the tree is changed before it is compiled.
+    """
+    # As a filter, because the compiler binds filters when a template begins and calls them directly; a
+    # call would pass through ``Sandbox.call`` each time round.
     for loop in tree.find_all(nodes.For):
         passing = _filter(_PASSING, [nodes.Const(None)], loop)
         loop.body.insert(0, nodes.ExprStmt(passing, lineno=loop.lineno))
-    for parent in list(tree.find_all(nodes.Node)):
+    # A node does not know its parent, so each is looked at for children that are to be replaced; the
+    # innermost first, because the filter that replaces a ``~`` takes the operands over as they are then.
+    for parent in reversed(list(tree.find_all(nodes.Node))):
         for name, value in list(parent.iter_fields()):
             if isinstance(value, nodes.Concat):
                 setattr(parent, name, _filter(_JOINED, value.nodes, value))
@@ -193,6 +202,7 @@ def _watched(tree: nodes.Template) -> nodes.Template:
                     _filter(_JOINED, each.nodes, each) if isinstance(each, nodes.Concat) else each
                     for each in value
                 ]
+    # The new nodes have no environment yet, and the compiler asks each for its own.
     tree.set_environment(tree.environment)  # type: ignore[arg-type]
     return tree
 

@@ -1,28 +1,41 @@
-"""A transcript into the messages that one chat template can show, as its quirks demand.
+"""Write a transcript as the messages that one chat template can show, as its quirks demand.
 
 Nothing that was said is lost if there is a way to show it: what the template has no place for goes where
 it has one. What was done is kept in ``used``, for notes.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias, assert_never
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Literal, Protocol, TypeAlias, assert_never
 
 from msgspec.structs import replace
 
 from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User
 from rightcall.core.parts import Media, Part, Text
 from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.local.template.calls import CallIds, call_fields, name_of
-from rightcall.local.template.chat import NAME
+from rightcall.local.template.chat_template import NAME
 from rightcall.local.template.quirks import Quirks
 
 Turn: TypeAlias = dict[str, Any]
 
 OURS = "local"
 """The key of what local models attach to reasoning. What bears another vendor's marks is left out."""
+
+
+RAW_ARGUMENTS = "raw_arguments"
+"""Arguments that are not a JSON object are shown as text under this key: a template that walks through
+them, or that a model learns from, must see an object."""
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LEGAL = {"any": re.compile(r"[A-Za-z0-9_.:/-]{1,64}"), "nine": re.compile(r"[A-Za-z0-9]{9}")}
+"""What an id may be as it is. Others are the model's own text, and may hold anything."""
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_NAME = 64
 
 
 class Fallback(Protocol):
@@ -47,7 +60,7 @@ class Writer:
     def __init__(self, quirks: Quirks, fallback: Fallback | None, clean: Callable[[str], str]) -> None:
         self._quirks = quirks
         self._clean = clean
-        self._ids = CallIds(quirks.ids)
+        self._ids = _CallIds(quirks.ids)
         native = quirks.tools == "shown" or fallback is None
         self._call_text = fallback if not (native and quirks.calls) else None
         self._result_text = fallback if not (native and quirks.results) else None
@@ -131,7 +144,7 @@ class Writer:
             self._add({**turn, "content": turn["content"] or self._quirks.silence})
 
     def _neutral(self, call: Call) -> Call:
-        return replace(call, name=name_of(call.name), arguments=self._clean(call.arguments))
+        return replace(call, name=_name_of(call.name), arguments=self._clean(call.arguments))
 
     def _think(self, turn: Turn, reply: Reply, *, has_calls: bool) -> None:
         ours = [
@@ -159,7 +172,7 @@ class Writer:
             self.used.add("ids")
         as_text = self._quirks.arguments == "text"
         fields = [
-            call_fields(call, identity, as_text=as_text, clean=self._clean)
+            _call_fields(call, identity, as_text=as_text, clean=self._clean)
             for call, identity in zip(calls, ids, strict=True)
         ]
         if self._quirks.parallel or len(fields) == 1:
@@ -178,7 +191,7 @@ class Writer:
         if not self._quirks.results:
             self.used.add("results")
         shown = [
-            replace(result, name=name_of(result.name), content=(Text(self._clean(_worded(result))),))
+            replace(result, name=_name_of(result.name), content=(Text(self._clean(_worded(result))),))
             for result in results
         ]
         if self._result_text is not None:
@@ -271,3 +284,86 @@ def _worded(result: Result) -> str:
 def _note(part: Media) -> str:
     name = f" {part.name!r}" if part.name else ""
     return f"[{part.media_type}{name}, {len(part.data):,} bytes, which cannot be shown here]"
+
+
+class _CallIds:
+    """The ids of one transcript, in its order: each used once, however often a model repeats it.
+
+    Only what came before decides, so that a longer history gives the same ids to its beginning.
+    """
+
+    def __init__(self, kind: Literal["any", "nine"]) -> None:
+        self._kind = kind
+        self._used: set[str] = set()
+        self._waiting: list[tuple[str, str]] = []
+
+    def of_calls(self, calls: Sequence[Call]) -> list[str]:
+        """An id for each call."""
+        self._waiting = [(call.id, self._new(call.id)) for call in calls]
+        return [legal for _, legal in self._waiting]
+
+    def of_result(self, result: Result) -> str:
+        """The id of the call that this answers: by id, and by order where ids are the same."""
+        for at, (given, legal) in enumerate(self._waiting):
+            if given == result.call_id:
+                del self._waiting[at]
+                return legal
+        return self._new(result.call_id)
+
+    def _new(self, given: str) -> str:
+        candidate, tries = given, 0
+        while not _LEGAL[self._kind].fullmatch(candidate) or candidate in self._used:
+            candidate = self._make(given, tries)
+            tries += 1
+        self._used.add(candidate)
+        return candidate
+
+    def _make(self, given: str, tries: int) -> str:
+        digest = sha256(f"{given}\n{tries}".encode(errors="surrogatepass")).digest()
+        if self._kind == "any":
+            return f"call_{digest.hex()[:24]}"
+        number = int.from_bytes(digest)
+        return "".join(_DIGITS[number // 62**place % 62] for place in range(9))
+
+
+def _name_of(name: str) -> str:
+    """A tool's name as it can be shown; what a model made up may be anything."""
+    return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "unnamed"
+
+
+def _call_fields(
+    call: Call, identity: str, *, as_text: bool, clean: Callable[[str], str]
+) -> dict[str, Any]:
+    """A call as a member of ``tool_calls``. Never raises, whatever the model wrote."""
+    text = clean(call.arguments).strip()
+    value = _arguments(text)
+    if not as_text:
+        # An escape in the text may have hidden what is one no longer.
+        arguments: Any = _cleaned(value, clean)
+    else:
+        arguments = text if text and RAW_ARGUMENTS not in value else dump(value)
+    function = {"name": _name_of(call.name), "arguments": arguments}
+    return {"id": identity, "type": "function", "function": function}
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    """The same JSON, all of its text cleaned."""
+    match value:
+        case str():
+            return clean(value)
+        case Mapping():
+            return {clean(key): _cleaned(each, clean) for key, each in value.items()}
+        case list() | tuple():
+            return [_cleaned(each, clean) for each in value]
+        case _:
+            return value
+
+
+def _arguments(text: str) -> Mapping[str, Any]:
+    if not text:
+        return {}
+    try:
+        value = parse(text)
+    except JsonError:
+        return {RAW_ARGUMENTS: text}
+    return value if isinstance(value, Mapping) else {RAW_ARGUMENTS: text}

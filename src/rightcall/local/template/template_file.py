@@ -12,7 +12,7 @@ from typing import Any
 from rightcall.core.jsontext import JsonError, parse
 from rightcall.errors import UsageError
 from rightcall.local.gguf import Header, read_header
-from rightcall.local.template.chat import ChatTemplate
+from rightcall.local.template.chat_template import ChatTemplate
 
 CONFIG = "tokenizer_config.json"
 BESIDE = "chat_template.jinja"

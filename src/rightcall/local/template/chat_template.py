@@ -12,7 +12,7 @@ from jinja2.exceptions import TemplateError
 
 from rightcall.errors import EncodeError, UsageError
 from rightcall.local.engine import Card
-from rightcall.local.template.bounds import DEFAULT, Bounds, Exceeded, metered
+from rightcall.local.template.render_bounds import DEFAULT, Bounds, Exceeded, metered
 from rightcall.local.template.sandbox import (
     Clock,
     Refused,

@@ -4,7 +4,7 @@ import pytest
 
 from local.test_gguf import PAIRS, gguf
 from rightcall.errors import UsageError
-from rightcall.local.template.source import read_template
+from rightcall.local.template.template_file import read_template
 
 ADDED = {
     "0": {"content": "<s>", "special": True},

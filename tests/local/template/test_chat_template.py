@@ -6,7 +6,7 @@ from local.template.conversations import CONVERSATIONS, REPLY, SYSTEM, TOOL, USE
 from local.template.samples import OWN, TOKENS, found
 from rightcall.errors import EncodeError, UsageError
 from rightcall.local.engine import Card
-from rightcall.local.template.chat import ChatTemplate
+from rightcall.local.template.chat_template import ChatTemplate
 
 utils = pytest.importorskip("transformers.utils.chat_template_utils")
 
