@@ -16,8 +16,8 @@ from rightcall.core.transport import Transport
 from rightcall.errors import UsageError
 
 if TYPE_CHECKING:
-    from rightcall.local.guided.model import GuidedModel
-    from rightcall.local.model import LocalModel
+    from rightcall.local.guided.guided_model import GuidedModel
+    from rightcall.local.local_model import LocalModel
     from rightcall.local.template.chat_template import ChatTemplate
 
 SERVERS = ("llamacpp-raw", "vllm-raw")
@@ -77,7 +77,7 @@ def file_of(name: str) -> Path:
 def _embedded(local: Local) -> "GuidedModel":
     from rightcall.local.engines.llamacpp import LlamaCpp  # noqa: PLC0415 - an extra
     from rightcall.local.gguf import read_header  # noqa: PLC0415
-    from rightcall.local.guided.model import GuidedModel  # noqa: PLC0415
+    from rightcall.local.guided.guided_model import GuidedModel  # noqa: PLC0415
     from rightcall.local.template.template_file import template_of  # noqa: PLC0415
 
     path = file_of(catalogue.EMBEDDED)
@@ -89,7 +89,7 @@ def _embedded(local: Local) -> "GuidedModel":
 def _in_file(path: Path, local: Local) -> "LocalModel":
     from rightcall.local.engines.llamacpp import LlamaCpp  # noqa: PLC0415 - an extra
     from rightcall.local.gguf import read_header  # noqa: PLC0415
-    from rightcall.local.model import LocalModel  # noqa: PLC0415
+    from rightcall.local.local_model import LocalModel  # noqa: PLC0415
     from rightcall.local.template.template_file import template_of  # noqa: PLC0415
 
     header = read_header(path)
@@ -101,7 +101,7 @@ def _in_file(path: Path, local: Local) -> "LocalModel":
 def _behind_server(place: str, rest: str, local: Local, transport: Transport) -> "LocalModel":
     from rightcall.local.engines.llama_server import LlamaServer  # noqa: PLC0415 - light until used
     from rightcall.local.engines.vllm import Vllm  # noqa: PLC0415 - light until used
-    from rightcall.local.model import LocalModel  # noqa: PLC0415
+    from rightcall.local.local_model import LocalModel  # noqa: PLC0415
 
     url, _, model = rest.partition("|")
     if not url.startswith(("http://", "https://")):

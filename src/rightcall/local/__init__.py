@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rightcall.local.families.write import write
     from rightcall.local.gguf import read_card
     from rightcall.local.grammar.build import grammar_for, grammar_for_output
-    from rightcall.local.guided.model import GuidedModel
-    from rightcall.local.model import LocalModel
+    from rightcall.local.guided.guided_model import GuidedModel
+    from rightcall.local.local_model import LocalModel
     from rightcall.local.prompt import render_prompt, visible
     from rightcall.local.template.chat_template import ChatTemplate
     from rightcall.local.template.probe import probe
@@ -35,11 +35,11 @@ _HOMES = {
     "Family": "local.families.family",
     "Finish": "local.engine",
     "Grammar": "local.engine",
-    "GuidedModel": "local.guided.model",
+    "GuidedModel": "local.guided.guided_model",
     "HuggingFace": "local.engines.huggingface",
     "LlamaCpp": "local.engines.llamacpp",
     "LlamaServer": "local.engines.llama_server",
-    "LocalModel": "local.model",
+    "LocalModel": "local.local_model",
     "Piece": "local.engine",
     "Reader": "local.families.reader",
     "Sampling": "local.engine",

@@ -21,9 +21,15 @@ from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.template.chat_template import NAME, ChatTemplate
-from rightcall.local.template.markers import Segment, neutralise, segments
 from rightcall.local.template.probe import probe, tail_of
-from rightcall.local.template.quirks import Quirks, problems_of, set_reasoning
+from rightcall.local.template.quirks import (
+    Quirks,
+    Segment,
+    neutralise,
+    problems_of,
+    segments,
+    set_reasoning,
+)
 from rightcall.local.template.writer import Fallback, Turn, Writer
 
 __all__ = ["Fallback", "Prompt", "neutralise", "render_prompt", "segments", "visible"]

@@ -76,7 +76,7 @@ def run(options: Namespace) -> int:
 def _requests(options: Namespace) -> "tuple[Request, ...]":
     """What the model is asked first: the embedded one, each of its lessons by itself."""
     from rightcall.catalogue import EMBEDDED  # noqa: PLC0415
-    from rightcall.local.guided.preview import first_lessons  # noqa: PLC0415
+    from rightcall.local.guided.lessons import first_lessons  # noqa: PLC0415
 
     request = _request(options)
     led = options.model.removeprefix("local:") == EMBEDDED and not options.template

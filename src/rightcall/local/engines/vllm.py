@@ -6,7 +6,6 @@ https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -72,14 +71,6 @@ class _Counted(Struct, frozen=True):
     """The reply of ``POST /tokenize``."""
 
     count: int
-
-
-class _Part(Struct, frozen=True):
-    """How one request to vLLM ended."""
-
-    stop: Literal["end", "length", "stop_sequence"]
-    usage: Usage
-    word: str = ""
 
 
 class Vllm:
@@ -166,8 +157,8 @@ class Vllm:
                     else:
                         end = found
             spent += end.usage
-            if end.word not in triggers or grammar is None:
-                yield Finish(end.stop, spent, end.word)
+            if end.stop_word not in triggers or grammar is None:
+                yield replace(end, usage=spent)
                 return
             if spent.output_tokens >= most:
                 yield Finish("length", spent)
@@ -178,9 +169,9 @@ class Vllm:
         """Let go of the connections, and so stop what is being generated."""
         await self._server.close()
 
-    async def _part(self, body: JsonObject) -> AsyncGenerator[Piece | _Part, None]:
+    async def _part(self, body: JsonObject) -> AsyncGenerator[Piece | Finish, None]:
         """One request: its pieces, and how it ended, always last."""
-        end: _Part | None = None
+        end: Finish | None = None
         async with aclosing(self._server.stream("/v1/completions", body)) as events:
             async for event in events:
                 if event.data == b"[DONE]":
@@ -256,16 +247,16 @@ def _refused(status: int, body: bytes) -> VendorError:
     return refusal_in(body).error("vLLM", status, _RETRYABLE)
 
 
-def _ended(reason: str | None, stopped: int | str | None) -> _Part | None:
+def _ended(reason: str | None, stopped: int | str | None) -> Finish | None:
     match reason:
         case None:
             return None
         case "stop" if isinstance(stopped, str):
-            return _Part("stop_sequence", Usage(), stopped)
+            return Finish("stop_sequence", Usage(), stopped)
         case "stop":
-            return _Part("end", Usage())
+            return Finish("end", Usage())
         case "length":
-            return _Part("length", Usage())
+            return Finish("length", Usage())
         case _:
             raise VendorError(f"vLLM gave up: {reason}", vendor_code=reason, retryable=True)
 

@@ -29,22 +29,11 @@ from rightcall.local.families.tag_body import TagBody, Tags
 
 _SOURCE = re.compile(r"[\s\d:,\[\]]*")
 _NAME = re.compile(r"[\w.-]*")
-# What stands in a marker beside line breaks or another marker may be a token by itself.
-_TOKENS = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
 
 Kind: TypeAlias = Literal[
-    "drop",
-    "thought",
-    "thought_end",
-    "section",
-    "section_end",
-    "call",
-    "call_end",
-    "head",
-    "object",
-    "list",
-    "label",
-]
+    "drop", "thought", "thought_end", "section", "section_end", "call", "call_end", "head", "object",
+    "list", "label",
+]  # fmt: skip
 """What a marker means: nothing, the beginning or end of something, a message's head, or that a call may
 begin here without any marker."""
 
@@ -132,26 +121,6 @@ class MarkerTable:
 def marker_table(family: Family) -> MarkerTable:
     """The marker table of a family."""
     return MarkerTable(family)
-
-
-def special_markers(family: Family) -> tuple[str, ...]:
-    """Everything that must come out of an engine as text, although it may be a token that means more."""
-    marks = [
-        *family.section.open,
-        *family.section.close,
-        *family.call.open,
-        *family.call.close,
-        *family.thoughts.open,
-        *family.thoughts.close,
-        *family.wrappers,
-        getattr(family.form, "quote", ""),
-    ]
-    if isinstance(family.form, NamedForm):
-        marks += [mark for mark, _ in family.form.marks]
-    if (channels := family.channels) is not None:
-        marks += [channels.start, channels.channel, channels.constrain, channels.message, *channels.ends]
-    tokens = [token for mark in marks for token in _TOKENS.findall(mark)]
-    return tuple(dict.fromkeys(mark.strip() for mark in (*tokens, *marks) if mark.strip()))
 
 
 def _prose_kinds(family: Family) -> dict[str, Kind]:

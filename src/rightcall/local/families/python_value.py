@@ -16,13 +16,8 @@ _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\s,()\[\]{}:\"'=]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORDS = {
-    "True": "true",
-    "true": "true",
-    "False": "false",
-    "false": "false",
-    "None": "null",
-    "null": "null",
-}
+    "True": "true", "true": "true", "False": "false", "false": "false", "None": "null", "null": "null",
+}  # fmt: skip
 _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})"
     r"|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))",

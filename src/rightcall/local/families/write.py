@@ -24,6 +24,9 @@ from rightcall.local.families.reader import Reader
 from rightcall.local.families.scanner import quoted
 
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
+_KINDS = {
+    str: "string", bool: "boolean", int: "number", float: "number", dict: "object", list: "array",
+}  # fmt: skip
 _INTRODUCTION = (
     "You can use tools. To use one, write nothing but a call, exactly in this form:\n"
     "{form}\n"
@@ -233,15 +236,7 @@ def _attribute(form: TagForm, value: Any) -> str:
         return ""
     if form.attribute == "string":
         return f' string="{"true" if isinstance(value, str) else "false"}"'
-    kinds = {
-        str: "string",
-        bool: "boolean",
-        int: "number",
-        float: "number",
-        dict: "object",
-        list: "array",
-    }
-    return f' type="{kinds.get(type(value), "null")}"'
+    return f' type="{_KINDS.get(type(value), "null")}"'
 
 
 def _value(form: TagForm, text: str) -> str:

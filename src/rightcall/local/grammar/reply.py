@@ -5,7 +5,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from rightcall.local.families.family import Channels, Family, JsonForm, NamedForm, PythonForm
+from rightcall.local.families.family import (
+    Channels,
+    Family,
+    JsonForm,
+    NamedForm,
+    PythonForm,
+    markers_of,
+)
 from rightcall.local.families.opening import opened
 from rightcall.local.grammar.nodes import (
     ANY_CHAR,
@@ -117,27 +124,7 @@ class Reply:
 
     def special(self) -> tuple[str, ...]:
         """The markers that a reply may hold."""
-        family = self._family
-        marks = [
-            *family.section.open[:1],
-            *family.section.close[:1],
-            *family.call.open[:1],
-            *family.call.close[:1],
-            *family.thoughts.open,
-            *family.thoughts.close,
-        ]
-        if isinstance(family.form, NamedForm):
-            marks += [mark for mark, _ in family.form.marks]
-        if family.channels is not None:
-            channels = family.channels
-            marks += [
-                channels.start,
-                channels.channel,
-                channels.constrain,
-                channels.message,
-                *channels.ends,
-            ]
-        marks += [getattr(family.form, "quote", ""), self._first_mark()]
+        marks = [*markers_of(self._family, 1), self._first_mark()]
         # What stands in a marker beside line breaks or another may be a token by itself.
         parts = [part for mark in marks for part in _TOKENS.findall(mark)]
         return tuple(dict.fromkeys(mark for mark in (*parts, *marks) if mark.strip()))

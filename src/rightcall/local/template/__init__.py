@@ -9,9 +9,8 @@ from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
     from rightcall.local.template.chat_template import ChatTemplate
-    from rightcall.local.template.markers import neutralise, segments
     from rightcall.local.template.probe import probe
-    from rightcall.local.template.quirks import Quirks, Switch, set_reasoning
+    from rightcall.local.template.quirks import Quirks, Switch, neutralise, segments, set_reasoning
     from rightcall.local.template.render_bounds import Bounds
     from rightcall.local.template.template_file import read_template, template_of
 
@@ -33,10 +32,10 @@ _HOMES = {
     "ChatTemplate": "chat_template",
     "Quirks": "quirks",
     "Switch": "quirks",
-    "neutralise": "markers",
+    "neutralise": "quirks",
     "probe": "probe",
     "read_template": "template_file",
-    "segments": "markers",
+    "segments": "quirks",
     "set_reasoning": "quirks",
     "template_of": "template_file",
 }

@@ -14,8 +14,14 @@ from msgspec import Struct
 
 from rightcall.errors import EncodeError
 from rightcall.local.template.chat_template import REASONING, ChatTemplate, Fields
-from rightcall.local.template.markers import find_markers
-from rightcall.local.template.quirks import Opens, Quirks, Seen, find_switches, set_reasoning
+from rightcall.local.template.quirks import (
+    Opens,
+    Quirks,
+    Seen,
+    find_markers,
+    find_switches,
+    set_reasoning,
+)
 
 _WORDS = re.compile(r"qz[a-z]+\d*")
 _USER: Fields = {"role": "user", "content": "qzuser"}

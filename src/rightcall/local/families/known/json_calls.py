@@ -2,6 +2,8 @@
 
 # ruff: noqa: RUF001 - the markers are written as the models write them
 
+from msgspec.structs import replace
+
 from rightcall.local.families.family import Family, JsonForm, Markers
 
 THINK = Markers(("<think>",), ("</think>",))
@@ -19,7 +21,6 @@ HERMES = Family(
     separator="\n",
     parallel="sections",
     thoughts=THINK,
-    thinking="marked",
     turn=(
         CHATML,
         LLAMA,
@@ -41,7 +42,6 @@ GENERIC = Family(
     parallel="sections",
     is_bare=True,
     thoughts=THINK,
-    thinking="marked",
     turn=(
         CHATML,
         LLAMA,
@@ -80,7 +80,6 @@ MISTRAL_JSON = Family(
     ids="written",
     id_pattern="[A-Za-z0-9]{9}",
     thoughts=Markers(("[THINK]",), ("[/THINK]",)),
-    thinking="marked",
     turn=("[/INST]", "[/TOOL_RESULTS]"),
     ends=("</s>",),
     signs=(("[TOOL_CALLS]",),),
@@ -117,7 +116,6 @@ COHERE2 = Family(
     ids="written",
     id_pattern="[0-9]+",
     thoughts=Markers(("<|START_THINKING|>",), ("<|END_THINKING|>",)),
-    thinking="marked",
     wrappers=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
     citations=Markers(("<co>",), ("</co: ",)),
     turn=(COHERE,),
@@ -136,7 +134,6 @@ GRANITE3 = Family(
         ("<think>", "Here is my thought process:", "Here's my thought process:"),
         ("</think>", "Here is my response:", "Here's my response:"),
     ),
-    thinking="marked",
     wrappers=("<response>", "</response>"),
     turn=("<|start_of_role|>assistant<|end_of_role|>",),
     ends=("<|end_of_text|>",),
@@ -163,7 +160,6 @@ FUNCTOOLS = Family(
     section=Markers(("functools", "<|tool_call|>"), ("<|/tool_call|>",)),
     separator=", ",
     thoughts=THINK,
-    thinking="marked",
     turn=(LLAMA, "<|assistant|>", "<|im_start|>assistant<|im_sep|>"),
     ends=("<|eot_id|>", "<|end|>", "<|endoftext|>", "<|im_end|>"),
     signs=(("functools[",), ("<|tool_call|>", "<|/tool_call|>"), ("<|tool|>", "<|/tool|>")),
@@ -175,7 +171,6 @@ NEMOTRON_V2 = Family(
     section=Markers(("<TOOLCALL>",), ("</TOOLCALL>",)),
     separator=", ",
     thoughts=THINK,
-    thinking="marked",
     turn=("<SPECIAL_11>Assistant\n", "<extra_id_1>Assistant\n"),
     ends=("<SPECIAL_12>", "<SPECIAL_11>"),
     signs=(("<TOOLCALL>",),),
@@ -188,7 +183,6 @@ TOOL_CALLS = Family(
     section=Markers(("<tool_calls>",), ("</tool_calls>",)),
     separator=",\n",
     thoughts=THINK,
-    thinking="marked",
     turn=("<|assistant|>\n", "<|bom|><|assistant|>"),
     ends=("<|end|>", "<|eom|>", "<|endoftext|>"),
     signs=(("<tool_calls>",),),
@@ -217,7 +211,6 @@ HUNYUAN = Family(
     section=Markers(("<tool_calls>",), ("</tool_calls>",)),
     separator=", ",
     thoughts=THINK,
-    thinking="marked",
     wrappers=("<answer>", "</answer>"),
     turn=("<|extra_0|>", "<｜hy_Assistant｜>"),
     ends=("<|eos|>", "<|endoftext|>"),
@@ -233,7 +226,6 @@ MINIMAX_M1 = Family(
     inner="\n",
     separator="\n",
     thoughts=THINK,
-    thinking="marked",
     turn=("<beginning_of_sentence>ai name=assistant\n",),
     ends=("<end_of_sentence>",),
     signs=(("<tool_calls>", "<beginning_of_sentence>"),),
@@ -247,7 +239,6 @@ XLAM = Family(
     separator=", ",
     is_bare=True,
     thoughts=THINK,
-    thinking="marked",
     turn=(CHATML, LLAMA),
     ends=("<|im_end|>", "<|eot_id|>"),
     signs=(("xLAM",), ('"tool_calls"', "[BEGIN OF TASK INSTRUCTION]")),
@@ -262,7 +253,6 @@ INTERNLM2 = Family(
     separator="\n",
     parallel="none",
     thoughts=THINK,
-    thinking="marked",
     turn=(CHATML,),
     ends=("<|im_end|>",),
     signs=(("<|action_start|>",),),
@@ -293,7 +283,6 @@ LONGCAT = Family(
     separator="\n",
     parallel="sections",
     thoughts=Markers(("<longcat_think>", "<think>"), ("</longcat_think>", "</think>")),
-    thinking="marked",
     turn=(" ASSISTANT:",),
     ends=("</longcat_s>",),
     signs=(("<longcat_tool_call>",),),
@@ -313,13 +302,12 @@ GIGACHAT = Family(
     signs=(("function call<|role_sep|>",), ("<|role_sep|>", "function call")),
 )
 
-GIGACHAT31 = Family(
+GIGACHAT31 = replace(
+    GIGACHAT,
     name="gigachat31",
-    form=JsonForm(),
+    aliases=(),
+    rank=0,
     section=Markers(("<|function_call|>", *_GIGACHAT)),
-    parallel="none",
-    turn=("assistant<|role_sep|>\n",),
-    ends=("<|message_sep|>", "</s>"),
     signs=(("<|function_call|>",),),
 )
 
@@ -330,7 +318,6 @@ APERTUS = Family(
     section=Markers(("<|tools_prefix|>",), ("<|tools_suffix|>",)),
     separator=", ",
     thoughts=Markers(("<|inner_prefix|>",), ("<|inner_suffix|>",)),
-    thinking="marked",
     turn=("<|assistant_start|>",),
     ends=("<|assistant_end|>",),
     signs=(("<|tools_prefix|>",),),
@@ -345,7 +332,6 @@ INKLING = Family(
     ),
     parallel="sections",
     thoughts=Markers(("<|content_thinking|>",), ("<|end_message|>",)),
-    thinking="marked",
     authors=("<|message_model|>",),
     wrappers=(
         "<|message_model|>",

@@ -11,7 +11,7 @@ from rightcall.core.tool import Spec
 from rightcall.core.usage import Usage
 from rightcall.errors import UsageError
 from rightcall.local.engine import Finish
-from rightcall.local.model import LocalModel
+from rightcall.local.local_model import LocalModel
 from rightcall.local.template.chat_template import ChatTemplate
 
 ADD = Spec(

@@ -4,7 +4,7 @@ from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.local.engine import Sampling
-from rightcall.local.sampling import sampling_of
+from rightcall.local.raw_model import sampling_of
 
 
 def asked(**options: object) -> Request:

@@ -1,26 +1,32 @@
-"""An engine into a model that calls tools although it was never trained to, and is very small.
+"""A model on an engine that calls tools although it was never trained to, and is very small.
 
 Told about its tools in one prompt, such a model calls none, or the last one it saw. Led one question at
 a time, each answer held by a grammar, it chooses a tool, writes its arguments, and says what came back.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
 from rightcall.core.jsontext import JsonError, dump, parse
-from rightcall.core.message import Reply, said
+from rightcall.core.message import Reply, StopReason, said
 from rightcall.core.parts import Text
-from rightcall.core.request import Named, Profile, Request
+from rightcall.core.request import Named, Request
 from rightcall.core.result import Result
 from rightcall.core.tool import Spec
-from rightcall.local.engine import Engine
+from rightcall.core.usage import Usage
+from rightcall.local.engine import Engine, Finish, Grammar, Piece, Sampling, Syntax
 from rightcall.local.grammar.build import grammar_for_output
+from rightcall.local.grammar.nodes import ANY_CHAR, Node, chars, choice, other_than, repeat, row, word
+from rightcall.local.grammar.printers import print_grammar
+from rightcall.local.grammar.rulebook import Rules
 from rightcall.local.guided import lessons
-from rightcall.local.guided.answers import sentence_with
-from rightcall.local.guided.plan import BAG, Choose, Talk, Tell, next_step, spoken
-from rightcall.local.guided.pupil import Pupil
-from rightcall.local.sampling import sampling_of
+from rightcall.local.guided.lessons import BAG, Choose, Talk, Tell, next_step, spoken
+from rightcall.local.prompt import render_prompt
+from rightcall.local.raw_model import RawModel, sampling_of
 from rightcall.local.template.chat_template import ChatTemplate
 
 _LONGEST_ARGUMENTS = 256
@@ -30,36 +36,21 @@ _LONGEST_VALUE = 80
 _LONGEST_SHOWN = 1200
 """Characters of a result that the model is shown."""
 _MOST_MEMBERS = 12
+_LONGEST_WORD = 32
+
+_NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
+_DIGITS = chars("0123456789")
+_WORDS = other_than(chars("0123456789\n\r\t"), ANY_CHAR)
+_LONGEST_LEAD = 80
 
 
-class GuidedModel:
+class GuidedModel(RawModel):
     """A raw model that is led through its calls: one round of them for each of the user's messages."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        template: ChatTemplate | None = None,
-        profile: Profile | None = None,
-    ) -> None:
-        self._engine = engine
-        self._template = template
-        self._profile = profile or Profile(structured="native")
-
-    @property
-    def profile(self) -> Profile:
-        """What is known about the model."""
-        return self._profile
-
-    async def close(self) -> None:
-        """Let go of the model."""
-        await self._engine.close()
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply."""
         card = await self._engine.ready()
-        template = self._template or ChatTemplate.from_card(card)
-        pupil = Pupil(self._engine, template, sampling_of(request))
+        pupil = _Pupil(self._engine, self._template_of(card), sampling_of(request))
         turn = _Turn(pupil, request)
         try:
             async for event in turn.events():
@@ -69,10 +60,53 @@ class GuidedModel:
         yield ReplyEnd(turn.reply(card.name))
 
 
+class _Pupil:
+    """A model that is asked one small thing after another; what it costs is added up."""
+
+    def __init__(self, engine: Engine, template: ChatTemplate, sampling: Sampling) -> None:
+        self._engine = engine
+        self._template = template
+        self._sampling = sampling
+        self.syntax = engine.syntax
+        self.usage = Usage()
+        """What all of it cost."""
+        self.stop: StopReason = "end"
+        """Why the last text ended."""
+        self.stop_word = ""
+        self._writing: AsyncGenerator[Piece | Finish, None] | None = None
+
+    async def write(
+        self, lesson: Request, limit: int, grammar: Grammar | None = None, *, steady: bool = True
+    ) -> AsyncIterator[str]:
+        """Text, as it comes. Steady: always the likeliest, whatever the request says."""
+        prompt = render_prompt(lesson, self._template)
+        most = min(limit, self._sampling.max_tokens or limit)
+        sampling = replace(self._sampling, max_tokens=most)
+        if steady:
+            sampling = Sampling(temperature=0.0, max_tokens=most)
+        self._writing = self._engine.complete(prompt.text, grammar=grammar, sampling=sampling)
+        async for chunk in self._writing:
+            if isinstance(chunk, Finish):
+                self.usage += chunk.usage
+                self.stop, self.stop_word = chunk.stop, chunk.stop_word
+            else:
+                yield chunk.text
+
+    async def close(self) -> None:
+        """Stop writing, should somebody have stopped listening."""
+        if self._writing is not None:
+            await self._writing.aclose()
+
+    async def choose(self, lesson: Request, words: Sequence[str]) -> str:
+        """One of these words."""
+        grammar = _one_of(words, self.syntax)
+        return "".join([text async for text in self.write(lesson, _LONGEST_WORD, grammar)])
+
+
 class _Turn:
     """One reply in the making."""
 
-    def __init__(self, pupil: Pupil, request: Request) -> None:
+    def __init__(self, pupil: _Pupil, request: Request) -> None:
         self._pupil = pupil
         self._request = request
         self._calls: list[Call] = []
@@ -163,7 +197,7 @@ class _Turn:
             value = await self._value(question, result)
             grammar = None
             if 0 < len(value) <= _LONGEST_VALUE and value.isprintable():
-                grammar = sentence_with(value, question, self._pupil.syntax)
+                grammar = _sentence_with(value, question, self._pupil.syntax)
             lesson = lessons.telling(question, value[:_LONGEST_SHOWN])
             async for text in self._pupil.write(lesson, _LONGEST_SENTENCE, grammar):
                 yield self._said(text)
@@ -189,6 +223,24 @@ class _Turn:
     def _said(self, text: str) -> TextDelta:
         self._text.append(text)
         return TextDelta(text)
+
+
+def _one_of(words: Sequence[str], syntax: Syntax) -> Grammar:
+    """Exactly one of these words."""
+    return _printed(choice(*map(word, words)), syntax)
+
+
+def _sentence_with(value: str, question: str, syntax: Syntax) -> Grammar:
+    """A sentence that says the value. No other number is in it, unless the question has it."""
+    known = [word(number) for number in dict.fromkeys(_NUMBER.findall(question))]
+    lead = repeat(choice(_WORDS, *known), 0, _LONGEST_LEAD)
+    ends = value.endswith((".", "!", "?"))
+    close = repeat(chars((ord("a"), ord("z")), " "), 0, 24)
+    return _printed(row(lead, word(value), *(() if ends else (close, word(".")))), syntax)
+
+
+def _printed(root: Node, syntax: Syntax) -> Grammar:
+    return Grammar(syntax=syntax, text=print_grammar(Rules().book(root), syntax))
 
 
 def _scalars(text: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.core.usage import Usage
 from rightcall.local.engine import Finish
-from rightcall.local.guided.model import GuidedModel
+from rightcall.local.guided.guided_model import GuidedModel
 
 ADD = Spec(
     name="add",

@@ -1,5 +1,6 @@
-"""An engine, a chat template and a family into a model: the prompt rendered, the reply held and read."""
+"""A model on an engine that calls tools: the prompt rendered, the reply held to a grammar and read."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
@@ -7,22 +8,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd
-from rightcall.core.message import Reply, StopReason
+from rightcall.core.message import Reply
 from rightcall.core.request import Profile, Request
 from rightcall.local.engine import Card, Engine, Finish, Grammar, Sampling
-from rightcall.local.families.family import Family
+from rightcall.local.families.family import Family, markers_of
 from rightcall.local.families.known import detect, named
-from rightcall.local.families.marker_table import special_markers
 from rightcall.local.families.reader import Reader
 from rightcall.local.families.write import PromptedTools
 from rightcall.local.grammar.build import grammar_for, grammar_for_output
 from rightcall.local.grammar.reply import place
 from rightcall.local.prompt import Prompt, render_prompt
-from rightcall.local.sampling import sampling_of
+from rightcall.local.raw_model import RawModel, sampling_of
 from rightcall.local.template.chat_template import ChatTemplate
 
+# What stands in a marker beside line breaks or another marker may be a token by itself.
+_TOKENS = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
 
-class LocalModel:
+
+class LocalModel(RawModel):
     """A raw model that calls tools the way it was trained to.
 
     The chat template is the model's own unless given; the family is found in the template's text unless
@@ -38,19 +41,8 @@ class LocalModel:
         family: Family | str | None = None,
         profile: Profile | None = None,
     ) -> None:
-        self._engine = engine
-        self._template = template
+        super().__init__(engine, template=template, profile=profile)
         self._family = named(family) if isinstance(family, str) else family
-        self._profile = profile or Profile(structured="native")
-
-    @property
-    def profile(self) -> Profile:
-        """What is known about the model."""
-        return self._profile
-
-    async def close(self) -> None:
-        """Let go of the model."""
-        await self._engine.close()
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply."""
@@ -73,12 +65,12 @@ class LocalModel:
         yield ReplyEnd(_reply(asked.reader, finish, card))
 
     def _asked(self, request: Request, card: Card) -> "_Asked":
-        template = self._template or ChatTemplate.from_card(card)
+        template = self._template_of(card)
         family = self._family or detect(template.choose(tools=bool(request.specs)))
         prompt = render_prompt(request, template, fallback=PromptedTools(family))
         specs = () if request.choice == "none" else request.specs
         reader = Reader(family, specs, tail=prompt.tail, fenced=request.output is not None)
-        sampling = replace(sampling_of(request), special=special_markers(family))
+        sampling = replace(sampling_of(request), special=_special(family))
         return _Asked(prompt, self._grammar(request, family, prompt), sampling, reader)
 
     def _grammar(self, request: Request, family: Family, prompt: Prompt) -> Grammar | None:
@@ -95,6 +87,13 @@ class LocalModel:
         return None
 
 
+def _special(family: Family) -> tuple[str, ...]:
+    """Everything that must come out of an engine as text, although it may be a token that means more."""
+    marks = [*markers_of(family), *family.wrappers]
+    tokens = [token for mark in marks for token in _TOKENS.findall(mark)]
+    return tuple(dict.fromkeys(mark.strip() for mark in (*tokens, *marks) if mark.strip()))
+
+
 class _Asked(Struct, frozen=True):
     """One question to the engine, and who reads the answer."""
 
@@ -105,9 +104,5 @@ class _Asked(Struct, frozen=True):
 
 
 def _reply(reader: Reader, finish: Finish, card: Card) -> Reply:
-    content = reader.content
-    stop: StopReason = finish.stop
-    reply = Reply(content, stop, finish.stop_word, finish.usage, card.name)
-    if reply.calls and stop == "end":
-        return Reply(content, "calls", finish.stop_word, finish.usage, card.name)
-    return reply
+    reply = Reply(reader.content, finish.stop, finish.stop_word, finish.usage, card.name)
+    return replace(reply, stop="calls") if reply.calls and finish.stop == "end" else reply
