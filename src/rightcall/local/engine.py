@@ -74,18 +74,14 @@ class Engine(Protocol):
     @property
     def syntax(self) -> Syntax:
         """How grammars must be written for it."""
-        ...
 
     async def ready(self) -> Card:
         """Load what must be loaded; what is known of the model."""
-        ...
 
     def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = ...
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt, whose special tokens are read as such; none is added."""
-        ...
 
     async def close(self) -> None:
         """Stop what is being generated, and let go of the model."""
-        ...

@@ -16,7 +16,7 @@ from rightcall.local.families.known import detect, named
 from rightcall.local.families.reader import Reader
 from rightcall.local.families.write import PromptedTools
 from rightcall.local.grammar.build import grammar_for, grammar_for_output
-from rightcall.local.grammar.reply import place
+from rightcall.local.grammar.reply_rules import place
 from rightcall.local.prompt import Prompt, render_prompt
 from rightcall.local.raw_model import RawModel, sampling_of
 from rightcall.local.template.chat_template import ChatTemplate

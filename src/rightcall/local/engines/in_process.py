@@ -268,8 +268,12 @@ class Loan(Generic[K, T]):
         held = self._held
         if held is None:
             held = await self._shared.borrow(self._key, lambda: self._on_progress(None))
-            if not self._keep(held):
+            # Another task may have been quicker meanwhile, or have ended the loan.
+            if self._held is not None or self._ended:
                 await self._shared.give_back(self._key)
+            else:
+                self._held = held
+                self._on_progress(1.0)
         self.check()
         return held
 
@@ -293,14 +297,6 @@ class Loan(Generic[K, T]):
         held, self._held = self._held, None
         if held is not None:
             await self._shared.give_back(self._key)
-
-    def _keep(self, held: T) -> bool:
-        """Whether to keep it: another task may have been quicker, or have ended the loan."""
-        if self._held is not None or self._ended:
-            return False
-        self._held = held
-        self._on_progress(1.0)
-        return True
 
 
 class LoadedModel:

@@ -66,7 +66,6 @@ class _Server(Protocol):
 
     def handle_completions(self, body: bytes, callback: Callable[[bytes], bool], /) -> None:
         """Complete, and tell each chunk; a callback that gives True stops it."""
-        ...
 
 
 class _Setup(Struct, frozen=True, kw_only=True):

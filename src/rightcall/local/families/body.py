@@ -8,18 +8,21 @@ call; that it can only say before the call has started, and the text is then giv
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from rightcall.local.families.draft import Draft
-from rightcall.local.families.scanner import JsonEnd
+from rightcall.local.families.scanner import JsonEnd, inner
+from rightcall.local.families.shapes import ANY, STRING, Shapes, Specs, Types, to_json
 
 MAX_HEAD = 512
 """A name or key longer than this is none."""
 
 Verdict: TypeAlias = Literal["more", "done", "none"]
+State: TypeAlias = Callable[[], Verdict | None]
+"""Uses up one token of the text; None to go on."""
 
 _QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)')""")
 _ATTRIBUTE = re.compile(r"""\s+([\w:-]+)\s*=\s*["']?([^"'\s]*)["']?""")
@@ -28,7 +31,9 @@ _NAME = re.compile(r"[^\s<>{}()\[\]\"'=,;|｜]+")
 
 
 class Body(ABC):
-    """One call being read, token by token."""
+    """One call being read, token by token. States are methods, and are compared with ==."""
+
+    _state: State
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
@@ -53,9 +58,13 @@ class Body(ABC):
     def finish(self) -> None:
         """Nothing more comes. A call that has started is ended, or cut off."""
 
-    @abstractmethod
     def _step(self) -> Verdict | None:
-        """Use up one token; None to go on."""
+        return self._state()
+
+    def _to(self, state: State) -> Verdict | None:
+        """Go on in another state."""
+        self._state = state
+        return None
 
     def _start(self, name: str, identity: str = "") -> None:
         self.has_started = True
@@ -76,6 +85,38 @@ class Body(ABC):
         self._draft.arguments(self._text[:size])
         self._text = self._text[size:]
         return self._end.is_over
+
+
+class TypedBody(Body):
+    """A body whose values are text, typed by the tool's schema: strings stream, all others wait."""
+
+    def __init__(self, draft: Draft, specs: Specs) -> None:
+        super().__init__(draft)
+        self._specs = specs
+        self._shapes = Shapes()
+        self._types: Types = ANY
+        self._pieces: list[str] = []
+        """A value that is wanted as a whole."""
+
+    def _open_value(self) -> None:
+        if self._types == STRING:
+            self._draft.arguments('"')
+
+    def _add(self, piece: str) -> None:
+        if self._types == STRING:
+            self._draft.arguments(inner(piece))
+        else:
+            self._pieces.append(piece)
+
+    def _close_value(self) -> None:
+        whole = "".join(self._pieces)
+        self._draft.arguments('"' if self._types == STRING else to_json(whole, self._types))
+        self._pieces = []
+
+    def _cut_value(self) -> None:
+        """Give out what there is of a value that was not closed."""
+        self._add(self._text)
+        self._draft.arguments("".join(self._pieces))
 
 
 class Head(Struct, frozen=True, gc=False):

@@ -25,8 +25,6 @@ _MAX_FENCE = 64
 class Draft:
     """The parts of one reply under way."""
 
-    __slots__ = ("_calls", "_id", "_kind", "_name", "_parts", "_pieces", "_spaces", "events", "has_text")
-
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
         self._parts: list[Part] = []
@@ -144,8 +142,6 @@ class Draft:
 class Fence:
     """Take the code fence off an answer, cut anywhere. Without one at its beginning, all of it stays."""
 
-    __slots__ = ("_held", "_is_fenced")
-
     def __init__(self) -> None:
         self._held = ""
         self._is_fenced: bool | None = None
@@ -180,8 +176,6 @@ class Voice:
 
     With ``reasoning`` off, thoughts are said like the rest, with their markers around them.
     """
-
-    __slots__ = ("_draft", "_fence", "_pending", "_reasoning", "at_line_start")
 
     def __init__(self, draft: Draft, *, reasoning: bool, fenced: bool) -> None:
         self._draft = draft

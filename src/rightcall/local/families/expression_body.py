@@ -1,15 +1,13 @@
 """Read calls that are expressions: Gemma's ``name{key:<|"|>text<|"|>,n:1}``, or ``name(key=1)``."""
 
 import re
-from typing import Literal, TypeAlias
+from abc import abstractmethod
 
 from rightcall.local.families.body import MAX_HEAD, Body, Verdict
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.python_value import PythonValue
 from rightcall.local.families.scanner import JsonEnd, Scanner, inner, quoted
 from rightcall.local.families.shapes import ANY, STRING, Shapes, Specs, to_json
-
-_Place: TypeAlias = Literal["name", "first", "key", "value", "string", "json", "after", "broken"]
 
 _GEMMA_NAME = re.compile(r"\s*([^\s{}()<>\"',:]+)\s*\{")
 _GEMMA_NAME_SO_FAR = re.compile(r"\s*(?:[^\s{}()<>\"',:]+\s*)?")
@@ -30,11 +28,14 @@ class _ExpressionBody(Body):
 
     def __init__(self, draft: Draft) -> None:
         super().__init__(draft)
-        self._place: _Place = "name"
+        self._state = self._read_name
         self._name = ""
 
-    def _take_name(self) -> Verdict | None:
-        """Read the name with its bracket; None once it is there."""
+    @abstractmethod
+    def _named(self) -> Verdict | None:
+        """Go on after the name, which is followed by a bracket."""
+
+    def _read_name(self) -> Verdict | None:
         match = self._name_form.match(self._text)
         if match is None:
             may_come = self._name_so_far.fullmatch(self._text) and len(self._text) <= MAX_HEAD
@@ -42,8 +43,10 @@ class _ExpressionBody(Body):
         if match.end() - 1 > MAX_HEAD:
             return "none"
         self._name = match[1]
-        self._text = self._text[match.end() :]
-        return None
+        verdict = self._named()
+        if verdict is None:
+            self._text = self._text[match.end() :]
+        return verdict
 
 
 class GemmaBody(_ExpressionBody):
@@ -65,46 +68,34 @@ class GemmaBody(_ExpressionBody):
     def finish(self) -> None:
         """The brace was not closed."""
         if self.has_started:
-            self._draft.arguments(inner(self._text) if self._place == "string" else self._text)
+            self._draft.arguments(inner(self._text) if self._state == self._read_string else self._text)
             self._draft.cut()
 
-    def _step(self) -> Verdict | None:
-        if self._place == "name":
-            return self._read_name()
-        if self._place == "string":
-            return self._read_string()
-        if self._place == "json":
-            return self._read_json()
-        if not self._skip_space():
-            return "more"
-        character = self._text[0]
-        if self._place != "value" or self._is_first:
-            if character in "}]":
-                return self._close(character)
-            if character == "," and self._place == "after":
-                self._text = self._text[1:]
-                self._place = "key" if self._closers[-1] == "}" else "value"
-                return None
-        if self._place == "key":
-            return self._read_key()
-        if self._place == "value":
-            return self._read_value(character)
-        return self._done()
-
-    def _read_name(self) -> Verdict | None:
-        verdict = self._take_name()
-        if verdict is not None:
-            return verdict
+    def _named(self) -> Verdict | None:
         self._shapes = self._specs.shapes(self._name)
         self._start(self._name)
-        self._open("{")
-        return None
+        return self._open("{")
 
-    def _open(self, opener: str) -> None:
+    def _open(self, opener: str) -> Verdict | None:
         self._draft.arguments(opener)
         self._closers.append("}" if opener == "{" else "]")
         self._is_first = True
-        self._place = "key" if opener == "{" else "value"
+        return self._next()
+
+    def _next(self) -> Verdict | None:
+        """Go on with another member or item."""
+        return self._to(self._read_key if self._closers[-1] == "}" else self._read_value)
+
+    def _after(self) -> Verdict | None:
+        """After a value."""
+        if not self._skip_space():
+            return "more"
+        if self._text[0] in "}]":
+            return self._close()
+        if self._text[0] != ",":
+            return self._done()
+        self._text = self._text[1:]
+        return self._next()
 
     def _comma(self) -> None:
         if not self._is_first:
@@ -112,15 +103,17 @@ class GemmaBody(_ExpressionBody):
         self._is_first = False
 
     def _read_key(self) -> Verdict | None:
+        if not self._skip_space():
+            return "more"
+        if self._text[0] in "}]":
+            return self._close()
         found = self._token(":")
         if found is None:
             return "more" if len(self._text) <= MAX_HEAD else self._done()
         self._comma()
         self._key = found.strip().removeprefix(self._quote).removesuffix(self._quote).strip('"')
         self._draft.arguments(f"{quoted(self._key)}: ")
-        self._is_first = False
-        self._place = "value"
-        return None
+        return self._to(self._read_value)
 
     def _token(self, end: str) -> str | None:
         """The text up to ``end``, which is taken with it."""
@@ -130,7 +123,12 @@ class GemmaBody(_ExpressionBody):
         token, self._text = self._text[:at], self._text[at + 1 :]
         return token
 
-    def _read_value(self, character: str) -> Verdict | None:
+    def _read_value(self) -> Verdict | None:
+        if not self._skip_space():
+            return "more"
+        character = self._text[0]
+        if self._is_first and character in "}]":
+            return self._close()
         start = self._scanner.at_start(self._text)
         if start is None:
             return "more"
@@ -140,26 +138,20 @@ class GemmaBody(_ExpressionBody):
                 self._comma()
             self._draft.arguments('"')
             self._text = self._text[len(start) :]
-            self._place = "string"
-            return None
+            return self._to(self._read_string)
         if character in '{["':
             if in_list:
                 self._comma()
             if character == '"':
                 self._end = JsonEnd()
-                self._place = "json"
-                return None
+                return self._to(self._read_json)
             self._text = self._text[1:]
-            self._open(character)
-            return None
+            return self._open(character)
         return self._read_word(in_list=in_list)
 
     def _read_json(self) -> Verdict | None:
         """A string as JSON writes it."""
-        if not self._pass_json():
-            return "more"
-        self._place = "after"
-        return None
+        return self._to(self._after) if self._pass_json() else "more"
 
     def _read_word(self, *, in_list: bool) -> Verdict | None:
         match = _WORD.match(self._text)
@@ -174,8 +166,7 @@ class GemmaBody(_ExpressionBody):
             if len(self._closers) == 1:
                 types = self._shapes.types(self._shapes.parameter(self._key))
             self._draft.arguments(to_json(word if types == STRING else word.strip(), types))
-        self._place = "after"
-        return None
+        return self._to(self._after)
 
     def _read_string(self) -> Verdict | None:
         at, marker = self._scanner.find(self._text)
@@ -184,17 +175,15 @@ class GemmaBody(_ExpressionBody):
         if not marker:
             return "more"
         self._draft.arguments('"')
-        self._place = "after"
-        return None
+        return self._to(self._after)
 
-    def _close(self, character: str) -> Verdict | None:
-        if character != self._closers[-1]:
+    def _close(self) -> Verdict | None:
+        if self._text[0] != self._closers[-1]:
             return self._done()
         self._text = self._text[1:]
         self._draft.arguments(self._closers.pop())
         self._is_first = False
-        self._place = "after"
-        return None if self._closers else self._done()
+        return self._to(self._after) if self._closers else self._done()
 
 
 class PythonBody(_ExpressionBody):
@@ -211,72 +200,55 @@ class PythonBody(_ExpressionBody):
 
     def finish(self) -> None:
         """The parenthesis was not closed, unless that was waiting for what follows."""
-        if self._place == "value":
+        if self._state == self._read_value:
             self._draft.arguments(self._value.feed("", is_last=True))
             self._text = self._value.rest
-            self._place = "after" if self._value.is_over else "value"
-        if self._text.lstrip().startswith(")") and self._place == "after":
-            self._text = self._text.lstrip()
+            self._state = self._after if self._value.is_over else self._read_value
+        if self._state == self._after and self._text.lstrip().startswith(")"):
+            self._skip_space()
             self._close()
         elif self.has_started:
-            self._draft.arguments(self._value.pending if self._place == "value" else self._text)
+            is_open = self._state == self._read_value
+            self._draft.arguments(self._value.pending if is_open else self._text)
             self._draft.cut()
 
-    def _step(self) -> Verdict | None:
-        match self._place:
-            case "name":
-                return self._read_name()
-            case "value":
-                return self._read_value()
-            case "broken":
-                return self._skip()
-            case _:
-                pass
+    def _named(self) -> Verdict | None:
+        is_callable = self._names is None or self._name in self._names
+        return self._to(self._read_key) if is_callable else "none"
+
+    def _after(self) -> Verdict | None:
+        """After a value."""
         if not self._skip_space():
             return "more"
         if self._text[0] == ")":
             return self._close()
-        if self._place == "after":
-            if self._text[0] != ",":
-                return self._break()
-            self._text = self._text[1:]
-            self._place = "key"
-            return None
-        return self._read_key()
-
-    def _read_name(self) -> Verdict | None:
-        whole = self._text
-        verdict = self._take_name()
-        if verdict is not None:
-            return verdict
-        if self._names is not None and self._name not in self._names:
-            self._text = whole
-            return "none"
-        self._place = "first"
-        return None
+        if self._text[0] != ",":
+            return self._break(" ")
+        self._text = self._text[1:]
+        return self._to(self._read_key)
 
     def _read_key(self) -> Verdict | None:
+        if not self._skip_space():
+            return "more"
+        if self._text[0] == ")":
+            return self._close()
         match = _KEY.match(self._text)
         if match is None or match.end() - 1 > MAX_HEAD:
             so_far = _KEY_SO_FAR.fullmatch(self._text)
             if so_far is not None and len(self._text) <= MAX_HEAD:
                 return "more"
-            return self._break() if self.has_started else "none"
+            return self._break(", ") if self.has_started else "none"
         self._begin()
         self._draft.arguments(f"{', ' if self._count else '{'}{quoted(match[1])}: ")
         self._count += 1
         self._text = self._text[match.end() :]
         self._value = PythonValue()
-        self._place = "value"
-        return None
+        return self._to(self._read_value)
 
     def _read_value(self) -> Verdict | None:
         self._draft.arguments(self._value.feed(self._text))
         self._text = self._value.rest
-        if not self._value.is_over:
-            return "more"
-        self._place = "after"
-        return None
+        return self._to(self._after) if self._value.is_over else "more"
 
     def _begin(self) -> None:
         if not self.has_started:
@@ -288,11 +260,10 @@ class PythonBody(_ExpressionBody):
         self._draft.arguments("}" if self._count else "{}")
         return self._done()
 
-    def _break(self) -> Verdict | None:
+    def _break(self, before: str) -> Verdict | None:
         """What stands here is not Python; up to the parenthesis it is given on as it is."""
-        self._draft.arguments(", " if self._place == "key" else " ")
-        self._place = "broken"
-        return None
+        self._draft.arguments(before)
+        return self._to(self._skip)
 
     def _skip(self) -> Verdict | None:
         at = self._text.find(")")

@@ -2,14 +2,11 @@
 
 import re
 from collections.abc import Container
-from typing import Literal, TypeAlias
 
 from rightcall.local.families.body import MAX_HEAD, Body, Verdict, is_name
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.family import Family, NamedForm, Slot
 from rightcall.local.families.scanner import Scanner
-
-_Place: TypeAlias = Literal["head", "before", "json", "raw"]
 
 _NUMBER = re.compile(r":\d+\Z")
 
@@ -38,7 +35,7 @@ class NamedBody(Body):
         self._heads = heads
         self._form = heads.form
         self._known = known
-        self._place: _Place = "head"
+        self._state = self._read_head
         self._slot: Slot = heads.form.first
         self._found: dict[Slot, str] = {}
         self._size = 0
@@ -46,32 +43,21 @@ class NamedBody(Body):
         """What follows is no call: the name was the one that stands before text."""
         if name:
             self._found["name"] = name
-            self._place = "before"
+            self._state = self._before
             self._begin()
 
     def finish(self) -> None:
         """The arguments were not complete, or it would not be going on."""
-        if self._place == "before" and not self.has_started:
+        if self._state == self._before and not self.has_started:
             self._begin()
         if not self.has_started:
             return
-        if self._place == "raw":
+        if self._state == self._read_raw:
             self._draft.arguments(self._text)
             # Text has no end of its own; the reply's is as good as any.
             self._draft.end()
         else:
             self._draft.cut()
-
-    def _step(self) -> Verdict | None:
-        match self._place:
-            case "head":
-                return self._read_head()
-            case "before":
-                return self._before()
-            case "json":
-                return self._done() if self._pass_json() else "more"
-            case "raw":
-                return self._read_raw()
 
     def _read_head(self) -> Verdict | None:
         at, marker = self._heads.marks.find(self._text)
@@ -98,10 +84,9 @@ class NamedBody(Body):
             return "done"
         if not is_name(name):
             return "none"
-        self._place = "before"
         if self._heads.has_end:
             self._begin()
-        return None
+        return self._to(self._before)
 
     def _begin(self) -> None:
         name, identity = self._found["name"], self._found.get("id", "")
@@ -118,16 +103,19 @@ class NamedBody(Body):
         marker = self._heads.ends.at_start(self._text)
         if marker is None:
             return "more"
-        self._place = "json" if self._text[0] == "{" else "raw"
+        is_json = self._text[0] == "{"
         if not self.has_started:
             # Where nothing marks the end, whatever follows would be taken for arguments.
-            if not marker and self._place == "raw" and self._found["name"] not in self._known:
+            if not marker and not is_json and self._found["name"] not in self._known:
                 return "none"
             self._begin()
         if marker:
             self._draft.arguments("{}")
             return self._done()
-        return None
+        return self._to(self._read_json if is_json else self._read_raw)
+
+    def _read_json(self) -> Verdict | None:
+        return self._done() if self._pass_json() else "more"
 
     def _read_raw(self) -> Verdict | None:
         at, marker = self._heads.ends.find(self._text)

@@ -5,17 +5,15 @@ Where a string is admitted, all that stands inside is that string. Where no tag 
 the call ends as far as it came, and the rest is text.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 
-from rightcall.local.families.body import MAX_HEAD, Body, Verdict, head
+from rightcall.local.families.body import MAX_HEAD, TypedBody, Verdict, head
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.family import NestedForm
-from rightcall.local.families.scanner import Scanner, inner, quoted
-from rightcall.local.families.shapes import ANY, STRING, Shapes, Specs, Types, to_json
-
-_Place: TypeAlias = Literal["name", "tags", "tag", "lead", "value"]
+from rightcall.local.families.scanner import Scanner, quoted
+from rightcall.local.families.shapes import ANY, Specs
 
 
 class _Level(Struct, gc=False):
@@ -27,45 +25,27 @@ class _Level(Struct, gc=False):
     count: int = 0
 
 
-class NestedBody(Body):
+class NestedBody(TypedBody):
     """One call."""
 
     def __init__(self, form: NestedForm, draft: Draft, specs: Specs) -> None:
-        super().__init__(draft)
+        super().__init__(draft, specs)
         self._form = form
-        self._specs = specs
-        self._shapes = Shapes()
         self._prefix = Scanner((form.prefix,))
         self._value = Scanner(())
         self._levels: list[_Level] = []
         self._tag = _Level("", None)
-        self._types: Types = ANY
-        self._pieces: list[str] = []
-        self._place: _Place = "name"
+        self._state = self._read_name
 
     def finish(self) -> None:
         """The call was not closed."""
         if not self.has_started:
             return
-        if self._place == "value":
-            held = "".join(self._pieces) + self._text
-            self._draft.arguments(inner(held) if self._types == STRING else held)
-        elif self._place == "tag":
+        if self._state == self._read_value:
+            self._cut_value()
+        elif self._state == self._read_tag:
             self._draft.arguments(self._text)
         self._draft.cut()
-
-    def _step(self) -> Verdict | None:
-        match self._place:
-            case "name":
-                return self._read_name()
-            case "tags":
-                return self._tags()
-            case "tag":
-                return self._read_tag()
-            case "lead":
-                return self._lead()
-            case "value":
-                return self._read_value()
 
     def _read_name(self) -> Verdict | None:
         at = self._text.find(self._form.name_close)
@@ -81,8 +61,7 @@ class NestedBody(Body):
         self._shapes = self._specs.shapes(found.name)
         self._draft.arguments("{")
         self._levels = [_Level("invoke", self._shapes.root)]
-        self._place = "tags"
-        return None
+        return self._to(self._tags)
 
     def _tags(self) -> Verdict | None:
         """Between the tags of an object or array."""
@@ -94,8 +73,7 @@ class NestedBody(Body):
         if not marker:
             return self._done()
         self._text = self._text[len(marker) :]
-        self._place = "tag"
-        return None
+        return self._to(self._read_tag)
 
     def _read_tag(self) -> Verdict | None:
         at = self._text.find(">")
@@ -111,12 +89,10 @@ class NestedBody(Body):
                 return self._done()
             level = self._levels.pop()
             self._draft.arguments("]" if level.is_array else "}")
-            self._place = "tags"
-            return None if self._levels else self._done()
-        self._open(tag.removeprefix("<").strip())
-        return None
+            return self._to(self._tags) if self._levels else self._done()
+        return self._open(tag.removeprefix("<").strip())
 
-    def _open(self, key: str) -> None:
+    def _open(self, key: str) -> Verdict | None:
         """A tag of a member or an item."""
         level = self._levels[-1]
         comma = ", " if level.count else ""
@@ -129,18 +105,14 @@ class NestedBody(Body):
             self._draft.arguments(f"{comma}{quoted(key)}: ")
         self._tag = _Level(key, schema)
         self._types = self._shapes.types(schema)
-        self._pieces = []
-        self._place = "lead"
+        return self._to(self._lead)
 
     def _lead(self) -> Verdict | None:
         """Before the first letter of a value, or its first tag."""
         ending = f"{self._form.prefix}</{self._tag.key}>"
         self._value = Scanner((ending,))
-        if self._types == STRING:
-            self._draft.arguments('"')
-            self._place = "value"
-            return None
-        if not ("string" in self._types and self._types != ANY):
+        # Tags are looked for only where the schema does not say that text may stand here.
+        if "string" not in self._types or self._types == ANY:
             bare = self._text.lstrip()
             marker = self._prefix.at_start(bare)
             is_near = len(self._text) - len(bare) <= MAX_HEAD
@@ -148,8 +120,8 @@ class NestedBody(Body):
                 return "more"
             if marker and is_near and not bare.startswith(marker + "</"):
                 return self._nest(bare)
-        self._place = "value"
-        return None
+        self._open_value()
+        return self._to(self._read_value)
 
     def _nest(self, text: str) -> Verdict | None:
         """The value is made of tags: of items, if that is the first one's name and the schema allows."""
@@ -164,23 +136,16 @@ class NestedBody(Body):
         self._draft.arguments("[" if self._tag.is_array else "{")
         self._levels.append(self._tag)
         self._text = text
-        self._place = "tags"
-        return None
+        return self._to(self._tags)
 
     def _read_value(self) -> Verdict | None:
         at, marker = self._value.find(self._text)
         piece, self._text = self._text[:at], self._text[at + len(marker) :]
-        if self._types == STRING:
-            self._draft.arguments(inner(piece))
-        else:
-            self._pieces.append(piece)
+        self._add(piece)
         if not marker:
             return "more"
-        whole = "".join(self._pieces)
-        self._draft.arguments('"' if self._types == STRING else to_json(whole, self._types))
-        self._pieces = []
-        self._place = "tags"
-        return None
+        self._close_value()
+        return self._to(self._tags)
 
 
 def _is_too_long(text: str, at: int) -> bool:

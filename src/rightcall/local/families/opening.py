@@ -70,7 +70,7 @@ def _after_others(text: str, start: str, turn: str) -> int:
     return own
 
 
-class Message(Struct, frozen=True, gc=False):
+class HeadedMessage(Struct, frozen=True, gc=False):
     """What follows a head."""
 
     kind: Literal["text", "thought", "call"]
@@ -92,7 +92,7 @@ def _beginning(channels: Channels) -> re.Pattern[str]:
     return re.compile(rf"{_form(channels).pattern}\S*")
 
 
-def message(channels: Channels, text: str) -> Message | None:
+def message(channels: Channels, text: str) -> HeadedMessage | None:
     """What a head says; None when it holds something else and so is none.
 
     A recipient, a channel and a type of content may come in any order; the last of each counts.
@@ -107,11 +107,11 @@ def message(channels: Channels, text: str) -> Message | None:
     is_thought = channel in channels.thoughts or recipient in channels.thoughts
     if recipient and recipient not in (*channels.nobody, *channels.thoughts):
         name = recipient.removeprefix(channels.prefix) or recipient
-        return Message("call", name, is_hosted=name.split(".", 1)[0] in channels.hosted)
+        return HeadedMessage("call", name, is_hosted=name.split(".", 1)[0] in channels.hosted)
     if not is_thought:
-        return Message("text")
+        return HeadedMessage("text")
     shown = text.removeprefix(channels.start).removeprefix("assistant") + channels.message
-    return Message("thought", shown=shown)
+    return HeadedMessage("thought", shown=shown)
 
 
 @lru_cache(maxsize=16)

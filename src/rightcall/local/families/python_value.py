@@ -41,11 +41,6 @@ _MAX_HEX = 0x10FFFF
 class PythonValue:
     """One value. ``rest`` is what follows it, once ``is_over``."""
 
-    __slots__ = (
-        "_brace", "_closers", "_depth", "_held", "_in_key", "_is_broken", "_is_last", "_needs_comma",
-        "_out", "_place", "_quote", "_source", "is_over", "rest",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self._closers: list[tuple[str, str]] = []
         """What closes each list and dict that is open, in Python and in JSON."""

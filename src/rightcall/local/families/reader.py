@@ -20,7 +20,7 @@ from rightcall.local.families.family import Family, JsonForm
 from rightcall.local.families.marker_table import Label, marker_table
 from rightcall.local.families.named_body import NamedBody
 from rightcall.local.families.object_body import ObjectBody
-from rightcall.local.families.opening import Message, may_be_head, message, opened
+from rightcall.local.families.opening import HeadedMessage, may_be_head, message, opened
 from rightcall.local.families.shapes import Specs
 
 _STEP = 4096
@@ -361,7 +361,7 @@ class Reader:
         self._address(found)
         return text[at + len(marker) :]
 
-    def _address(self, found: Message) -> None:
+    def _address(self, found: HeadedMessage) -> None:
         """What the head says of the message that follows."""
         self._home = self._prose
         match found.kind:

@@ -33,7 +33,8 @@ class Shapes:
     """The schemas of one tool's parameters, with what their references point to."""
 
     def __init__(self, parameters: JsonObject | None = None) -> None:
-        self._root: Any = parameters or {}
+        self.root: Any = parameters or {}
+        """The schema of all parameters together."""
 
     def member(self, schema: Any, key: str) -> Any:
         """The schema of an object's member; None when there is none."""
@@ -47,19 +48,14 @@ class Shapes:
         return None
 
     @property
-    def root(self) -> Any:
-        """The schema of all parameters together."""
-        return self._root
-
-    @property
     def keys(self) -> frozenset[str]:
         """The parameters that have a name."""
-        members = self._root.get("properties")
+        members = self.root.get("properties")
         return frozenset(members) if isinstance(members, Mapping) else frozenset()
 
     def parameter(self, key: str) -> Any:
         """The schema of a parameter; None when there is none."""
-        return self.member(self._root, key)
+        return self.member(self.root, key)
 
     def item(self, schema: Any) -> Any:
         """The schema of an array's items; None when there is none."""
@@ -96,7 +92,7 @@ class Shapes:
         """What a reference within the same document points to."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
-        found = self._root
+        found = self.root
         for step in reference[1:].split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             found = found.get(name) if isinstance(found, Mapping) else None

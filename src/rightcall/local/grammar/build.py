@@ -19,11 +19,11 @@ from rightcall.local.engine import Grammar, Syntax
 from rightcall.local.families.family import Family
 from rightcall.local.grammar.compiler import Compiler
 from rightcall.local.grammar.flatten import SubSchema, structure
-from rightcall.local.grammar.forms import Calls, fitted
+from rightcall.local.grammar.forms import CallRules, fitted
 from rightcall.local.grammar.nodes import Node, Reference
 from rightcall.local.grammar.notation import JSON
 from rightcall.local.grammar.printers import print_grammar
-from rightcall.local.grammar.reply import Place, Reply, place
+from rightcall.local.grammar.reply_rules import Place, ReplyRules, place
 from rightcall.local.grammar.rulebook import Findings, Rules
 
 T = TypeVar("T")
@@ -151,9 +151,9 @@ def _make(
     specs: Sequence[Spec], family: Family, where: Place, way: str, syntax: Syntax, *, several: bool
 ) -> Grammar:
     rules = Rules()
-    calls = Calls(family, rules)
+    calls = CallRules(family, rules)
     nodes = {spec.name: calls.call(spec) for spec in specs}
-    reply = Reply(family, rules, nodes, where)
+    reply = ReplyRules(family, rules, nodes, where)
     match way:
         case "lazy":
             root, triggers = reply.lazy(several=several), reply.triggers()

@@ -6,7 +6,7 @@ counted, and a value of which nothing is said nests only so deep.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -150,7 +150,7 @@ class Compiler:
         if flat.choices:
             return self._chosen(flat, layout)
         keywords = flat.keywords
-        self._findings.unheld += [f"{path}.{keyword}" for keyword in _UNHELD if keyword in keywords]
+        self._note(path, [keyword for keyword in _UNHELD if keyword in keywords])
         if layout is not None:
             types = as_types(keywords.get("type", "object"))
             return self._object(keywords, path, layout) if "object" in types else NOTHING
@@ -192,17 +192,21 @@ class Compiler:
             case "array":
                 return self._array(keywords, path)
             case "string":
-                held = string(keywords, notation)
-                self._findings.unheld += [f"{path}.{keyword}" for keyword in held.unheld]
-                return self._string(held.body)
+                body, unheld = string(keywords, notation)
+                self._note(path, unheld)
+                return self._string(body)
             case "boolean":
                 return any_word((*notation.true, *notation.false))
             case "null":
                 return any_word(notation.null)
             case _:
-                found = numeric(kind, keywords)
-                self._findings.unheld += [f"{path}.{keyword}" for keyword in found.unheld]
-                return self._rules.define(kind, found.node, token=True)
+                node, unheld = numeric(kind, keywords)
+                self._note(path, unheld)
+                return self._rules.define(kind, node, token=True)
+
+    def _note(self, path: str, unheld: Iterable[str]) -> None:
+        """Keywords that are left to the gate."""
+        self._findings.unheld += [f"{path}.{keyword}" for keyword in unheld]
 
     def _string(self, body: Node | None) -> Node:
         """A string with such a body. Marks stay outside of its token: they may be a model's tokens."""
@@ -223,7 +227,7 @@ class Compiler:
     def _listed(self, keywords: Mapping[str, Any], path: str) -> Node:
         """The values of an ``enum`` that the other keywords admit."""
         values, unjudged = listed(keywords)
-        self._findings.unheld += [f"{path}.{keyword}" for keyword in unjudged]
+        self._note(path, unjudged)
         options = [self.literal(value) for value in values]
         raw: Node = NOTHING
         if self._notation.is_raw:

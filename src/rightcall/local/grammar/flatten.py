@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, TypeAlias
 
+from msgspec import Struct, field
+
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.pointer import at, nodes
 from rightcall.errors import UsageError
@@ -123,15 +125,14 @@ class References:
         return node if isinstance(node, Mapping | bool) else None
 
 
-class Choices:
+class Choices(Struct, eq=False):
     """One list of alternatives, of which some one must hold; or exactly one."""
 
-    def __init__(self, branches: Sequence[SubSchema], *, exactly_one: bool, path: str) -> None:
-        self.branches = branches
-        self.exactly_one = exactly_one
-        self.path = path
-        self.within: frozenset[int] = frozenset()
-        """The choices that led here, by the identity of their lists."""
+    branches: Sequence[SubSchema]
+    exactly_one: bool
+    path: str
+    within: frozenset[int] = frozenset()
+    """The choices that led here, by the identity of their lists."""
 
     @property
     def leads_to_itself(self) -> bool:
@@ -139,24 +140,20 @@ class Choices:
         return id(self.branches) in self.within
 
 
-class Flat:
+class Flat(Struct, eq=False):
     """What a schema says of a value, without references and without ``allOf``."""
 
-    def __init__(self) -> None:
-        self.keywords: dict[str, Any] = {}
-        self.choices: list[Choices] = []
-        self.chosen: frozenset[int] = frozenset()
-        """The choices that were made, by the identity of their lists."""
-        self.unheld: list[str] = []
-        self.is_false = False
+    keywords: dict[str, Any] = field(default_factory=dict)
+    choices: list[Choices] = field(default_factory=list)
+    chosen: frozenset[int] = frozenset()
+    """The choices that were made, by the identity of their lists."""
+    unheld: list[str] = field(default_factory=list)
+    is_false: bool = False
 
     def after(self, made: Choices) -> "Flat":
         """What holds once a choice was made, without the choices that are still to be made."""
-        other = Flat()
-        other.keywords = dict(self.keywords)
-        other.chosen = self.chosen | {id(made.branches)}
-        other.is_false = self.is_false
-        return other
+        chosen = self.chosen | {id(made.branches)}
+        return Flat(keywords=dict(self.keywords), chosen=chosen, is_false=self.is_false)
 
     def add_choices(self, made: Choices, others: Sequence[Choices]) -> None:
         """Those that an alternative brought along, and those that were there before."""

@@ -55,7 +55,7 @@ Write: TypeAlias = Callable[[SubSchema, Rules, Findings], Node]
 """A schema into a node, its rules and what was found out."""
 
 
-class Calls:
+class CallRules:
     """The calls of one family. ``findings`` says what was found out about each tool."""
 
     def __init__(self, family: Family, rules: Rules) -> None:
@@ -172,8 +172,7 @@ def fitted(
     known = structure(schema)
     attempts = ((known, ()), (loosened(known, _FEW), (f"$ (counts over {_FEW})",)))
     for attempt, unheld in attempts:
-        findings = Findings()
-        findings.unheld += unheld
+        findings = Findings(unheld=[*unheld])
         before = len(rules.rules)
         try:
             node = write(attempt, rules, findings)

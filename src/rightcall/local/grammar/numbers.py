@@ -6,6 +6,8 @@ always stop by itself.
 
 from decimal import Decimal
 
+from msgspec import Struct
+
 from rightcall.local.grammar.nodes import (
     EMPTY,
     NOTHING,
@@ -30,16 +32,15 @@ _MOST_LISTED = 128
 _DIGIT = chars("0123456789")
 
 
-class Interval:
+class Interval(Struct, frozen=True):
     """Between what and what, each end included or not; None for no end."""
 
-    def __init__(self, low: Decimal | None, high: Decimal | None, *, above: bool, below: bool) -> None:
-        self.low = low
-        self.high = high
-        self.above = above
-        """Whether ``low`` itself is left out."""
-        self.below = below
-        """Whether ``high`` itself is left out."""
+    low: Decimal | None
+    high: Decimal | None
+    above: bool
+    """Whether ``low`` itself is left out."""
+    below: bool
+    """Whether ``high`` itself is left out."""
 
     @property
     def are_open(self) -> bool:

@@ -72,11 +72,7 @@ class Matched(Struct, frozen=True):
     unit: Node | None = None
 
 
-class _Piece(Struct, frozen=True):
-    node: Node
-    least: int
-    most: int | None
-    unit: Node | None = None
+class _Piece(Matched, frozen=True):
     starts: bool = False
     """Whether an anchor holds its beginning."""
     ends: bool = False

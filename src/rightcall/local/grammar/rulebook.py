@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import assert_never
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from rightcall.local.grammar.nodes import (
     EMPTY,
@@ -89,16 +89,15 @@ class Rules:
         return _reachable(Rulebook(ROOT, _productive({**self.rules, ROOT: Rule(root)})))
 
 
-class Findings:
+class Findings(Struct, eq=False):
     """What the rules of a schema do not hold, and what cannot be at all, as paths in it."""
 
-    def __init__(self) -> None:
-        self.unheld: list[str] = []
-        """Keywords that are left to the gate."""
-        self.impossible: list[str] = []
-        """Required members that no value fits, or that cannot be written."""
-        self.parts = 0
-        """How large the rules have become."""
+    unheld: list[str] = field(default_factory=list)
+    """Keywords that are left to the gate."""
+    impossible: list[str] = field(default_factory=list)
+    """Required members that no value fits, or that cannot be written."""
+    parts: int = 0
+    """How large the rules have become."""
 
     def repeat(self, unheld: list[str], path: str, elsewhere: str) -> None:
         """What was not held at one path is not held at another, where the same schema stands."""

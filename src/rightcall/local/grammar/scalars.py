@@ -5,8 +5,6 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from msgspec import Struct
-
 from rightcall.core.schema import Schema
 from rightcall.local.grammar.flatten import as_types
 from rightcall.local.grammar.nodes import MOST_REPEATS, NOTHING, Node, repeat
@@ -62,20 +60,6 @@ FORMATS = {
 and nothing else: a date is one that the calendar has."""
 
 
-class Held(Struct, frozen=True):
-    """A node, and the keywords that it does not hold."""
-
-    node: Node
-    unheld: tuple[str, ...] = ()
-
-
-class HeldString(Struct, frozen=True):
-    """What stands between a string's ends, None for anything; and the keywords that it does not hold."""
-
-    body: Node | None
-    unheld: tuple[str, ...] = ()
-
-
 def types_of(keywords: Mapping[str, Any]) -> Sequence[str]:
     """The types that a schema admits; where it says none, those that its keywords are about."""
     if "type" in keywords:
@@ -85,8 +69,8 @@ def types_of(keywords: Mapping[str, Any]) -> Sequence[str]:
     return implied or _TYPES
 
 
-def string(keywords: Mapping[str, Any], notation: Notation) -> HeldString:
-    """A string of some length that matches a pattern or has a format."""
+def string(keywords: Mapping[str, Any], notation: Notation) -> tuple[Node | None, list[str]]:
+    """What stands between a string's ends, None for anything; and the keywords that it does not hold."""
     unheld: list[str] = []
     for keyword, pattern in _patterns(keywords, unheld):
         try:
@@ -104,8 +88,8 @@ def string(keywords: Mapping[str, Any], notation: Notation) -> HeldString:
     least = least if least <= MOST_REPEATS else 0
     most = most if most is None or most <= MOST_REPEATS else None
     if least == 0 and most is None:
-        return HeldString(None, tuple(unheld))
-    return HeldString(repeat(notation.letter, least, most), tuple(unheld))
+        return None, unheld
+    return repeat(notation.letter, least, most), unheld
 
 
 @lru_cache(maxsize=256)
@@ -123,7 +107,9 @@ def _patterns(keywords: Mapping[str, Any], unheld: list[str]) -> list[tuple[str,
     return found
 
 
-def _of_length(matched: Matched, keywords: Mapping[str, Any], unheld: list[str]) -> HeldString:
+def _of_length(
+    matched: Matched, keywords: Mapping[str, Any], unheld: list[str]
+) -> tuple[Node, list[str]]:
     """What matches, as long as it must be, where the two can be said together."""
     least, most = keywords.get("minLength", 0), keywords.get("maxLength")
     body = matched.node
@@ -133,7 +119,7 @@ def _of_length(matched: Matched, keywords: Mapping[str, Any], unheld: list[str])
     else:
         unheld += ["minLength"] if least > matched.least else []
         unheld += ["maxLength"] if most is not None and longest != matched.most else []
-    return HeldString(body, tuple(unheld))
+    return body, unheld
 
 
 def _smaller(first: int | None, second: int | None) -> int | None:
@@ -141,8 +127,8 @@ def _smaller(first: int | None, second: int | None) -> int | None:
     return min(known, default=None)
 
 
-def numeric(kind: str, keywords: Mapping[str, Any]) -> Held:
-    """An integer or a number between bounds."""
+def numeric(kind: str, keywords: Mapping[str, Any]) -> tuple[Node, list[str]]:
+    """An integer or a number between bounds, and the keywords that this does not hold."""
     bounds = _bounds(keywords)
     multiple = keywords.get("multipleOf", 1)
     step = int(multiple) if multiple == int(multiple) else 0
@@ -160,7 +146,7 @@ def numeric(kind: str, keywords: Mapping[str, Any]) -> Held:
         unheld += [keyword for keyword in _LIMITS if keyword in keywords]
         found = everything
     assert found is not None
-    return Held(found, tuple(unheld))
+    return found, unheld
 
 
 def _bounds(keywords: Mapping[str, Any]) -> Interval:

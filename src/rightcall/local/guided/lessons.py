@@ -77,10 +77,14 @@ Next: TypeAlias = Choose | Tell | Talk
 
 def next_step(request: Request) -> Next:
     """What comes next. One round of calls for each message: then there is an answer."""
-    at = _last_question(request.messages)
-    if at is None:
+    asks = [
+        (at, each.text)
+        for at, each in enumerate(request.messages)
+        if isinstance(each, User) and each.author in {"user", "agent"}
+    ]
+    if not asks:
         return Talk()
-    asked = _words(request.messages[at])
+    at, asked = asks[-1]
     answered = _answered(request.messages[at + 1 :], asked)
     if answered:
         return Tell(_paired(questions_in(asked), answered))
@@ -172,16 +176,6 @@ def telling(question: str, value: str) -> Request:
     task = "Answer the question with the result of the tool."
     shown = [(f"Question: {asked}\nResult: {result}", answer) for asked, result, answer in _TOLD]
     return _lesson(task, shown, f"Question: {question}\nResult: {value}")
-
-
-def _last_question(messages: tuple[Message, ...]) -> int | None:
-    asks = ("user", "agent")
-    asked = [at for at, each in enumerate(messages) if isinstance(each, User) and each.author in asks]
-    return asked[-1] if asked else None
-
-
-def _words(message: Message) -> str:
-    return message.text if isinstance(message, User) else ""
 
 
 def _answered(messages: tuple[Message, ...], asked: str) -> list[tuple[str, Result]]:

@@ -17,7 +17,7 @@ from rightcall.local.template.sandbox import (
     Clock,
     Refused,
     compile_template,
-    time_globals,
+    strftime,
     variables_of,
 )
 
@@ -131,7 +131,7 @@ class ChatTemplate:
     def fill(self, **variables: Any) -> str:
         """The template with just these variables and the special tokens."""
         template = compile_template(self.choose(tools=variables.get("tools") is not None))
-        given = {**time_globals(self._clock), **self.tokens, **_plain(variables)}
+        given = {"strftime_now": strftime(self._clock), **self.tokens, **_plain(variables)}
         try:
             with metered(self._bounds):
                 return template.render(given)

@@ -25,6 +25,7 @@ from rightcall.local.template.quirks import (
 
 _WORDS = re.compile(r"qz[a-z]+\d*")
 _USER: Fields = {"role": "user", "content": "qzuser"}
+_AGAIN: Fields = {"role": "user", "content": "qzagain"}
 _REPLY: Fields = {"role": "assistant", "content": "qzreply"}
 _SYSTEM: Fields = {"role": "system", "content": "qzsystem"}
 _TOOL: Fields = {
@@ -219,34 +220,30 @@ class _Trial:
         return self._shows(_called(form, role, 2), *words, tools=True) == "shown"
 
     def _alternates(self) -> bool:
-        again: Fields = {"role": "user", "content": "qzagain"}
         more: Fields = {"role": "assistant", "content": "qzmore"}
-        users = self._shows([_USER, again], "qzuser", "qzagain")
-        replies = self._shows([_USER, _REPLY, more, again], "qzreply", "qzmore", "qzagain")
+        users = self._shows([_USER, _AGAIN], "qzuser", "qzagain")
+        replies = self._shows([_USER, _REPLY, more, _AGAIN], "qzreply", "qzmore", "qzagain")
         return users != "shown" or replies != "shown"
 
     def _user_after_results(self, form: _Form, role: str) -> bool:
-        again: Fields = {"role": "user", "content": "qzagain"}
         words = ("qzresult1", "qzagain")
-        return not role or self._shows([*_called(form, role), again], *words, tools=True) == "shown"
+        return not role or self._shows([*_called(form, role), _AGAIN], *words, tools=True) == "shown"
 
     def _silence(self) -> str:
-        again: Fields = {"role": "user", "content": "qzagain"}
         for text in _SILENCES:
             silent: Fields = {"role": "assistant", "content": text}
-            if self._shows([_USER, silent, again], "qzuser", "qzagain") == "shown":
+            if self._shows([_USER, silent, _AGAIN], "qzuser", "qzagain") == "shown":
                 return text
         return ""
 
     def _reasoning(self, form: _Form) -> tuple[str, str]:
         """The member that reasoning is read from, and a rendering that shows it."""
-        again: Fields = {"role": "user", "content": "qzagain"}
         called = _called(form, "tool")
         for key in (*REASONING, "part"):
             places = (
                 [_USER, _thinking(_REPLY, key)],
                 [_USER, _thinking(called[1], key), called[2]],
-                [_USER, _thinking(_REPLY, key), again],
+                [_USER, _thinking(_REPLY, key), _AGAIN],
             )
             for place in places:
                 text = self._render(place, **self._thinks) or ""
@@ -310,23 +307,13 @@ def _called(form: _Form, role: str, count: int = 1) -> list[Fields]:
     numbers = range(1, count + 1)
     ids = _IDS[form.ids][:count]
     calls = [_call(form, identity, number) for identity, number in zip(ids, numbers, strict=True)]
-    contents: dict[str, dict[str, Any]] = {
-        "empty": {"content": ""},
-        "null": {"content": None},
-        "absent": {},
-    }
-    content = contents[form.no_text]
+    contents: dict[str, Fields] = {"empty": {"content": ""}, "null": {"content": None}, "absent": {}}
     results: list[Fields] = [
-        {
-            "role": role,
-            "tool_call_id": identity,
-            "name": "qzfunction",
-            "content": f"qzresult{number}",
-        }
+        {"role": role, "tool_call_id": identity, "name": "qzfunction", "content": f"qzresult{number}"}
         for identity, number in zip(ids, numbers, strict=True)
         if role
     ]
-    return [_USER, {"role": "assistant", **content, "tool_calls": calls}, *results]
+    return [_USER, {"role": "assistant", **contents[form.no_text], "tool_calls": calls}, *results]
 
 
 def _call(form: _Form, identity: str, number: int) -> dict[str, Any]:

@@ -10,7 +10,8 @@ take together. A template that nobody vouches for belongs into a process with a 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 from typing import Any
@@ -64,17 +65,14 @@ _METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
 DEFAULT = Bounds()
 
 
-class metered:  # noqa: N801 - a context manager reads as a word
+@contextmanager
+def metered(bounds: Bounds) -> Iterator[None]:
     """Count what is rendered inside of it."""
-
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
-
-    def __enter__(self) -> None:
-        self._token = _METER.set(Meter(self._bounds))
-
-    def __exit__(self, *raised: object) -> None:
-        _METER.reset(self._token)
+    token = _METER.set(Meter(bounds))
+    try:
+        yield
+    finally:
+        _METER.reset(token)
 
 
 def tick() -> None:

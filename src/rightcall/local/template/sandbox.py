@@ -63,7 +63,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters |= {"tojson": to_json, _PASSING: _pass, _JOINED: _join}
         self.globals |= {
             "raise_exception": refuse,
-            "strftime_now": _strftime(datetime.now),
+            "strftime_now": strftime(datetime.now),
             "dict": _Dict(),
             "namespace": _Namespace,
         }
@@ -128,6 +128,11 @@ class _Namespace(Namespace):
         super().__setitem__(name, value)
 
 
+def strftime(clock: Clock) -> Callable[[str], str]:
+    """What a template reads the time with."""
+    return lambda form: clock().strftime(form)
+
+
 def refuse(message: object) -> NoReturn:
     """What a template calls ``raise_exception``."""
     raise Refused(str(message))
@@ -174,11 +179,6 @@ def variables_of(text: str) -> frozenset[str]:
     return frozenset([name.name for name in names if name.ctx == "load"])
 
 
-def time_globals(clock: Clock) -> Mapping[str, Any]:
-    """What a template reads the time with."""
-    return {"strftime_now": _strftime(clock)}
-
-
 def _watched(tree: nodes.Template) -> nodes.Template:
     """The same template, where loops look at the clock and ``~`` at the size of what it joins.
 
@@ -220,13 +220,6 @@ def _join(*values: Any) -> str:
     return bounds.join(map(str, values))
 
 
-def _strftime(clock: Clock) -> Callable[[str], str]:
-    def strftime_now(form: str) -> str:
-        return clock().strftime(form)
-
-    return strftime_now
-
-
 @pass_context
 def _show(_: Context, value: Any) -> Any:
     # It takes the context only so that it is not called while compiling.
@@ -249,7 +242,7 @@ def _check_method(text: str, name: str, arguments: tuple[Any, ...]) -> None:
         bounds.check_join(text, arguments[0])
 
 
-def _guarded(filter_function: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Any]:
+def _guarded(filter_function: Callable[..., Any], check: Callable[..., object]) -> Callable[..., Any]:
     """A filter that is not reached if its arguments do not pass. What Jinja reads off it stays."""
     skips = 1 if hasattr(filter_function, "jinja_pass_arg") else 0
 
@@ -278,15 +271,11 @@ def _check_formatted(text: object, *values: object) -> None:
     bounds.check_format(str(text), values)
 
 
-def _check_weight(value: object) -> None:
-    bounds.weigh(value)
-
-
 def _check_rest(_: object, *arguments: object) -> None:
     bounds.check_width(*arguments)
 
 
-_FILTERS: Mapping[str, Callable[..., None]] = {
+_FILTERS: Mapping[str, Callable[..., object]] = {
     "batch": _check_rest,
     "center": _check_rest,
     "format": _check_formatted,
@@ -295,6 +284,6 @@ _FILTERS: Mapping[str, Callable[..., None]] = {
     "replace": _check_replaced,
     "round": _check_rounding,
     "slice": _check_rest,
-    "string": _check_weight,
+    "string": bounds.weigh,
 }
 """Filters that can make much out of little, and what is looked at before."""

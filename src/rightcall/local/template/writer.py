@@ -43,15 +43,12 @@ class Fallback(Protocol):
 
     def instructions(self, specs: tuple[Spec, ...], /) -> str:
         """What the system message says of the tools, and of how to call them."""
-        ...
 
     def calls(self, calls: tuple[Call, ...], /) -> str:
         """Earlier calls, as the assistant wrote them."""
-        ...
 
     def results(self, results: tuple[Result, ...], /) -> str:
         """Their results, as a user's message."""
-        ...
 
 
 class Writer:

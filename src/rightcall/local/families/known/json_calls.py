@@ -21,13 +21,7 @@ HERMES = Family(
     separator="\n",
     parallel="sections",
     thoughts=THINK,
-    turn=(
-        CHATML,
-        LLAMA,
-        "<|start_of_role|>assistant<|end_of_role|>",
-        "assistant:",
-        "<|assistant|>\n",
-    ),
+    turn=(CHATML, LLAMA, "<|start_of_role|>assistant<|end_of_role|>", "assistant:", "<|assistant|>\n"),
     ends=("<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>"),
     signs=(("<tool_call>",),),
 )
@@ -326,10 +320,7 @@ APERTUS = Family(
 INKLING = Family(
     name="inkling",
     form=JsonForm(arguments_keys=("args", "arguments")),
-    section=Markers(
-        ("<|content_invoke_tool_json|>",),
-        ("<|end_message|>",),
-    ),
+    section=Markers(("<|content_invoke_tool_json|>",), ("<|end_message|>",)),
     parallel="sections",
     thoughts=Markers(("<|content_thinking|>",), ("<|end_message|>",)),
     authors=("<|message_model|>",),

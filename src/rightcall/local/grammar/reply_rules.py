@@ -65,7 +65,7 @@ def place(family: Family, tail: str) -> Place:
     return Place(thought_end=_end_of(family, last))
 
 
-class Reply:
+class ReplyRules:
     """The replies of a family that call a tool."""
 
     def __init__(self, family: Family, rules: Rules, calls: Mapping[str, Node], where: Place) -> None:

@@ -16,9 +16,9 @@ from rightcall.core.schema import Schema
 from rightcall.local.families.known import FAMILIES
 from rightcall.local.families.reader import Reader
 from rightcall.local.families.write import write
-from rightcall.local.grammar.forms import Calls
+from rightcall.local.grammar.forms import CallRules
 from rightcall.local.grammar.printers import print_lark
-from rightcall.local.grammar.reply import MOST_CALLS, Place, Reply, place
+from rightcall.local.grammar.reply_rules import MOST_CALLS, Place, ReplyRules, place
 from rightcall.local.grammar.rulebook import Rules
 
 WEATHER = spec(
@@ -131,10 +131,10 @@ def tail_of(family):
 
 def reply(family, tail=None, specs=SPECS):
     rules = Rules()
-    calls = Calls(family, rules)
+    calls = CallRules(family, rules)
     nodes = {each.name: calls.call(each) for each in specs}
     where = place(family, tail_of(family) if tail is None else tail)
-    return rules, Reply(family, rules, nodes, where)
+    return rules, ReplyRules(family, rules, nodes, where)
 
 
 def read(family, text, tail=None):
@@ -174,8 +174,8 @@ def test_arguments_read_back_as_what_any_schema_admits(name, members, definition
     family = FAMILIES[name]
     tool = spec("tool", {"type": "object", "properties": members, "$defs": definitions})
     rules = Rules()
-    calls = Calls(family, rules)
-    found = Reply(family, rules, {"tool": calls.call(tool)}, Place(is_thought_over=True))
+    calls = CallRules(family, rules)
+    found = ReplyRules(family, rules, {"tool": calls.call(tool)}, Place(is_thought_over=True))
     book = rules.book(found.forced(several=False))
     assume(book.rules)
     unheld = calls.findings["tool"].unheld
