@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from rightcall.local.engines.llama_server import LlamaServer
     from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
     from rightcall.local.engines.vllm import Vllm
+    from rightcall.local.families.call_text import write
     from rightcall.local.families.family import Family
     from rightcall.local.families.known import FAMILIES, detect, named
     from rightcall.local.families.reader import Reader
-    from rightcall.local.families.write import write
     from rightcall.local.gguf import read_card
     from rightcall.local.grammar.build import grammar_for, grammar_for_output
     from rightcall.local.guided.guided_model import GuidedModel
     from rightcall.local.local_model import LocalModel
     from rightcall.local.prompt import render_prompt, visible
     from rightcall.local.template.chat_template import ChatTemplate
-    from rightcall.local.template.probe import probe
+    from rightcall.local.template.probing import probe
     from rightcall.local.template.template_file import read_template
 
 _HOMES = {
@@ -49,12 +49,12 @@ _HOMES = {
     "grammar_for": "local.grammar.build",
     "grammar_for_output": "local.grammar.build",
     "named": "local.families.known",
-    "probe": "local.template.probe",
+    "probe": "local.template.probing",
     "read_card": "local.gguf",
     "read_template": "local.template.template_file",
     "render_prompt": "local.prompt",
     "visible": "local.prompt",
-    "write": "local.families.write",
+    "write": "local.families.call_text",
 }
 __all__ = [
     "FAMILIES",

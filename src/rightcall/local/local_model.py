@@ -11,10 +11,10 @@ from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
 from rightcall.core.request import Profile, Request
 from rightcall.local.engine import Card, Engine, Finish, Grammar, Sampling
+from rightcall.local.families.call_text import PromptedTools
 from rightcall.local.families.family import Family, markers_of
 from rightcall.local.families.known import detect, named
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.write import PromptedTools
 from rightcall.local.grammar.build import grammar_for, grammar_for_output
 from rightcall.local.grammar.reply_rules import place
 from rightcall.local.prompt import Prompt, render_prompt

@@ -21,7 +21,7 @@ from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.template.chat_template import NAME, ChatTemplate
-from rightcall.local.template.probe import probe, tail_of
+from rightcall.local.template.probing import probe, tail_of
 from rightcall.local.template.quirks import (
     Quirks,
     Segment,

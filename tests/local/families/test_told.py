@@ -4,9 +4,9 @@ from rightcall.core.call import Call
 from rightcall.core.parts import Text
 from rightcall.core.result import Result
 from rightcall.core.tool import Spec
+from rightcall.local.families.call_text import PromptedTools
 from rightcall.local.families.known import named
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.write import PromptedTools
 
 ADD = Spec(
     name="add",

@@ -13,9 +13,9 @@ from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, parse
 from rightcall.core.message import Reasoning
 from rightcall.core.schema import Schema
+from rightcall.local.families.call_text import write
 from rightcall.local.families.known import FAMILIES
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.write import write
 from rightcall.local.grammar.forms import CallRules
 from rightcall.local.grammar.printers import print_lark
 from rightcall.local.grammar.reply_rules import MOST_CALLS, Place, ReplyRules, place

@@ -52,8 +52,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Render, and print."""
+    from rightcall.local.families.call_text import PromptedTools  # noqa: PLC0415
     from rightcall.local.families.known import detect  # noqa: PLC0415
-    from rightcall.local.families.write import PromptedTools  # noqa: PLC0415
     from rightcall.local.prompt import render_prompt  # noqa: PLC0415
     from rightcall.local.template.template_file import read_template  # noqa: PLC0415
     from rightcall.local_models import file_of  # noqa: PLC0415 - help and errors need none of this
@@ -121,7 +121,7 @@ def _print(prompt: "Prompt", template: "ChatTemplate") -> None:
 
 def _tell_problems(template: "ChatTemplate") -> None:
     from rightcall.cli.safe import harmless  # noqa: PLC0415
-    from rightcall.local.template.probe import probe  # noqa: PLC0415
+    from rightcall.local.template.probing import probe  # noqa: PLC0415
 
     for problem in probe(template).problems or ("the template has none of the known problems",):
         print(harmless(problem), file=sys.stderr)

@@ -25,6 +25,8 @@ _MAX_FENCE = 64
 class Draft:
     """The parts of one reply under way."""
 
+    __slots__ = ("_calls", "_id", "_kind", "_name", "_parts", "_pieces", "_spaces", "events", "has_text")
+
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
         self._parts: list[Part] = []

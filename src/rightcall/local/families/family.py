@@ -1,8 +1,8 @@
 """What a family is: the facts of how one kind of model writes thoughts, answers and calls, as data.
 
-Nothing here acts. ``reader`` turns text into parts by these facts, ``write`` turns calls into text by
-the same ones, and whoever makes a grammar reads them too. Where several markers are listed, a model may
-write any of them; the first is the one that its template uses.
+Nothing here acts. ``reader`` turns text into parts by these facts, ``call_text`` turns calls into text
+by the same ones, and whoever makes a grammar reads them too. Where several markers are listed, a model
+may write any of them; the first is the one that its template uses.
 """
 
 from typing import Literal, TypeAlias

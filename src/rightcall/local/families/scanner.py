@@ -16,6 +16,8 @@ _AFTER_SCALAR = re.compile(r"[\s,}\]<]")
 class Scanner:
     """A set of markers, compiled. The leftmost one counts, and of several at one place the longest."""
 
+    __slots__ = ("_marker", "_partial", "longest", "markers")
+
     def __init__(self, markers: Iterable[str]) -> None:
         self.markers = tuple(sorted({marker for marker in markers if marker}, key=len, reverse=True))
         self.longest = len(self.markers[0]) if self.markers else 0
@@ -75,6 +77,8 @@ class JsonEnd:
 
     Whether the value is valid is not asked.
     """
+
+    __slots__ = ("_begun", "_depth", "_escaped", "_in_string", "is_over")
 
     def __init__(self) -> None:
         self._begun = False

@@ -9,7 +9,7 @@ from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
     from rightcall.local.template.chat_template import ChatTemplate
-    from rightcall.local.template.probe import probe
+    from rightcall.local.template.probing import probe
     from rightcall.local.template.quirks import Quirks, Switch, neutralise, segments, set_reasoning
     from rightcall.local.template.render_bounds import Bounds
     from rightcall.local.template.template_file import read_template, template_of
@@ -33,7 +33,7 @@ _HOMES = {
     "Quirks": "quirks",
     "Switch": "quirks",
     "neutralise": "quirks",
-    "probe": "probe",
+    "probe": "probing",
     "read_template": "template_file",
     "segments": "quirks",
     "set_reasoning": "quirks",

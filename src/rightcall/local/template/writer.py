@@ -103,7 +103,8 @@ class Writer:
     def _write(self, message: Message, following: Message | None, *, is_new: bool, held: str) -> None:
         match message:
             case User():
-                said = self._clean(_said(message, self._at, is_new=is_new))
+                parts = [_part(part, self._at, is_new=is_new) for part in message.content]
+                said = self._clean("".join(parts))
                 self._add({"role": "user", "content": f"{held}\n\n{said}" if held else said})
             case Reply():
                 results = following.results if isinstance(following, Results) else ()
@@ -236,10 +237,6 @@ def _merge(last: Turn, turn: Turn) -> bool:
     texts = [text for text in (last["content"], turn["content"]) if text]
     last |= {**turn, "content": "\n\n".join(texts)}
     return True
-
-
-def _said(message: User, at: int, *, is_new: bool) -> str:
-    return "".join([_part(part, at, is_new=is_new) for part in message.content])
 
 
 def _part(part: Part, at: int, *, is_new: bool) -> str:

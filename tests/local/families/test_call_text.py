@@ -13,10 +13,10 @@ from local.families.replies import SPECS, markers_of, read
 from rightcall.core.call import Call
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.local.families.call_text import write
 from rightcall.local.families.family import Family
 from rightcall.local.families.known import FAMILIES, named
 from rightcall.local.families.opening import answering
-from rightcall.local.families.write import write
 
 KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 AWKWARD = [
