@@ -12,11 +12,11 @@ import time
 from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
 from rightcall.core.tool import Spec
+from rightcall.local.families.call_text import write
 from rightcall.local.families.family import Family
+from rightcall.local.families.known import FAMILIES
+from rightcall.local.families.opening import answering
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.table import FAMILIES
-from rightcall.local.families.tail import answering
-from rightcall.local.families.write import write
 
 ROUNDS = 3
 PIECE = 4

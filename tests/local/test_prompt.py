@@ -13,8 +13,8 @@ from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.prompt import Prompt, render_prompt, visible
-from rightcall.local.template.chat import ChatTemplate
-from rightcall.local.template.probe import probe
+from rightcall.local.template.chat_template import ChatTemplate
+from rightcall.local.template.probing import probe
 
 
 def template(name, **settings):

@@ -10,50 +10,51 @@ from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
     from rightcall.local.engine import Card, Engine, Finish, Grammar, Piece, Sampling
-    from rightcall.local.engines.completions import LlamaServer, Vllm
     from rightcall.local.engines.huggingface import HuggingFace
+    from rightcall.local.engines.llama_server import LlamaServer
     from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
+    from rightcall.local.engines.vllm import Vllm
+    from rightcall.local.families.call_text import write
     from rightcall.local.families.family import Family
+    from rightcall.local.families.known import FAMILIES, detect, named
     from rightcall.local.families.reader import Reader
-    from rightcall.local.families.table import FAMILIES, detect, named
-    from rightcall.local.families.write import write
     from rightcall.local.gguf import read_card
-    from rightcall.local.grammar.hold import grammar_for, grammar_for_output
-    from rightcall.local.guided.model import GuidedModel
-    from rightcall.local.model import LocalModel
+    from rightcall.local.grammar.build import grammar_for, grammar_for_output
+    from rightcall.local.guided.guided_model import GuidedModel
+    from rightcall.local.local_model import LocalModel
     from rightcall.local.prompt import render_prompt, visible
-    from rightcall.local.template.chat import ChatTemplate
-    from rightcall.local.template.probe import probe
-    from rightcall.local.template.source import read_template
+    from rightcall.local.template.chat_template import ChatTemplate
+    from rightcall.local.template.probing import probe
+    from rightcall.local.template.template_file import read_template
 
 _HOMES = {
     "Card": "local.engine",
-    "ChatTemplate": "local.template.chat",
+    "ChatTemplate": "local.template.chat_template",
     "Engine": "local.engine",
-    "FAMILIES": "local.families.table",
+    "FAMILIES": "local.families.known",
     "Family": "local.families.family",
     "Finish": "local.engine",
     "Grammar": "local.engine",
-    "GuidedModel": "local.guided.model",
+    "GuidedModel": "local.guided.guided_model",
     "HuggingFace": "local.engines.huggingface",
     "LlamaCpp": "local.engines.llamacpp",
-    "LlamaServer": "local.engines.completions",
-    "LocalModel": "local.model",
+    "LlamaServer": "local.engines.llama_server",
+    "LocalModel": "local.local_model",
     "Piece": "local.engine",
     "Reader": "local.families.reader",
     "Sampling": "local.engine",
-    "Vllm": "local.engines.completions",
-    "detect": "local.families.table",
+    "Vllm": "local.engines.vllm",
+    "detect": "local.families.known",
     "embedded_path": "local.engines.llamacpp",
-    "grammar_for": "local.grammar.hold",
-    "grammar_for_output": "local.grammar.hold",
-    "named": "local.families.table",
-    "probe": "local.template.probe",
+    "grammar_for": "local.grammar.build",
+    "grammar_for_output": "local.grammar.build",
+    "named": "local.families.known",
+    "probe": "local.template.probing",
     "read_card": "local.gguf",
-    "read_template": "local.template.source",
+    "read_template": "local.template.template_file",
     "render_prompt": "local.prompt",
     "visible": "local.prompt",
-    "write": "local.families.write",
+    "write": "local.families.call_text",
 }
 __all__ = [
     "FAMILIES",

@@ -11,6 +11,9 @@ from rightcall.core.usage import Usage
 Syntax: TypeAlias = Literal["gbnf", "lark"]
 """llama.cpp's grammars, or llguidance's."""
 
+MOST_TOKENS = 2048
+"""How much is generated where nobody says: small models can go on for ever."""
+
 
 class Grammar(Struct, frozen=True, kw_only=True, gc=False):
     """What a model's text is held to."""
@@ -71,18 +74,14 @@ class Engine(Protocol):
     @property
     def syntax(self) -> Syntax:
         """How grammars must be written for it."""
-        ...
 
     async def ready(self) -> Card:
         """Load what must be loaded; what is known of the model."""
-        ...
 
     def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = ...
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt, whose special tokens are read as such; none is added."""
-        ...
 
     async def close(self) -> None:
         """Stop what is being generated, and let go of the model."""
-        ...

@@ -1,32 +1,54 @@
-"""A request into the prompt that a raw model goes on from, by the model's own chat template.
+"""Render a request as the prompt that a raw model goes on from, by the model's own chat template.
 
-What the template cannot take is put where it can (``template/transcript.py``). What comes from outside,
-and what the model wrote itself, cannot forge the template's special tokens: ``neutralise`` puts a space
-into each that is found in it. System text is the developer's, and stays as it is.
+What the template cannot take is put where it can (``template/writer.py``). What comes from outside, and
+what the model wrote itself, cannot forge the template's special tokens: ``neutralise`` puts a space into
+each that is found in it. System text is the developer's, and stays as it is.
+
+Templates that write schemas in a language of their own know only some of JSON Schema, and fail at the
+rest: a list of types, a number among the values, a property that is just ``true``. What one cannot write
+is said in words.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.request import Named, Request
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.local.template.chat import NAME, ChatTemplate
-from rightcall.local.template.markers import Segment, neutralise, segments
-from rightcall.local.template.probe import probe, tail_of
-from rightcall.local.template.quirks import Quirks, problems_of
-from rightcall.local.template.switches import set_reasoning
-from rightcall.local.template.tools import in_words, neutral_spec, tool_fields, unshowable
-from rightcall.local.template.transcript import Fallback, Turn, Writer
+from rightcall.local.template.chat_template import NAME, ChatTemplate
+from rightcall.local.template.probing import probe, tail_of
+from rightcall.local.template.quirks import (
+    Quirks,
+    Segment,
+    neutralise,
+    problems_of,
+    segments,
+    set_reasoning,
+)
+from rightcall.local.template.writer import Fallback, Turn, Writer
 
 __all__ = ["Fallback", "Prompt", "neutralise", "render_prompt", "segments", "visible"]
 
 _MOST_TRIED = 200
 """Messages of a transcript in which the one that a template refuses is looked for."""
 _WORDED = "the template fails at the schema of {}: it is described in words"
+_DESCRIBING = {"description", "title"}
+_DEFINITIONS = ("$defs", "definitions")
+_PLAIN_TYPES: Mapping[str, JsonObject] = {
+    "string": {},
+    "integer": {},
+    "number": {},
+    "boolean": {},
+    "array": {"items": {"type": "string"}},
+    "object": {"properties": {}, "additionalProperties": {"type": "string"}},
+}
+"""Types that every template can write, with the members without which some fail."""
+_USER = {"role": "user", "content": "Hello"}
 
 
 class Prompt(Struct, frozen=True):
@@ -56,7 +78,7 @@ def render_prompt(
         raise EncodeError(NAME, "it does not show what a user says; it is not made for conversations.")
     specs = _specs(request)
     markers = quirks.markers if neutral else ()
-    specs = tuple([neutral_spec(spec, markers) for spec in specs])
+    specs = tuple([_neutral_spec(spec, markers) for spec in specs])
     writer = Writer(quirks, fallback, lambda text: neutralise(encodable(text), markers))
     system = encodable(_system(request, specs, quirks, fallback))
     messages = writer.write(system, request.messages)
@@ -121,14 +143,14 @@ def _rendered(
     """The prompt, its tail, and the tools whose schemas had to be put into words."""
     given = dict(job.given)
     if specs or job.quirks.needs_tools:
-        given["tools"] = [tool_fields(spec) for spec in specs]
+        given["tools"] = [_tool_fields(spec) for spec in specs]
     try:
         return *_render(job, given), worded
     except EncodeError as error:
-        names = () if worded else unshowable(job.template, specs)
+        names = () if worded else _unshowable(job.template, specs)
         if not names:
             raise EncodeError(NAME, error.reason, where=_culprit(job, given, error)) from None
-    simpler = tuple([in_words(spec) if spec.name in names else spec for spec in specs])
+    simpler = tuple([_in_words(spec) if spec.name in names else spec for spec in specs])
     return _rendered(job, simpler, names)
 
 
@@ -168,3 +190,78 @@ def _notes(request: Request, quirks: Quirks, specs: tuple[Spec, ...], writer: Wr
     if request.options.get("reasoning") is not None and not quirks.switches:
         notes.append("the template has no switch for reasoning: the option is left out")
     return tuple(notes)
+
+
+def _neutral_spec(spec: Spec, markers: Sequence[str]) -> Spec:
+    """The spec, its words neutralised: a server that offers tools may have written them."""
+    described = _described(spec.parameters, markers)
+    return replace(spec, description=neutralise(spec.description, markers), parameters=described)
+
+
+def _tool_fields(spec: Spec) -> dict[str, Any]:
+    """The tool as templates know it."""
+    description = spec.description
+    if spec.examples:
+        examples = "\n".join(dump(example) for example in spec.examples)
+        description = f"{description}\n\nExamples of arguments:\n{examples}".strip()
+    function = {"name": spec.name, "description": description, "parameters": spec.parameters}
+    return {"type": "function", "function": function}
+
+
+def _unshowable(template: ChatTemplate, specs: Sequence[Spec]) -> tuple[str, ...]:
+    """The names of the tools that the template fails at."""
+    return tuple([spec.name for spec in specs if not _is_shown(template, spec)])
+
+
+def _in_words(spec: Spec) -> Spec:
+    """The spec with properties of nothing but a type and a description, which holds the rest."""
+    properties = spec.parameters.get("properties")
+    simple = {
+        name: _simple(schema)
+        for name, schema in (properties.items() if isinstance(properties, Mapping) else ())
+    }
+    required = spec.parameters.get("required")
+    names = list(required) if isinstance(required, list | tuple) else []
+    named = {key: spec.parameters[key] for key in _DEFINITIONS if key in spec.parameters}
+    return replace(
+        spec,
+        description=f"{spec.description}\n\n{dump(named)}" if named else spec.description,
+        parameters={"type": "object", "properties": simple, "required": names},
+    )
+
+
+def _is_shown(template: ChatTemplate, spec: Spec) -> bool:
+    try:
+        template.render([_USER], tools=[_tool_fields(spec)])
+    except EncodeError:
+        return False
+    return True
+
+
+def _simple(schema: Any) -> JsonObject:
+    if not isinstance(schema, Mapping):
+        return {"type": "string", "description": "any JSON value"}
+    words = schema.get("description")
+    kinds = schema.get("type")
+    listed = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list | tuple) else []
+    kind = next((each for each in listed if each in _PLAIN_TYPES), "string")
+    rest = {key: value for key, value in schema.items() if key != "description"}
+    is_plain = rest == {"type": kind}
+    said = [words if isinstance(words, str) else "", "" if is_plain else dump(rest)]
+    return {"type": kind, **_PLAIN_TYPES[kind], "description": " ".join(said).strip()}
+
+
+def _described(schema: Any, markers: Sequence[str]) -> Any:
+    """The same for a schema. Names and values stay: a model must write them as they are."""
+    match schema:
+        case Mapping():
+            return {
+                key: neutralise(each, markers)
+                if key in _DESCRIBING and isinstance(each, str)
+                else _described(each, markers)
+                for key, each in schema.items()
+            }
+        case list() | tuple():
+            return [_described(each, markers) for each in schema]
+        case _:
+            return schema

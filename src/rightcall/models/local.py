@@ -9,13 +9,14 @@ from pathlib import Path
 from rightcall.core.request import Profile
 from rightcall.core.transport import Transport
 from rightcall.errors import UsageError
-from rightcall.local.engines.completions import LlamaServer, Vllm
+from rightcall.local.engines.llama_server import LlamaServer
 from rightcall.local.engines.llamacpp import LlamaCpp
+from rightcall.local.engines.vllm import Vllm
 from rightcall.local.gguf import read_header
-from rightcall.local.guided.model import GuidedModel
-from rightcall.local.model import LocalModel
-from rightcall.local.template.chat import ChatTemplate
-from rightcall.local.template.source import read_template, template_of
+from rightcall.local.guided.guided_model import GuidedModel
+from rightcall.local.local_model import LocalModel
+from rightcall.local.template.chat_template import ChatTemplate
+from rightcall.local.template.template_file import read_template, template_of
 from rightcall.models.catalogue import EMBEDDED
 
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from rightcall.local.engines.channel import Channel
+from rightcall.local.engines.in_process import Channel
 
 
 def fill(channel, items, error=None):

@@ -16,7 +16,8 @@ from rightcall.core.transport import Timeouts
 from rightcall.core.usage import Usage
 from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
-from rightcall.local.engines.completions import LlamaServer, Vllm
+from rightcall.local.engines.llama_server import LlamaServer
+from rightcall.local.engines.vllm import Vllm
 from rightcall.transport.aio import AiohttpTransport
 
 SERVER = Path(__file__).with_name("llama_server.py")
@@ -48,7 +49,7 @@ def engine(url, transport):
 
 
 async def slots(engine):
-    return json.loads(await engine._exchange.get("/slots"))
+    return json.loads(await engine._server.get("/slots"))
 
 
 async def test_the_server_says_what_it_serves(engine):

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from rightcall.errors import UsageError
-from rightcall.local.engines.shared import Loan, Shared
+from rightcall.local.engines.in_process import Loan, Shared
 
 
 class Store:

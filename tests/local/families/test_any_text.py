@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from local.families.replies import everything, markers_of, read
 from rightcall.local.families.family import Family
-from rightcall.local.families.table import FAMILIES
+from rightcall.local.families.known import FAMILIES
 
 BITS = [
     "{", "}", "[", "]", "(", ")", '"', "'", ":", ",", "\n", " ", "=", "\\", "<", ">", "</", "|", "```", "```json", "1",

@@ -9,8 +9,8 @@ import pytest
 from local.families.replies import at_every_cut
 from rightcall.core.call import Call
 from rightcall.core.parts import Text
-from rightcall.local.families.table import named
-from rightcall.local.families.tail import answering
+from rightcall.local.families.known import named
+from rightcall.local.families.opening import answering
 
 
 def call(name: str, arguments: str, *, truncated: bool = False, identity: str = "") -> Call:

@@ -9,9 +9,9 @@ import pytest
 from local.families.replies import SPECS, markers_of
 from rightcall.core.events import CallDelta, ReasoningDelta, TextDelta
 from rightcall.local.families.family import Family
+from rightcall.local.families.known import FAMILIES, named
+from rightcall.local.families.opening import answering
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.table import FAMILIES, named
-from rightcall.local.families.tail import answering
 
 PROSE = (
     "if a < b and c[0] > d: return {x: [1, 2]}\n"

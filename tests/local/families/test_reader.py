@@ -11,9 +11,9 @@ from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, TextDelta
 from rightcall.core.message import Reasoning
 from rightcall.core.parts import Text
+from rightcall.local.families.known import FAMILIES, named
+from rightcall.local.families.opening import answering
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.table import FAMILIES, named
-from rightcall.local.families.tail import answering
 
 PARIS = ("get_time", {"city": "Paris"})
 ONE = ("add", {"a": 1})

@@ -11,7 +11,7 @@ from rightcall.core.call import Call
 from rightcall.core.message import Reasoning
 from rightcall.core.parts import Text
 from rightcall.core.tool import Spec
-from rightcall.local.families.table import named
+from rightcall.local.families.known import named
 
 FAMILY_OF = {
     "Apertus-8B-Instruct": "apertus",

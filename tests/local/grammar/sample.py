@@ -16,7 +16,7 @@ from rightcall.local.grammar.nodes import (
     Until,
     Word,
 )
-from rightcall.local.grammar.rules import Rulebook
+from rightcall.local.grammar.rulebook import Rulebook
 
 _NEVER = 10**6
 

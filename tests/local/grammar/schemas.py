@@ -9,11 +9,10 @@ from pydantic import BaseModel, Field
 from rightcall.core.jsontext import dump
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Spec
-from rightcall.local.grammar.findings import Findings
+from rightcall.local.grammar.compiler import Compiler
+from rightcall.local.grammar.flatten import structure
 from rightcall.local.grammar.notation import JSON
-from rightcall.local.grammar.rules import Rulebook, Rules
-from rightcall.local.grammar.schema import Compiler
-from rightcall.local.grammar.structure import structure
+from rightcall.local.grammar.rulebook import Findings, Rulebook, Rules
 
 PATTERNS = [
     "^[a-z]+$",

@@ -3,9 +3,8 @@ import time
 from copy import deepcopy
 
 from local.grammar.schemas import REAL, spec
-from rightcall.local.families.table import FAMILIES
-from rightcall.local.grammar.cache import Memory, digest
-from rightcall.local.grammar.hold import grammar_for, grammar_for_output
+from rightcall.local.families.known import FAMILIES
+from rightcall.local.grammar.build import Cache, digest, grammar_for, grammar_for_output
 
 HERMES = FAMILIES["hermes"]
 
@@ -61,27 +60,27 @@ def test_tails_that_leave_off_at_the_same_place_share_a_grammar():
 
 
 def test_what_was_not_asked_for_the_longest_is_forgotten_first():
-    memory = Memory(2)
+    cache = Cache(2)
     made = []
 
     def ask(key):
-        return memory.get(key, lambda: made.append(key) or key)
+        return cache.get(key, lambda: made.append(key) or key)
 
     assert [ask("a"), ask("b"), ask("a"), ask("c"), ask("a"), ask("b")] == ["a", "b", "a", "c", "a", "b"]
     assert made == ["a", "b", "c", "b"]
-    assert len(memory) == 2
-    memory.clear()
-    assert len(memory) == 0
+    assert len(cache) == 2
+    cache.clear()
+    assert len(cache) == 0
 
 
 def test_threads_that_ask_at_once_get_the_same():
-    memory = Memory(8)
+    cache = Cache(8)
     barrier = threading.Barrier(8)
     found = []
 
     def ask():
         barrier.wait()
-        found.append(memory.get("key", object))
+        found.append(cache.get("key", object))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:

@@ -1,8 +1,14 @@
 import pytest
 
-from rightcall.local.grammar.disjoint import are_apart
-from rightcall.local.grammar.flatten import Flat, flatten, schema_of
-from rightcall.local.grammar.structure import References, loosened, structure
+from rightcall.local.grammar.flatten import (
+    Flat,
+    References,
+    are_apart,
+    flatten,
+    loosened,
+    schema_of,
+    structure,
+)
 
 DOCUMENT = {
     "$id": "https://example.com/root",

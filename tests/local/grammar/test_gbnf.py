@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.local.grammar.gbnf import print_gbnf
 from rightcall.local.grammar.nodes import Until, chars, choice, optional, repeat, row, word
-from rightcall.local.grammar.rules import Rules
+from rightcall.local.grammar.printers import print_gbnf
+from rightcall.local.grammar.rulebook import Rules
 
 
 def printed(node, rules=None):

@@ -1,9 +1,9 @@
 import pytest
 
 from local.grammar.sample import LarkJudge
-from rightcall.local.grammar.lark import print_lark
 from rightcall.local.grammar.nodes import Until, chars, choice, optional, repeat, row, word
-from rightcall.local.grammar.rules import Rules
+from rightcall.local.grammar.printers import print_lark
+from rightcall.local.grammar.rulebook import Rules
 
 
 def judge(node, rules=None):

@@ -10,10 +10,10 @@ from rightcall.core.jsontext import parse
 from rightcall.core.request import Named
 from rightcall.core.schema import Schema
 from rightcall.local.engine import Grammar
+from rightcall.local.families.known import FAMILIES
 from rightcall.local.families.reader import Reader
-from rightcall.local.families.table import FAMILIES
-from rightcall.local.grammar.gbnf import print_gbnf
-from rightcall.local.grammar.hold import grammar_for, grammar_for_output
+from rightcall.local.grammar.build import grammar_for, grammar_for_output
+from rightcall.local.grammar.printers import print_gbnf
 from wire.llama_server import model_path
 
 WORD = 1

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from local.grammar.sample import as_regex
-from rightcall.local.grammar.numbers import LARGEST_BOUND, Bounds, integer, number
+from rightcall.local.grammar.numbers import LARGEST_BOUND, Interval, integer, number
 
 
 def within(value, low, high, above, below):
@@ -15,7 +15,7 @@ def within(value, low, high, above, below):
 
 def bounds(low, high, *, above=False, below=False):
     exact = [None if limit is None else Decimal(limit) for limit in (low, high)]
-    return Bounds(*exact, above=above, below=below)
+    return Interval(*exact, above=above, below=below)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -44,7 +44,7 @@ def test_numbers_are_admitted_exactly_within_their_bounds(seed):
         if low is None and high is None:
             continue
         above, below = chance.random() < 0.3, chance.random() < 0.3
-        admitted = re.compile(as_regex(number(Bounds(low, high, above=above, below=below))))
+        admitted = re.compile(as_regex(number(Interval(low, high, above=above, below=below))))
         near = [
             limit + step * Decimal(1).scaleb(-chance.randint(0, 5))
             for limit in (low, high)

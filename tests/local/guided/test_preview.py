@@ -1,6 +1,6 @@
-from local.guided.test_model import ADD, after, asking, result
+from local.guided.test_guided_model import ADD, after, asking, result
 from rightcall.core.request import Named
-from rightcall.local.guided.preview import first_lessons
+from rightcall.local.guided.lessons import first_lessons
 
 
 def asked(request) -> list[str]:

@@ -1,6 +1,6 @@
 import pytest
 
-from rightcall.local.guided.questions import questions_in
+from rightcall.local.guided.lessons import questions_in
 
 MESSAGES = {
     "one question": ("What is 17 * 23?", ["What is 17 * 23?"]),

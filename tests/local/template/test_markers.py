@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.local.template.markers import find_markers, neutralise, segments
+from rightcall.local.template.quirks import find_markers, neutralise, segments
 
 WORDS = re.compile("qz[a-z]+")
 MARKERS = ("<|im_start|>", "<|im_end|>", "[INST]", "</s>", "<s>")

@@ -1,11 +1,12 @@
 import time
 
 import pytest
+from jinja2 import nodes
 
 from rightcall.errors import EncodeError, UsageError
-from rightcall.local.template.bounds import LONGEST_TEMPLATE, Bounds
-from rightcall.local.template.chat import ChatTemplate
-from rightcall.local.template.sandbox import to_json
+from rightcall.local.template.chat_template import ChatTemplate
+from rightcall.local.template.render_bounds import LONGEST_TEMPLATE, Bounds
+from rightcall.local.template.sandbox import Sandbox, _watched, to_json
 
 SMALL = Bounds(seconds=0.2, characters=200_000)
 
@@ -150,7 +151,7 @@ def test_the_words_say_which_bound_it_was():
     with pytest.raises(EncodeError, match="something of more than 200,000 characters"):
         render("{{ 'x' * 10**12 }}")
     with pytest.raises(EncodeError, match="calls itself without end"):
-        render(ENDLESS["a macro that calls itself"])
+        render(ENDLESS["a macro that calls itself"], bounds=Bounds(seconds=60, characters=200_000))
 
 
 def test_what_is_within_the_bounds_is_rendered():
@@ -181,3 +182,9 @@ DEEP = {
 def test_a_template_that_cannot_be_compiled_is_refused_in_words(text):
     with pytest.raises(UsageError, match="the chat template"):
         ChatTemplate(text)
+
+
+def test_joining_is_counted_however_deeply_it_is_nested():
+    tree = _watched(Sandbox().parse("{{ a ~ (b ~ (c ~ d)) ~ e|default(f ~ (g ~ h)) }}"))
+    assert list(tree.find_all(nodes.Concat)) == []
+    assert render("{% set a = 1 %}{{ a ~ (2 ~ (3 ~ 4)) ~ 5 }}") == "12345"

@@ -9,7 +9,7 @@ from rightcall.core.jsontext import JsonObject
 from rightcall.core.sanitize import printable
 from rightcall.errors import UsageError
 from rightcall.local.engines.llamacpp import embedded_path
-from rightcall.local.families.table import detect
+from rightcall.local.families.known import detect
 from rightcall.local.gguf import read_header
 from rightcall.models import catalogue
 from rightcall.models.catalogue import EMBEDDED, Entry

@@ -11,13 +11,13 @@ from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.core.sanitize import printable
 from rightcall.errors import UsageError
-from rightcall.local.families.table import detect
-from rightcall.local.guided.preview import first_lessons
+from rightcall.local.families.call_text import PromptedTools
+from rightcall.local.families.known import detect
+from rightcall.local.guided.lessons import first_lessons
 from rightcall.local.prompt import Prompt, render_prompt, visible
-from rightcall.local.template.chat import ChatTemplate
-from rightcall.local.template.probe import probe
-from rightcall.local.template.source import read_template
-from rightcall.local.told import Told
+from rightcall.local.template.chat_template import ChatTemplate
+from rightcall.local.template.probing import probe
+from rightcall.local.template.template_file import read_template
 from rightcall.models.catalogue import EMBEDDED, file_of
 
 
@@ -28,7 +28,7 @@ def run(options: Namespace) -> int:
         _tell_problems(template)
     family = detect(template.choose(tools=bool(options.tools)))
     for request in _requests(options):
-        prompt = render_prompt(request, template, fallback=Told(family))
+        prompt = render_prompt(request, template, fallback=PromptedTools(family))
         if options.raw:
             sys.stdout.flush()
             sys.stdout.buffer.write(prompt.text.encode(errors="replace"))

@@ -1,12 +1,57 @@
-"""A grammar and the tokens so far into the tokens that may come next, by llguidance."""
+"""Say which tokens may come next under a grammar, by llguidance; and wait for the words that set it off.
 
+To llguidance a quoted text is never a special token, even if the token is written just so; a token is
+named by its number (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``, "Special tokens"). So
+a grammar's markers are replaced by the numbers they have in the model's vocabulary.
+"""
+
+import json
+import re
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from rightcall.errors import UsageError
 from rightcall.local.engine import Grammar
-from rightcall.local.engines.lark_special import with_special_tokens
-from rightcall.local.engines.watch import Watch
+
+_LITERALS = re.compile(r'/(?:[^/\\\n]|\\.)+/|("(?:[^"\\\n]|\\.)*")')
+_RULE = re.compile(r"^[a-z_][a-z0-9_]*(\[[^\]]*\])?\s*:")
+"""Rules begin with a small letter. What begins with a capital is the lexer's, which knows no tokens."""
+
+
+class WordWatch:
+    """Wait for the first of some words in text that comes in pieces, wherever the pieces are cut.
+
+    Feed it text; it gives back what can no longer be part of a word that is waited for.
+    """
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self._words = tuple(word for word in words if word)
+        self._held = ""
+        self.met = ""
+        """The word that came, once it has. The one that begins first counts, then the longest."""
+        self.rest = ""
+        """The text from that word's first character on."""
+
+    def feed(self, text: str) -> str:
+        """The text before the word, as far as it is sure."""
+        if self.met:
+            self.rest += text
+            return ""
+        text = self._held + text
+        found = [(place, -len(word), word) for word in self._words if (place := text.find(word)) >= 0]
+        if found:
+            place, _, self.met = min(found)
+            self._held, self.rest = "", text[place:]
+            return text[:place]
+        keep = max((_overlap(text, word) for word in self._words), default=0)
+        self._held = text[len(text) - keep :]
+        return text[: len(text) - keep]
+
+    def finish(self) -> str:
+        """What was held back and turned out to be nothing."""
+        held, self._held = self._held, ""
+        return held
 
 
 class Constraint:
@@ -25,7 +70,7 @@ class Constraint:
         self._matcher = matcher(tokenizer, matcher.grammar_from_lark(text))
         if self._matcher.is_error():
             raise UsageError(f"the grammar cannot be used: {self._matcher.get_error()}")
-        self._waiting = Watch(grammar.triggers) if grammar.triggers else None
+        self._waiting = WordWatch(grammar.triggers) if grammar.triggers else None
         self._recent: list[tuple[int, str]] = []
         """The last tokens, as far as a trigger may have begun in them."""
         self._reach = max(map(len, grammar.triggers), default=0)
@@ -64,3 +109,34 @@ class Constraint:
             return tokens[::-1]
         again: list[int] = self._tokenizer.tokenize_bytes(text.encode())
         return again
+
+
+def with_special_tokens(text: str, tokens: Mapping[str, int]) -> str:
+    """The grammar, with quoted markers replaced by the tokens they are."""
+    if not tokens:
+        return text
+    longest_first = sorted(tokens, key=len, reverse=True)
+    marker = re.compile(f"({'|'.join(re.escape(each) for each in longest_first)})")
+
+    def replaced(match: re.Match[str]) -> str:
+        literal = match.group(1)
+        if literal is None:
+            return match.group()
+        parts = [part for part in marker.split(json.loads(literal)) if part]
+        if not any(part in tokens for part in parts):
+            return literal
+        named = [f"<[{tokens[part]}]>" if part in tokens else json.dumps(part) for part in parts]
+        return named[0] if len(named) == 1 else f"({' '.join(named)})"
+
+    lines, in_rule = [], False
+    for line in text.split("\n"):
+        if line and not line[0].isspace() and not line.startswith("|"):
+            in_rule = _RULE.match(line) is not None
+        lines.append(_LITERALS.sub(replaced, line) if in_rule else line)
+    return "\n".join(lines)
+
+
+def _overlap(text: str, word: str) -> int:
+    """How many characters at the end of the text begin the word."""
+    longest = min(len(text), len(word) - 1)
+    return next((size for size in range(longest, 0, -1) if text.endswith(word[:size])), 0)

@@ -1,10 +1,8 @@
 """Hugging Face transformers in this process, as an engine. Needs the extra ``transformers``."""
 
-import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,30 +11,25 @@ from msgspec import Struct
 
 from rightcall.core.usage import Usage
 from rightcall.errors import UsageError, VendorError
-from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax
-from rightcall.local.engines.channel import Channel
-from rightcall.local.engines.constraint import Constraint
-from rightcall.local.engines.gate import Gate
-from rightcall.local.engines.shared import Loan, Progress, Shared
-from rightcall.local.engines.watch import Watch
-from rightcall.local.engines.worker import start
+from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engines.constraint import Constraint, WordWatch
+from rightcall.local.engines.in_process import Channel, InProcess, LoadedModel, Progress, Shared
 
-MOST_TOKENS = 2048
-"""How much is generated where nobody says."""
 _DEFAULT = Sampling()
 
 
-class Setup(Struct, frozen=True):
+class _Setup(Struct, frozen=True):
     """Everything that makes one loaded model another."""
 
     source: str
     device: str
 
 
-class Model:
+class _Model(LoadedModel):
     """A loaded model with its tokenizer. Its methods block."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: _Setup) -> None:
+        super().__init__(1, 1)
         self.torch, transformers = _extra("torch"), _extra("transformers")
         try:
             with _quiet(transformers.utils.logging):
@@ -51,8 +44,6 @@ class Model:
         if ends is None:
             ends = self.tokenizer.eos_token_id
         self.ends: list[int] = [ends] if isinstance(ends, int) else list(ends or ())
-        self.gate = Gate(1, 1)
-        self._running: set[Future[None]] = set()
         self._guidance: Any = None
         window = getattr(self.network.config, "max_position_embeddings", None)
         template = self.tokenizer.chat_template
@@ -81,26 +72,20 @@ class Model:
         wanted |= {word: special[word] for word in grammar.triggers if word in special}
         return Constraint(self._guidance, grammar, wanted)
 
-    def run(self, function: Callable[[], None]) -> None:
-        """Run it in a thread; the model stays loaded until it is done."""
-        future = start(function, "generating")
-        self._running.add(future)
-        future.add_done_callback(self._running.discard)
-
     def unload(self) -> None:
         """Let go of the weights, once nothing uses them."""
-        wait(list(self._running))
+        self.stop()
         self.network = self.tokenizer = self._guidance = None
 
 
 class _Reply:
     """One completion while it is generated: transformers' streamer and stopping criterion in one."""
 
-    def __init__(self, model: Model, channel: "Channel[Piece | Finish]", stop: tuple[str, ...]) -> None:
+    def __init__(self, model: _Model, channel: Channel[Piece | Finish], stop: tuple[str, ...]) -> None:
         self._torch = model.torch
         self._ends = frozenset(model.ends)
         self._channel = channel
-        self._watch = Watch(stop)
+        self._watch = WordWatch(stop)
         self._backend = model.tokenizer.backend_tokenizer
         decoders: Any = import_module("tokenizers.decoders")
         self._decoder = decoders.DecodeStream(skip_special_tokens=False)
@@ -159,10 +144,10 @@ class _Reply:
             self._stopped = True
 
 
-_models: Shared[Setup, Model] = Shared(Model, Model.unload)
+_models: Shared[_Setup, _Model] = Shared(_Model, _Model.unload)
 
 
-class HuggingFace:
+class HuggingFace(InProcess[_Setup, _Model, Piece | Finish]):
     """A model of the Hugging Face kind: a folder, or a name on their hub.
 
     One completion runs at a time, the others wait in line. ``on_progress`` is told None when loading
@@ -178,17 +163,12 @@ class HuggingFace:
     ) -> None:
         place = Path(source)
         name = str(place.resolve()) if place.exists() else os.fspath(source)
-        self._loan = Loan(_models, Setup(name, device), on_progress)
-        self._running: set[Channel[Piece | Finish]] = set()
+        super().__init__(_models, _Setup(name, device), on_progress)
 
     @property
     def syntax(self) -> Syntax:
         """Those of llguidance."""
         return "lark"
-
-    async def ready(self) -> Card:
-        """Load the model, unless it is loaded; what is known of it."""
-        return (await self._loan.get()).card
 
     async def count_tokens(self, text: str) -> int:
         """How many tokens a text has, its special tokens read as such."""
@@ -199,42 +179,17 @@ class HuggingFace:
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt. Closing the iterator stops at the next token."""
         model = await self._loan.get()
-        room = await model.gate.enter(1)
-        if self._loan.ended:
-            model.gate.leave(room)
-            self._loan.check()
-        channel: Channel[Piece | Finish] = Channel(asyncio.get_running_loop())
-        self._running.add(channel)
-
-        def work() -> None:
-            try:
-                _generate(model, channel, prompt, grammar, sampling)
-            except BaseException as error:  # noqa: BLE001 - handed to whoever reads
-                channel.end(error)
-            finally:
-                model.gate.leave(room)
-                channel.end()
-
-        try:
-            model.run(work)
-            while (found := await channel.take()) is not None:
-                for each in found:
-                    yield each
-        finally:
-            channel.leave()
-            self._running.discard(channel)
-
-    async def close(self) -> None:
-        """Stop what is being generated for this engine, and unload the model if no other uses it."""
-        for channel in list(self._running):
-            channel.end(UsageError("the engine was closed while it generated"))
-            channel.leave()
-        await self._loan.end()
+        generated = self._generated(
+            model, 1, lambda channel: _generate(model, channel, prompt, grammar, sampling)
+        )
+        async with aclosing(generated) as pieces:
+            async for piece in pieces:
+                yield piece
 
 
 def _generate(
-    model: Model,
-    channel: "Channel[Piece | Finish]",
+    model: _Model,
+    channel: Channel[Piece | Finish],
     prompt: str,
     grammar: Grammar | None,
     sampling: Sampling,

@@ -1,9 +1,10 @@
-"""What a reply is found to say, piece by piece, into its events and its parts.
+"""The draft of a reply: what is found in its text, piece by piece, becomes events and parts.
 
 Space between the parts belongs to none of them: what stands around a thought, before the answer begins,
 and between calls. Space inside of the answer stays, even where a call stands between.
 """
 
+import re
 from typing import Literal, TypeAlias
 
 from rightcall.core.call import Call
@@ -13,6 +14,12 @@ from rightcall.core.parts import Text
 
 Part: TypeAlias = Text | Reasoning | Call
 _Kind: TypeAlias = Literal["", "text", "thought", "call"]
+
+_FENCE = re.compile(r"\s*```[a-zA-Z]*[ \t]*\r?\n")
+_FENCE_SO_FAR = re.compile(r"\s*(?:`{0,2}|```[a-zA-Z]*[ \t]*\r?)")
+_TICKS = "```"
+_FENCE_END = re.compile(r"\s*```\s*\Z")
+_MAX_FENCE = 64
 
 
 class Draft:
@@ -132,3 +139,100 @@ class Draft:
                 return [Call(id=self._id, name=self._name, arguments=text, truncated=True)]
             case _:
                 return []
+
+
+class Fence:
+    """Take the code fence off an answer, cut anywhere. Without one at its beginning, all of it stays."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._is_fenced: bool | None = None
+
+    def feed(self, text: str) -> str:
+        """What is certainly part of the answer."""
+        text = self._held + text
+        self._held = ""
+        if self._is_fenced is None:
+            opening = _FENCE.match(text, 0, _MAX_FENCE)
+            if opening is None and len(text) < _MAX_FENCE and _FENCE_SO_FAR.fullmatch(text):
+                self._held = text
+                return ""
+            self._is_fenced = opening is not None
+            text = text[opening.end() :] if opening is not None else text
+        if not self._is_fenced:
+            return text
+        bare = text.rstrip()
+        ticks = len(bare) - len(bare.rstrip("`"))
+        at = len(bare[: len(bare) - ticks].rstrip()) if ticks <= len(_TICKS) else len(bare)
+        self._held = text[at:]
+        return text[:at]
+
+    def finish(self) -> str:
+        """What was held back and is no fence."""
+        held, self._held = self._held, ""
+        return "" if self._is_fenced and _FENCE_END.fullmatch(held) else held
+
+
+class Voice:
+    """Put answer and thoughts into the draft as the caller wants them.
+
+    With ``reasoning`` off, thoughts are said like the rest, with their markers around them.
+    """
+
+    def __init__(self, draft: Draft, *, reasoning: bool, fenced: bool) -> None:
+        self._draft = draft
+        self._reasoning = reasoning
+        self._fence = Fence() if fenced else None
+        self._pending = ""
+        """The marker of a thought that the prompt opened, as long as nothing was thought."""
+        self.at_line_start = True
+
+    def say(self, text: str) -> None:
+        """A piece of the answer."""
+        if not text:
+            return
+        is_space = text.isspace()
+        self.at_line_start = text[-1] == "\n" or (is_space and (self.at_line_start or "\n" in text))
+        self._draft.text(text if self._fence is None else self._fence.feed(text))
+
+    def ponder(self, text: str) -> None:
+        """A piece of a thought."""
+        if self._reasoning:
+            self._draft.thought(text)
+        elif self._pending and (not text or text.isspace()):
+            self._pending += text
+        else:
+            self.say(self._pending + text)
+            self._pending = ""
+
+    def open_thought(self, marker: str, *, in_prompt: bool) -> None:
+        """A thought begins."""
+        if self._reasoning:
+            return
+        if in_prompt:
+            self._pending = marker
+        else:
+            self.say(marker)
+
+    def close_thought(self, marker: str, *, in_prompt: bool) -> None:
+        """A thought was closed. One that the prompt both opens and closes has no words."""
+        if not self._reasoning and not (in_prompt and self._pending):
+            self.say(self._pending + marker)
+        self._pending = ""
+
+    def leave_thought(self) -> None:
+        """A thought is over without having been closed."""
+        self._pending = ""
+
+    def stray(self, marker: str, *, in_prompt: bool) -> None:
+        """The end of a thought, outside of any.
+
+        At the beginning it closes one that the prompt opened; later on it is just text.
+        """
+        if not self._draft.is_empty or not (self._reasoning or in_prompt):
+            self.say(marker)
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+        if self._fence is not None:
+            self._draft.text(self._fence.finish())

@@ -1,8 +1,8 @@
 """What a family is: the facts of how one kind of model writes thoughts, answers and calls, as data.
 
-Nothing here acts. ``reader`` turns text into parts by these facts, ``write`` turns calls into text by
-the same ones, and whoever makes a grammar reads them too. Where several markers are listed, a model may
-write any of them; the first is the one that its template uses.
+Nothing here acts. ``reader`` turns text into parts by these facts, ``call_text`` turns calls into text
+by the same ones, and whoever makes a grammar reads them too. Where several markers are listed, a model
+may write any of them; the first is the one that its template uses.
 """
 
 from typing import Literal, TypeAlias
@@ -160,8 +160,8 @@ class Family(Struct, frozen=True, kw_only=True):
     id_pattern: str = ""
     """What an id looks like, as a regular expression; empty for anything."""
     thoughts: Markers = Markers()
-    thinking: Literal["never", "marked", "opened"] = "never"
-    """Thoughts never come, are marked in the reply, or are opened by the prompt, so that a reply of
+    thinking: Literal["marked", "opened"] = "marked"
+    """Thoughts are marked in the reply, if there are any; or the prompt opens them, so that a reply of
     which nothing is known begins inside of them."""
     calls_in_thoughts: bool = False
     """A call may come before the thoughts were closed, and ends them."""
@@ -178,5 +178,28 @@ class Family(Struct, frozen=True, kw_only=True):
     """What ends the turn, should it be part of the text."""
     signs: tuple[tuple[str, ...], ...] = ()
     """A chat template that contains all strings of one of these is this family's."""
+    rank: int = 0
+    """Signs of low ranks are looked for first. 0: only this family has them. From 10 on: they share a
+    marker with another family's, and those that need more markers come first. From 90 on: the templates
+    of many families mention them."""
+    aliases: tuple[str, ...] = ()
+    """Other names by which the format goes, in model names and in other runtimes' options."""
     shows_specs: Literal["template", "ours"] = "template"
     """Whether the template tells the model about its tools, or we must."""
+
+
+def markers_of(family: Family, most: int | None = None) -> list[str]:
+    """The markers of calls and thoughts; around calls, of each kind the first ``most``."""
+    marks = [
+        *family.section.open[:most],
+        *family.section.close[:most],
+        *family.call.open[:most],
+        *family.call.close[:most],
+        *family.thoughts.open,
+        *family.thoughts.close,
+    ]
+    if isinstance(family.form, NamedForm):
+        marks += [mark for mark, _ in family.form.marks]
+    if (channels := family.channels) is not None:
+        marks += [channels.start, channels.channel, channels.constrain, channels.message, *channels.ends]
+    return [*marks, family.form.quote] if isinstance(family.form, GemmaForm) else marks

@@ -1,27 +1,19 @@
-"""A call whose arguments are tags named after their keys, down to the scalars, into that call.
+"""Read a call whose arguments are tags named after their keys, down to the scalars.
 
 What a tag holds is told by the schema where that says it, else by what follows: another tag, or text.
-Where a string is admitted, all that stands inside is that string.
+Where a string is admitted, all that stands inside is that string. Where no tag stands though one must,
+the call ends as far as it came, and the rest is text.
 """
 
-import re
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 
-from rightcall.local.families.admitted import ANY, STRING, Shapes, Types
-from rightcall.local.families.body import MAX_HEAD, Body, Verdict
+from rightcall.local.families.body import MAX_HEAD, TypedBody, Verdict, head
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.family import NestedForm
-from rightcall.local.families.heads import head
-from rightcall.local.families.jsonstring import inner, quoted
-from rightcall.local.families.scan import Scanner
-from rightcall.local.families.specs import Specs
-from rightcall.local.families.values import to_json
-
-_Place: TypeAlias = Literal["name", "tags", "tag", "lead", "value"]
-
-_SPACE = re.compile(r"\s*")
+from rightcall.local.families.scanner import Scanner, quoted
+from rightcall.local.families.shapes import ANY, Specs
 
 
 class _Level(Struct, gc=False):
@@ -33,58 +25,31 @@ class _Level(Struct, gc=False):
     count: int = 0
 
 
-class NestedBody(Body):
+class NestedBody(TypedBody):
     """One call."""
 
-    __slots__ = (
-        "_draft", "_form", "_levels", "_pieces", "_place", "_prefix", "_shapes", "_specs",
-        "_tag", "_types", "_value",
-    )  # fmt: skip
-
     def __init__(self, form: NestedForm, draft: Draft, specs: Specs) -> None:
-        super().__init__()
+        super().__init__(draft, specs)
         self._form = form
-        self._draft = draft
-        self._specs = specs
-        self._shapes = Shapes()
         self._prefix = Scanner((form.prefix,))
         self._value = Scanner(())
         self._levels: list[_Level] = []
         self._tag = _Level("", None)
-        self._types: Types = ANY
-        self._pieces: list[str] = []
-        self._place: _Place = "name"
+        self._state = self._read_name
 
     def finish(self) -> None:
         """The call was not closed."""
         if not self.has_started:
             return
-        if self._place == "value":
-            held = "".join(self._pieces) + self._text
-            self._draft.arguments(inner(held) if self._types == STRING else held)
-        elif self._place == "tag":
+        if self._state == self._read_value:
+            self._cut_value()
+        elif self._state == self._read_tag:
             self._draft.arguments(self._text)
         self._draft.cut()
 
-    def _step(self) -> Verdict | None:
-        match self._place:
-            case "name":
-                return self._read_name()
-            case "tags":
-                return self._tags()
-            case "tag":
-                return self._read_tag()
-            case "lead":
-                return self._lead()
-            case "value":
-                return self._read_value()
-
-    def _skip_space(self) -> None:
-        self._text = self._text[_SPACE.match(self._text).end() :]  # type: ignore[union-attr]
-
     def _read_name(self) -> Verdict | None:
         at = self._text.find(self._form.name_close)
-        if max(at, len(self._text) if at < 0 else 0) > MAX_HEAD:
+        if _is_too_long(self._text, at):
             return "none"
         if at < 0:
             return "more"
@@ -92,51 +57,42 @@ class NestedBody(Body):
         if not found.is_valid:
             return "none"
         self._text = self._text[at + len(self._form.name_close) :]
-        self.has_started = True
+        self._start(found.name)
         self._shapes = self._specs.shapes(found.name)
-        self._draft.start(found.name)
         self._draft.arguments("{")
         self._levels = [_Level("invoke", self._shapes.root)]
-        self._place = "tags"
-        return None
+        return self._to(self._tags)
 
     def _tags(self) -> Verdict | None:
         """Between the tags of an object or array."""
-        self._skip_space()
-        if not self._text:
+        if not self._skip_space():
             return "more"
         marker = self._prefix.at_start(self._text)
         if marker is None:
             return "more"
         if not marker:
-            return self._end()
+            return self._done()
         self._text = self._text[len(marker) :]
-        self._place = "tag"
-        return None
+        return self._to(self._read_tag)
 
     def _read_tag(self) -> Verdict | None:
         at = self._text.find(">")
-        if max(at, len(self._text) if at < 0 else 0) > MAX_HEAD:
+        if _is_too_long(self._text, at):
             self._text = self._form.prefix + self._text
-            return self._end()
+            return self._done()
         if at < 0:
             return "more"
         tag, self._text = self._text[:at], self._text[at + 1 :]
         if tag.startswith("</"):
             if tag[2:].strip() != self._levels[-1].key:
                 self._text = f"{self._form.prefix}{tag}>{self._text}"
-                return self._end()
+                return self._done()
             level = self._levels.pop()
             self._draft.arguments("]" if level.is_array else "}")
-            self._place = "tags"
-            if self._levels:
-                return None
-            self._draft.end()
-            return "done"
-        self._open(tag.removeprefix("<").strip())
-        return None
+            return self._to(self._tags) if self._levels else self._done()
+        return self._open(tag.removeprefix("<").strip())
 
-    def _open(self, key: str) -> None:
+    def _open(self, key: str) -> Verdict | None:
         """A tag of a member or an item."""
         level = self._levels[-1]
         comma = ", " if level.count else ""
@@ -149,18 +105,14 @@ class NestedBody(Body):
             self._draft.arguments(f"{comma}{quoted(key)}: ")
         self._tag = _Level(key, schema)
         self._types = self._shapes.types(schema)
-        self._pieces = []
-        self._place = "lead"
+        return self._to(self._lead)
 
     def _lead(self) -> Verdict | None:
         """Before the first letter of a value, or its first tag."""
         ending = f"{self._form.prefix}</{self._tag.key}>"
         self._value = Scanner((ending,))
-        if self._types == STRING:
-            self._draft.arguments('"')
-            self._place = "value"
-            return None
-        if not ("string" in self._types and self._types != ANY):
+        # Tags are looked for only where the schema does not say that text may stand here.
+        if "string" not in self._types or self._types == ANY:
             bare = self._text.lstrip()
             marker = self._prefix.at_start(bare)
             is_near = len(self._text) - len(bare) <= MAX_HEAD
@@ -168,14 +120,14 @@ class NestedBody(Body):
                 return "more"
             if marker and is_near and not bare.startswith(marker + "</"):
                 return self._nest(bare)
-        self._place = "value"
-        return None
+        self._open_value()
+        return self._to(self._read_value)
 
     def _nest(self, text: str) -> Verdict | None:
         """The value is made of tags: of items, if that is the first one's name and the schema allows."""
         at = text.find(">", len(self._form.prefix))
-        if max(at, len(text) if at < 0 else 0) > MAX_HEAD:
-            return self._end()
+        if _is_too_long(text, at):
+            return self._done()
         if at < 0:
             return "more"
         first = text[len(self._form.prefix) + 1 : at].strip()
@@ -184,25 +136,18 @@ class NestedBody(Body):
         self._draft.arguments("[" if self._tag.is_array else "{")
         self._levels.append(self._tag)
         self._text = text
-        self._place = "tags"
-        return None
+        return self._to(self._tags)
 
     def _read_value(self) -> Verdict | None:
         at, marker = self._value.find(self._text)
         piece, self._text = self._text[:at], self._text[at + len(marker) :]
-        if self._types == STRING:
-            self._draft.arguments(inner(piece))
-        else:
-            self._pieces.append(piece)
+        self._add(piece)
         if not marker:
             return "more"
-        whole = "".join(self._pieces)
-        self._draft.arguments('"' if self._types == STRING else to_json(whole, self._types))
-        self._pieces = []
-        self._place = "tags"
-        return None
+        self._close_value()
+        return self._to(self._tags)
 
-    def _end(self) -> Verdict:
-        """What stands here is no tag: the call ends as far as it came, and the rest is text."""
-        self._draft.end()
-        return "done"
+
+def _is_too_long(text: str, at: int) -> bool:
+    """Whether what ends at ``at``, or has not ended yet, is longer than any tag."""
+    return (at if at >= 0 else len(text)) > MAX_HEAD

@@ -1,4 +1,4 @@
-"""A JSON object that holds a call's name and arguments into that call.
+"""Read a call that is a JSON object with the name and the arguments inside.
 
 The members may come in any order. Arguments pass through as they are written; if they come before the
 name they wait for it. Arguments that are themselves JSON text in a string are taken out of it. Where
@@ -14,14 +14,13 @@ import msgspec
 from rightcall.local.families.body import MAX_HEAD, Body, Verdict
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.family import JsonForm
-from rightcall.local.families.jsonend import JsonEnd
+from rightcall.local.families.scanner import JsonEnd
 
 _Role: TypeAlias = Literal["name", "arguments", "id", "wrapper", "other"]
 _Way: TypeAlias = Literal["pass", "unwrap", "id", "other", "skip"]
 """What is done with a value: given on as it comes, given on without its quotes, kept, or nothing."""
 _Place: TypeAlias = Literal["open", "key", "colon", "value", "inside", "next"]
 
-_SPACE = re.compile(r"\s*")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
 _unescape = msgspec.json.Decoder(str).decode
 _PASSABLE = frozenset(("type",))
@@ -33,15 +32,9 @@ _SILENT = frozenset(('"type"', '"index"'))
 class ObjectBody(Body):
     """One call. ``known``: where nothing marks calls, the names that may be called without arguments."""
 
-    __slots__ = (
-        "_depth", "_draft", "_end", "_form", "_has_arguments", "_id", "_is_bare", "_key", "_known",
-        "_name", "_others", "_pieces", "_place", "_role", "_roles", "_waiting", "_way",
-    )  # fmt: skip
-
     def __init__(self, form: JsonForm, draft: Draft, *, is_bare: bool, known: Container[str]) -> None:
-        super().__init__()
+        super().__init__(draft)
         self._form = form
-        self._draft = draft
         self._is_bare = is_bare
         self._known = known
         self._roles = _roles(form)
@@ -50,7 +43,6 @@ class ObjectBody(Body):
         self._depth = 0
         self._name = ""
         self._id = ""
-        self._end = JsonEnd()
         self._way: _Way = "skip"
         self._pieces: list[str] = []
         """A value that is wanted as a whole."""
@@ -71,11 +63,9 @@ class ObjectBody(Body):
         self._draft.cut(self._id)
 
     def _step(self) -> Verdict | None:
-        """One token; None to go on."""
         if self._place == "inside":
             return self._value()
-        self._text = self._text[_SPACE.match(self._text).end() :]  # type: ignore[union-attr]
-        if not self._text:
+        if not self._skip_space():
             return "more"
         character = self._text[0]
         match self._place:
@@ -187,15 +177,13 @@ class ObjectBody(Body):
 
     def _maybe_start(self) -> None:
         if self._name and (self._has_arguments or not self._is_bare):
-            self._start()
+            self._begin()
 
-    def _start(self) -> None:
-        if self.has_started:
-            return
-        self.has_started = True
-        self._draft.start(self._name, self._id)
-        self._draft.arguments("".join(self._waiting))
-        self._waiting = []
+    def _begin(self) -> None:
+        if not self.has_started:
+            self._start(self._name, self._id)
+            self._draft.arguments("".join(self._waiting))
+            self._waiting = []
 
     def _close(self) -> Verdict | None:
         self._text = self._text[1:]
@@ -207,11 +195,10 @@ class ObjectBody(Body):
             self._is_bare and not self._has_arguments and self._name not in self._known
         ):
             return self._bad()
-        self._start()
+        self._begin()
         if not self._has_arguments:
             self._draft.arguments("".join((*self._others, "}")) if self._others else "{}")
-        self._draft.end(self._id)
-        return "done"
+        return self._done(self._id)
 
     def _bad(self) -> Verdict:
         """What stands here is not JSON. A call that has started ends as far as it came."""
@@ -219,9 +206,8 @@ class ObjectBody(Body):
             return "none"
         if not self._has_arguments:
             self._draft.arguments("".join(self._others))
-        self._draft.end(self._id)
         self._text = self._key + self._text
-        return "done"
+        return self._done(self._id)
 
     def _string(self) -> str | None:
         """The string that the text begins with, once all of it is there."""

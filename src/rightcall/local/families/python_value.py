@@ -1,4 +1,4 @@
-"""A Python literal that arrives in pieces into JSON text, as it arrives.
+"""Turn a Python literal that arrives in pieces into JSON text, as it arrives.
 
 Strings stream. What is no literal (a name, a sum, a call) becomes a string of its own source, so that it
 is neither lost nor run. Words of JSON are taken as well: models mix the two.
@@ -8,7 +8,7 @@ import re
 from math import isfinite
 from typing import Literal, TypeAlias
 
-from rightcall.local.families.jsonstring import inner, quoted
+from rightcall.local.families.scanner import inner, quoted
 
 _Place: TypeAlias = Literal["value", "first", "item", "key", "colon", "string", "source", "after"]
 
@@ -16,13 +16,8 @@ _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\s,()\[\]{}:\"'=]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORDS = {
-    "True": "true",
-    "true": "true",
-    "False": "false",
-    "false": "false",
-    "None": "null",
-    "null": "null",
-}
+    "True": "true", "true": "true", "False": "false", "false": "false", "None": "null", "null": "null",
+}  # fmt: skip
 _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})"
     r"|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))",
@@ -45,11 +40,6 @@ _MAX_HEX = 0x10FFFF
 
 class PythonValue:
     """One value. ``rest`` is what follows it, once ``is_over``."""
-
-    __slots__ = (
-        "_brace", "_closers", "_depth", "_held", "_in_key", "_is_broken", "_is_last", "_needs_comma",
-        "_out", "_place", "_quote", "_source", "is_over", "rest",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self._closers: list[tuple[str, str]] = []

@@ -1,9 +1,10 @@
-"""The text of a local model's reply, as it is generated, into events and parts.
+"""Read the text of a local model's reply, as it is generated, into events and parts.
 
 One machine for all families. It is always in one of five states: in the answer, in a thought, between
 calls, in a call, or in the head of a message. Each takes text and gives back what it did not use; what
 may turn out to be a marker is held until it is one or is not. The family's data says which markers a
-state looks for and what they mean (``plan``), and the form of its calls says who reads those (``body``).
+state looks for and what they mean (``marker_table``), and the form of its calls says who reads those
+(``body``).
 
 Nothing that the model wrote is lost but markers and the space around them: what looks like a call and
 turns out to be none is given out as text, or as the thought that it stood in.
@@ -14,16 +15,13 @@ import re
 from rightcall.core.events import ModelEvent
 from rightcall.core.tool import Spec
 from rightcall.local.families.body import MAX_HEAD, Body
-from rightcall.local.families.draft import Draft, Part
+from rightcall.local.families.draft import Draft, Part, Voice
 from rightcall.local.families.family import Family, JsonForm
-from rightcall.local.families.head import Message, may_be_head, message
+from rightcall.local.families.marker_table import Label, marker_table
 from rightcall.local.families.named_body import NamedBody
 from rightcall.local.families.object_body import ObjectBody
-from rightcall.local.families.plan import Label, plan
-from rightcall.local.families.scan import Scanner
-from rightcall.local.families.specs import Specs
-from rightcall.local.families.tail import opened
-from rightcall.local.families.voice import Voice
+from rightcall.local.families.opening import HeadedMessage, may_be_head, message, opened
+from rightcall.local.families.shapes import Specs
 
 _STEP = 4096
 """Longer text is taken in pieces, so that cutting off what was used stays cheap."""
@@ -34,7 +32,6 @@ _MAX_GAP = 4096
 """After so much space, no further call is expected."""
 
 _JSON = JsonForm()
-_NO_LABEL = Label(re.compile(""), Scanner(()), "")
 _SPACE = re.compile(r"\s*")
 _SEPARATORS = re.compile(r"[\s,;]*")
 
@@ -58,10 +55,11 @@ class Reader:
         fenced: bool = False,
     ) -> None:
         self._family = family
-        self._plan = plan(family)
+        self._table = marker_table(family)
         self._specs = Specs(specs)
         self._draft = Draft()
         self._voice = Voice(self._draft, reasoning=reasoning, fenced=fenced)
+        # States are methods, and are compared with ==: each access makes another bound method.
         self._state = self._prose
         self._home = self._prose
         """Where text belongs that turns out not to be a call."""
@@ -73,11 +71,13 @@ class Reader:
         self._body: Body | None = None
         self._in_section = False
         self._has_called = False
-        self._label = _NO_LABEL
+        self._label: Label | None = None
         self._is_inline = False
         self._last_kind = ""
         """What kind of message the last head was that of."""
         self._is_last = False
+        # What the prompt has begun is read like the reply itself, so that one machine finds the state;
+        # meanwhile markers are not said, since the model did not write them.
         self._in_prompt = True
         self._begin(tail)
         self._in_prompt = False
@@ -114,7 +114,7 @@ class Reader:
 
     def _begin(self, tail: str) -> None:
         begins = opened(self._family, tail)
-        labels = [self._plan.labels[author] for author in self._family.authors]
+        labels = [self._table.labels[author] for author in self._family.authors]
         if labels:
             self._open_label(labels[0])
         elif begins.in_head:
@@ -132,7 +132,7 @@ class Reader:
     # In the answer.
 
     def _prose(self, text: str) -> str:
-        at, marker = self._plan.prose.find(text, is_last=self._is_last)
+        at, marker = self._table.prose.find(text, is_last=self._is_last)
         if at:
             self._voice.say(text[:at])
         if not marker:
@@ -142,7 +142,7 @@ class Reader:
 
     def _act(self, marker: str, rest: str) -> str:
         """What a marker of the answer means."""
-        match self._plan.prose_kinds[marker]:
+        match self._table.prose_kinds[marker]:
             case "thought":
                 self._think(marker)
             case "thought_end":
@@ -159,17 +159,12 @@ class Reader:
                 self._open_call("", is_bare=True, body=body)
                 return marker + rest
             case "list":
-                return self._list(rest)
+                self._is_inline = not self._voice.at_line_start
+                self._open_gap("[", in_section=True)
             case "label":
-                self._open_label(self._plan.labels[marker])
+                self._open_label(self._table.labels[marker])
             case _:
                 pass
-        return rest
-
-    def _list(self, rest: str) -> str:
-        """A bracket where calls may stand without a marker."""
-        self._is_inline = not self._voice.at_line_start
-        self._open_gap("[", in_section=True)
         return rest
 
     def _give(self, text: str) -> None:
@@ -186,19 +181,19 @@ class Reader:
         self._voice.open_thought(marker, in_prompt=self._in_prompt)
 
     def _thought(self, text: str) -> str:
-        at, marker = self._plan.thought.find(text, is_last=self._is_last)
+        at, marker = self._table.thought.find(text, is_last=self._is_last)
         self._voice.ponder(text[:at])
         if not marker:
             return self._hold(text[at:])
         rest = text[at + len(marker) :]
-        if marker in self._plan.thought_ends:
+        if marker in self._table.thought_ends:
             self._state = self._home = self._prose
             self._voice.close_thought(marker, in_prompt=self._in_prompt)
             return rest
-        if marker not in self._plan.stays:
+        if marker not in self._table.stays:
             # A thought that was not closed is over; before a call, if there is one.
             self._voice.leave_thought()
-            if self._plan.prose_kinds[marker] not in ("section", "call"):
+            if self._table.prose_kinds[marker] not in ("section", "call"):
                 self._state = self._home = self._prose
                 return marker + rest
         return self._act(marker, rest)
@@ -220,12 +215,13 @@ class Reader:
             return self._no_call(text)
         if not text:
             return ""
-        marker = self._plan.gap.at_start(text, is_last=self._is_last)
+        marker = self._table.gap.at_start(text, is_last=self._is_last)
         if marker is None:
             return self._hold(text)
         rest = text[len(marker) :]
-        kind = self._plan.gap_kinds[marker] if marker else ""
+        kind = self._table.gap_kinds[marker] if marker else ""
         if kind == "section_end" and marker in self._family.section.open and not self._has_called:
+            # A code fence both opens and closes: before the first call it can only have opened.
             kind = "section"
         match kind:
             case "section":
@@ -253,7 +249,9 @@ class Reader:
         if self._in_section and text[0] == "[":
             self._raw += "["
             return text[1:]
-        if self._in_section and self._begins_call(text[0]):
+        # Where a name begins a call, a name after a call cannot be told from a sentence.
+        is_sentence = self._table.heads is not None and self._has_called
+        if self._in_section and self._table.begins_body(text[0]) and not is_sentence:
             self._open_call("", is_bare=self._family.is_bare and self._raw.strip() in ("", "["))
             return text
         if self._in_section and text[0] == "{":
@@ -265,18 +263,18 @@ class Reader:
         """Models that were shown JSON more often write it in place of their own form, too."""
         return ObjectBody(_JSON, self._draft, is_bare=is_bare, known=self._specs.names)
 
-    def _begins_call(self, character: str) -> bool:
-        # A name can be told from a sentence only where it must stand.
-        return self._plan.begins_body(character) and not (self._plan.heads and self._has_called)
-
     def _no_call(self, text: str) -> str:
         """What follows belongs to the answer, or to the thought it stands in."""
         raw, self._raw = self._raw, ""
-        self._state = self._prose if self._has_called else self._home
-        if self._has_called:
-            self._home = self._prose
+        self._go_home()
         self._give(raw)
         return text
+
+    def _go_home(self) -> None:
+        # A call ends the thought that it stood in.
+        if self._has_called:
+            self._home = self._prose
+        self._state = self._home
 
     # In a call.
 
@@ -289,7 +287,7 @@ class Reader:
         self._tried = ""
         # Inside of a sentence, f(a=1) is a call only if there is such a tool.
         names = self._specs.names if is_bare and self._is_inline else None
-        self._body = body or self._plan.body(self._draft, self._specs, is_bare=is_bare, names=names)
+        self._body = body or self._table.body(self._draft, self._specs, is_bare=is_bare, names=names)
         self._state = self._call
 
     def _call(self, text: str) -> str:
@@ -315,15 +313,15 @@ class Reader:
         """The body says that there is no call."""
         raw, tried = self._raw, self._tried
         self._raw = self._tried = ""
-        if self._has_called:
-            self._home = self._prose
-        self._state = self._home
+        self._go_home()
         if len(tried) - len(rest) > _MAX_AGAIN:
+            # Reading much of it again and again would take time that grows with its square.
             self._give(raw + tried[: len(tried) - len(rest)])
             return rest
         if raw:
             self._give(raw)
             return tried
+        # Without a marker that was used up, the same character would open the same call for ever.
         self._give(tried[:1])
         return tried[1:]
 
@@ -334,6 +332,7 @@ class Reader:
         self._state = self._labelled
 
     def _labelled(self, text: str) -> str:
+        assert self._label is not None
         size = self._label.text.match(text).end()  # type: ignore[union-attr]
         end = self._label.ends.at_start(text[size:], is_last=self._is_last) if size < len(text) else None
         if end is None and size <= MAX_HEAD and not self._is_last:
@@ -349,7 +348,7 @@ class Reader:
     def _head(self, text: str) -> str:
         channels = self._family.channels
         assert channels is not None
-        at, marker = self._plan.message.find(text, is_last=self._is_last)
+        at, marker = self._table.message.find(text, is_last=self._is_last)
         may_come = not marker and not self._is_last and at <= MAX_HEAD
         if may_come and may_be_head(channels, self._raw + text[:at]):
             return self._hold(text)
@@ -362,7 +361,7 @@ class Reader:
         self._address(found)
         return text[at + len(marker) :]
 
-    def _address(self, found: Message) -> None:
+    def _address(self, found: HeadedMessage) -> None:
         """What the head says of the message that follows."""
         self._home = self._prose
         match found.kind:
@@ -374,9 +373,9 @@ class Reader:
                 self._state = self._aside
             case "call":
                 self._open_gap("", in_section=False)
-                if self._plan.heads is not None:
+                if self._table.heads is not None:
                     self._has_called = True
-                    self._body = NamedBody(self._plan.heads, self._draft, name=found.name)
+                    self._body = NamedBody(self._table.heads, self._draft, name=found.name)
                     self._state = self._call
             case _:
                 self._state = self._prose
@@ -387,7 +386,7 @@ class Reader:
 
     def _aside(self, text: str) -> str:
         """A message to a tool of the model's maker, where no tool at all was offered: for nobody."""
-        at, marker = self._plan.ends.find(text, is_last=self._is_last)
+        at, marker = self._table.ends.find(text, is_last=self._is_last)
         if not marker:
             return self._hold(text[at:])
         self._state = self._prose

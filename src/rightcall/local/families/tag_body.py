@@ -1,27 +1,15 @@
-"""A call whose arguments stand between tags into that call, its values typed by the tool's schema."""
+"""Read a call whose arguments stand between tags, its values typed by the tool's schema."""
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from html import unescape
-from typing import Literal, TypeAlias
 
-from rightcall.local.families.admitted import ANY, STRING, Shapes, Types
-from rightcall.local.families.body import MAX_HEAD, Body, Verdict
+from rightcall.local.families.body import MAX_HEAD, State, TypedBody, Verdict, head
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.family import Family, TagForm
-from rightcall.local.families.heads import head
-from rightcall.local.families.jsonend import JsonEnd
-from rightcall.local.families.jsonstring import inner, quoted
-from rightcall.local.families.scan import Scanner
-from rightcall.local.families.specs import Specs
-from rightcall.local.families.values import to_json
+from rightcall.local.families.scanner import Scanner, quoted
+from rightcall.local.families.shapes import STRING, Specs, Types
 
-_Place: TypeAlias = Literal[
-    "name", "between", "junk", "key", "second", "lead", "value", "cdata", "raw", "json"
-]
-
-_SPACE = re.compile(r"\s*")
 _CDATA = "<![CDATA["
 _CDATA_END = "]]>"
 
@@ -61,68 +49,32 @@ def _value_ends(form: TagForm) -> Sequence[str]:
     return (f"\n{form.value_close}", form.value_close) if form.is_on_lines else (form.value_close,)
 
 
-class TagBody(Body):
+class TagBody(TypedBody):
     """One call."""
 
-    __slots__ = (
-        "_count", "_draft", "_end", "_ends", "_form", "_junk", "_key", "_pieces", "_place", "_shapes",
-        "_specs", "_tags", "_types",
-    )  # fmt: skip
-
     def __init__(self, tags: Tags, draft: Draft, specs: Specs) -> None:
-        super().__init__()
+        super().__init__(draft, specs)
         self._tags = tags
         self._form = tags.form
-        self._draft = draft
-        self._specs = specs
-        self._shapes = Shapes()
-        self._types: Types = ANY
-        self._place: _Place = "name"
+        self._state = self._read_name
         self._key = ""
-        self._pieces: list[str] = []
-        """A value that is wanted as a whole."""
         self._junk: list[str] = []
         """What stands between the tags and is none; it comes out as text."""
         self._count = 0
-        self._end = JsonEnd()
         self._ends = tags.value
 
     def finish(self) -> None:
         """The call was not closed. What was held back belongs to where it stands."""
         if not self.has_started:
             return
-        if self._place == "junk":
+        if self._state == self._skip_junk:
             self._junk.append(self._text)
-        elif self._place in ("value", "cdata") and self._types == STRING:
-            self._draft.arguments(inner(self._text))
-        elif self._place not in ("between", "second", "lead"):
-            self._draft.arguments("".join(self._pieces) + self._text)
+        elif self._state in (self._read_value, self._read_cdata):
+            self._cut_value()
+        elif self._state not in (self._between, self._second, self._lead):
+            self._draft.arguments(self._text)
         self._draft.cut()
         self._draft.text("".join(self._junk))
-
-    def _step(self) -> Verdict | None:
-        match self._place:
-            case "name":
-                return self._read_name()
-            case "key":
-                return self._read_key()
-            case "value":
-                return self._read_value(self._ends)
-            case "cdata":
-                return self._read_value(self._tags.cdata_end)
-            case "raw":
-                return self._read_raw()
-            case "json":
-                return self._read_json()
-            case "lead":
-                return self._lead()
-            case "junk":
-                return self._skip_junk()
-            case _:
-                return self._between()
-
-    def _skip_space(self) -> None:
-        self._text = self._text[_SPACE.match(self._text).end() :]  # type: ignore[union-attr]
 
     def _read_name(self) -> Verdict | None:
         self._skip_space()
@@ -139,61 +91,48 @@ class TagBody(Body):
         self._text = self._text[at:]
         if marker == self._form.name_close:
             self._text = self._text[len(marker) :]
-        self.has_started = True
         name = self._specs.name(name)
         self._shapes = self._specs.shapes(name)
         if self._form.is_on_lines:
             self._ends = self._tags.value_of(self._shapes.keys)
-        self._draft.start(name)
-        self._place = "between"
-        if self._form.is_quoted and whole.endswith("/"):
-            return self._close("")
-        return None
+        self._start(name)
+        is_empty = self._form.is_quoted and whole.endswith("/")
+        return self._close("") if is_empty else self._to(self._between)
 
     def _plain(self, name: str) -> str:
         return unescape(name) if self._form.is_escaped else name
 
     def _between(self) -> Verdict | None:
-        self._skip_space()
-        if not self._text:
+        if not self._skip_space():
             return "more"
-        if self._place == "second":
-            return self._second()
         marker = self._tags.between.at_start(self._text)
         if marker is None:
             return "more"
         if marker in self._tags.key_opens:
-            self._place = "key"
+            state: State = self._read_key
         elif marker in self._form.raw.open and not self._count:
-            self._place = "raw"
+            state = self._read_raw
         elif marker:
             return self._close(marker)
-        elif self._text[0] == "{" and not self._count:
-            self._end = JsonEnd()
-            self._place = "json"
-            return None
         else:
-            self._place = "junk"
-            return None
+            is_json = self._text[0] == "{" and not self._count
+            state = self._read_json if is_json else self._skip_junk
         self._text = self._text[len(marker) :]
-        return None
+        return self._to(state)
 
     def _skip_junk(self) -> Verdict | None:
         """Up to the next tag."""
         at, marker = self._tags.between.find(self._text)
         self._junk.append(self._text[:at])
         self._text = self._text[at:]
-        if not marker:
-            return "more"
-        self._place = "between"
-        return None
+        return self._to(self._between) if marker else "more"
 
     def _close(self, marker: str) -> Verdict:
         if marker in self._tags.closes:
             self._text = self._text[len(marker) :]
-        if not (self._count < 0):
+        if self._count >= 0:
             self._draft.arguments("}" if self._count else "{}")
-        self._draft.end()
+        self._done()
         self._draft.text("".join(self._junk))
         return "done"
 
@@ -202,8 +141,7 @@ class TagBody(Body):
         if at > MAX_HEAD:
             # No key is that long; what was taken for one is part of the text.
             self._junk.append(self._form.key_open)
-            self._place = "junk"
-            return None
+            return self._to(self._skip_junk)
         if not marker:
             return "more"
         found = head(self._text[:at])
@@ -214,95 +152,80 @@ class TagBody(Body):
         if said:
             # The schema knows better than the model: what it does not admit is not believed.
             self._types = _narrowed(self._types, is_string=said == _says_string(self._form))
-        self._pieces = []
-        if self._form.value_open:
-            self._place = "second"
-        else:
-            self._write_key()
-        return None
+        return self._to(self._second) if self._form.value_open else self._write_key()
 
-    def _write_key(self) -> None:
+    def _write_key(self) -> Verdict | None:
         self._draft.arguments(f"{', ' if self._count else '{'}{quoted(self._key)}: ")
         self._count += 1
-        self._place = "lead"
+        return self._to(self._lead)
 
     def _second(self) -> Verdict | None:
+        """Before the second tag, which the value follows."""
+        if not self._skip_space():
+            return "more"
         marker = self._tags.second.at_start(self._text)
         if marker is None:
             return "more"
         if not marker:
             self._junk.append(f"{self._form.key_open}{self._key}{self._form.key_close}")
-            self._place = "between"
-            return None
+            return self._to(self._between)
         self._text = self._text[len(marker) :]
-        self._write_key()
-        return None
+        return self._write_key()
 
     def _lead(self) -> Verdict | None:
         """Before the first letter of a value."""
         if not self._text:
             return "more"
-        self._place = "value"
+        state: State = self._read_value
         if self._form.has_cdata:
             bare = self._text.lstrip()
             marker = self._tags.cdata.at_start(bare) if bare else None
             is_near = len(self._text) - len(bare) <= MAX_HEAD
             if marker is None and is_near:
-                self._place = "lead"
                 return "more"
             if marker and is_near:
                 self._text = bare[len(marker) :]
-                self._place = "cdata"
+                state = self._read_cdata
         elif self._form.is_on_lines and self._text[0] == "\n":
             at_end = self._ends.at_start(self._text)
             if at_end is None:
-                self._place = "lead"
                 return "more"
             self._text = self._text if at_end else self._text[1:]
-        if self._types == STRING:
-            self._draft.arguments('"')
-        return None
+        self._open_value()
+        return self._to(state)
 
-    def _read_value(self, scanner: Scanner) -> Verdict | None:
-        at, marker = scanner.find(self._text)
-        is_closed = marker in self._tags.value_closes or self._place == "cdata"
-        piece, self._text = self._text[:at], self._text[at + (len(marker) if is_closed else 0) :]
-        if self._types == STRING:
-            self._draft.arguments(inner(piece))
-        else:
-            self._pieces.append(piece)
+    def _read_cdata(self) -> Verdict | None:
+        at, marker = self._tags.cdata_end.find(self._text)
+        piece, self._text = self._text[:at], self._text[at + len(marker) :]
+        self._add(piece)
+        return self._to(self._read_value) if marker else "more"
+
+    def _read_value(self) -> Verdict | None:
+        at, marker = self._ends.find(self._text)
+        # A value that was not closed ends before another key's tag, which is still to be read.
+        size = len(marker) if marker in self._tags.value_closes else 0
+        piece, self._text = self._text[:at], self._text[at + size :]
+        self._add(piece)
         if not marker:
             return "more"
-        if self._place == "cdata":
-            self._place = "value"
-            return None
-        end = '"' if self._types == STRING else to_json("".join(self._pieces), self._types)
-        self._draft.arguments(end)
-        self._pieces = []
-        self._place = "between"
-        return None
+        self._close_value()
+        return self._to(self._between)
 
     def _read_raw(self) -> Verdict | None:
         """Arguments that are one JSON text, between markers of their own."""
         at, marker = self._tags.raw.find(self._text)
         self._draft.arguments(self._text[:at])
         self._text = self._text[at + len(marker) :]
-        if not marker:
-            return "more"
-        self._count = -1
-        self._place = "between"
-        return None
+        return self._given() if marker else "more"
 
     def _read_json(self) -> Verdict | None:
         """Arguments that are one JSON text, where tags were expected."""
-        size = self._end.feed(self._text)
-        self._draft.arguments(self._text[:size])
-        self._text = self._text[size:]
-        if not self._end.is_over:
-            return "more"
+        return self._given() if self._pass_json() else "more"
+
+    def _given(self) -> Verdict | None:
+        """All arguments have been given at once."""
         self._count = -1
-        self._place = "between"
-        return None
+        return self._to(self._between)
 
 
 def _narrowed(types: Types, *, is_string: bool) -> Types:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from rightcall.local.grammar.hold import grammar_for, grammar_for_output, unheld
+    from rightcall.local.grammar.build import grammar_for, grammar_for_output, unheld
 
 __all__ = ["grammar_for", "grammar_for_output", "unheld"]
 
-lazily(__name__, dict.fromkeys(__all__, "local.grammar.hold"))
+lazily(__name__, dict.fromkeys(__all__, "local.grammar.build"))

@@ -1,16 +1,43 @@
-"""A schema into its plain keywords and the choices beside them, references and ``allOf`` resolved.
+"""Make schemas plain: what of them matters, their references found, ``allOf`` merged into keywords.
 
-What two schemas say of one value is put together keyword by keyword. Where that cannot be said, the
-first stands and the keyword is noted as not held.
+Two schemas with the same structure have the same grammar. What two schemas say of one value is put
+together keyword by keyword; where that cannot be said, the first stands and the keyword is noted as not
+held.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, TypeAlias
 
+from msgspec import Struct, field
+
 from rightcall.core.jsontext import JsonValue, dump
+from rightcall.core.pointer import at, nodes
+from rightcall.errors import UsageError
 
 SubSchema: TypeAlias = Mapping[str, Any] | bool
+Resolve: TypeAlias = Callable[[str], SubSchema | None]
+
+_NOTES = frozenset(
+    [
+        "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
+        "$comment", "$schema",
+    ]
+)  # fmt: skip
+_NAMED = frozenset(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"])
+_LISTS = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
+_SINGLE = frozenset(
+    [
+        "items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else",
+        "unevaluatedProperties", "unevaluatedItems",
+    ]
+)  # fmt: skip
+_COUNTS = frozenset(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"])
+MOST_DEEP = 200
+"""How deep schemas may stand in schemas."""
+_MOST_COMPARED = 24
+_MOST_DEPTH = 3
 
 _INTERSECTED = {
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
@@ -22,20 +49,90 @@ _ASIDE = frozenset(
     ["allOf", "anyOf", "oneOf", "$ref", "$defs", "definitions", "$id", "$schema", "$anchor"]
 )
 """Keywords that are not merged: they are followed, or hold nothing by themselves."""
-
-
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
-class Choices:
+def structure(schema: Any, depth: int = 0) -> Any:
+    """The schema without what admits and refuses nothing. A property may well be called ``title``."""
+    if not isinstance(schema, Mapping):
+        return schema
+    if depth > MOST_DEEP:
+        raise UsageError(f"a schema nests more than {MOST_DEEP} levels deep, too deep for a grammar")
+    found: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in _NOTES:
+            continue
+        if keyword in _NAMED and isinstance(value, Mapping):
+            found[keyword] = {name: structure(each, depth + 1) for name, each in value.items()}
+        elif keyword in _LISTS and isinstance(value, list | tuple):
+            found[keyword] = [structure(each, depth + 1) for each in value]
+        elif keyword in _SINGLE:
+            found[keyword] = structure(value, depth + 1)
+        else:
+            found[keyword] = int(value) if keyword in _COUNTS and isinstance(value, float) else value
+    return found
+
+
+def loosened(schema: Any, most: int) -> Any:
+    """The schema without counts of more than so many."""
+    if isinstance(schema, list | tuple):
+        return [loosened(each, most) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {
+        keyword: loosened(value, most)
+        for keyword, value in schema.items()
+        if not (keyword in _COUNTS and isinstance(value, int) and value > most)
+    }
+
+
+class References:
+    """The references within one document."""
+
+    def __init__(self, document: SubSchema) -> None:
+        self._document = document
+        self._own = document.get("$id") if isinstance(document, Mapping) else None
+        every = list(nodes(document))
+        # Inside of a resource with a name of its own, a reference means another thing.
+        self._is_plain = not any("$id" in node for node in every[1:])
+        self._anchors = {f"#{node['$anchor']}": node for node in every if "$anchor" in node}
+
+    def follow(self, schema: SubSchema) -> SubSchema:
+        """What a schema that is only a reference stands for; False for one that leads to itself."""
+        seen: set[str] = set()
+        while isinstance(schema, Mapping) and set(schema) == {"$ref"}:
+            reference = schema["$ref"]
+            if reference in seen:
+                return False
+            seen.add(reference)
+            target = self.target(reference)
+            if target is None:
+                return schema
+            schema = target
+        return schema
+
+    def target(self, reference: str) -> SubSchema | None:
+        """What a reference points at; None for what is not in this document."""
+        if not self._is_plain:
+            return None
+        if isinstance(self._own, str) and self._own:
+            reference = reference.removeprefix(self._own.rstrip("#")) or "#"
+        if reference in self._anchors:
+            return self._anchors[reference]
+        if reference != "#" and not reference.startswith("#/"):
+            return None
+        node = at(self._document, reference)
+        return node if isinstance(node, Mapping | bool) else None
+
+
+class Choices(Struct, eq=False):
     """One list of alternatives, of which some one must hold; or exactly one."""
 
-    def __init__(self, branches: Sequence[SubSchema], *, exactly_one: bool, path: str) -> None:
-        self.branches = branches
-        self.exactly_one = exactly_one
-        self.path = path
-        self.within: frozenset[int] = frozenset()
-        """The choices that led here, by the identity of their lists."""
+    branches: Sequence[SubSchema]
+    exactly_one: bool
+    path: str
+    within: frozenset[int] = frozenset()
+    """The choices that led here, by the identity of their lists."""
 
     @property
     def leads_to_itself(self) -> bool:
@@ -43,24 +140,20 @@ class Choices:
         return id(self.branches) in self.within
 
 
-class Flat:
+class Flat(Struct, eq=False):
     """What a schema says of a value, without references and without ``allOf``."""
 
-    def __init__(self) -> None:
-        self.keywords: dict[str, Any] = {}
-        self.choices: list[Choices] = []
-        self.chosen: frozenset[int] = frozenset()
-        """The choices that were made, by the identity of their lists."""
-        self.unheld: list[str] = []
-        self.is_false = False
+    keywords: dict[str, Any] = field(default_factory=dict)
+    choices: list[Choices] = field(default_factory=list)
+    chosen: frozenset[int] = frozenset()
+    """The choices that were made, by the identity of their lists."""
+    unheld: list[str] = field(default_factory=list)
+    is_false: bool = False
 
     def after(self, made: Choices) -> "Flat":
         """What holds once a choice was made, without the choices that are still to be made."""
-        other = Flat()
-        other.keywords = dict(self.keywords)
-        other.chosen = self.chosen | {id(made.branches)}
-        other.is_false = self.is_false
-        return other
+        chosen = self.chosen | {id(made.branches)}
+        return Flat(keywords=dict(self.keywords), chosen=chosen, is_false=self.is_false)
 
     def add_choices(self, made: Choices, others: Sequence[Choices]) -> None:
         """Those that an alternative brought along, and those that were there before."""
@@ -70,9 +163,6 @@ class Flat:
         # What was chosen once need not be chosen again.
         known = [*self.choices, *others]
         self.choices = [each for each in known if id(each.branches) not in self.chosen]
-
-
-Resolve: TypeAlias = Callable[[str], SubSchema | None]
 
 
 def flatten(
@@ -224,3 +314,61 @@ _BOTH: dict[str, Callable[[Any, Any], Any]] = {
     "unevaluatedProperties": both,
     "unevaluatedItems": both,
 }
+
+
+def are_apart(branches: Sequence[SubSchema], resolve: Resolve) -> bool:
+    """Whether each two of these surely share no value."""
+    if len(branches) > _MOST_COMPARED:
+        return False
+    known = [flatten(branch, "$", resolve, Flat()) for branch in branches]
+    return all(_apart(one, two, resolve, _MOST_DEPTH) for one, two in combinations(known, 2))
+
+
+def _apart(one: Flat, two: Flat, resolve: Resolve, depth: int) -> bool:
+    if one.is_false or two.is_false:
+        return True
+    first, second = one.keywords, two.keywords
+    if _have_no_type_in_common(first, second) or _have_no_value_in_common(first, second):
+        return True
+    if depth == 0 or not _are_objects(first, second):
+        return False
+    return any(
+        _told_by(name, first, second, resolve, depth)
+        for name in dict.fromkeys([*first.get("required", ()), *second.get("required", ())])
+    )
+
+
+def _have_no_type_in_common(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    if "type" not in first or "type" not in second:
+        return False
+    one, two = ({*as_types(each["type"])} for each in (first, second))
+    numeric = {"integer", "number"}
+    return not (one & two) and not (one & numeric and two & numeric)
+
+
+def _have_no_value_in_common(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    if "enum" not in first or "enum" not in second:
+        return False
+    # Numbers may be the same and written in two ways; they are left to the gate.
+    values = [*first["enum"], *second["enum"]]
+    if not all(isinstance(value, str | bool) or value is None for value in values):
+        return False
+    return not {dump(value) for value in first["enum"]} & {dump(value) for value in second["enum"]}
+
+
+def _are_objects(*schemas: Mapping[str, Any]) -> bool:
+    return all(as_types(each.get("type", ())) == ["object"] for each in schemas)
+
+
+def _told_by(
+    name: str, first: Mapping[str, Any], second: Mapping[str, Any], resolve: Resolve, depth: int
+) -> bool:
+    """Whether a member that one of them requires cannot be as the other wants it."""
+    members = [each.get("properties", {}) for each in (first, second)]
+    if all(name in each for each in members):
+        one, two = (flatten(each[name], "$", resolve, Flat()) for each in members)
+        return _apart(one, two, resolve, depth - 1)
+    missing = first if name not in members[0] else second
+    if name in missing.get("required", ()) or "patternProperties" in missing:
+        return False
+    return missing.get("additionalProperties") is False

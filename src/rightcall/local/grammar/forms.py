@@ -1,7 +1,9 @@
-"""One tool and a family's form into the rule for a call of that tool, arguments and all."""
+"""Make the rule for a call of one tool in a family's form, its arguments in rules of a bearable size."""
 
 import re
-from typing import assert_never
+from collections.abc import Callable
+from itertools import islice
+from typing import TypeAlias, assert_never
 
 from rightcall.core.tool import Spec
 from rightcall.local.families.family import (
@@ -15,9 +17,8 @@ from rightcall.local.families.family import (
     Slot,
     TagForm,
 )
-from rightcall.local.grammar.findings import Findings
-from rightcall.local.grammar.fit import Write, fitted
-from rightcall.local.grammar.flatten import SubSchema
+from rightcall.local.grammar.compiler import Compiler, TooLarge, colon, comma
+from rightcall.local.grammar.flatten import SubSchema, loosened, structure
 from rightcall.local.grammar.nodes import (
     EMPTY,
     NOTHING,
@@ -27,15 +28,22 @@ from rightcall.local.grammar.nodes import (
     optional,
     repeat,
     row,
+    size,
     word,
 )
 from rightcall.local.grammar.notation import JSON, PYTHON, Notation, between
 from rightcall.local.grammar.objects import Layout
-from rightcall.local.grammar.pattern import matching
-from rightcall.local.grammar.rules import Rules
-from rightcall.local.grammar.schema import Compiler
+from rightcall.local.grammar.regex import matching
+from rightcall.local.grammar.rulebook import Findings, Rules, nesting
 from rightcall.local.grammar.tags import free_name, nested_arguments, tagged_arguments
 
+MOST_PARTS = 100_000
+"""How large the rules of one schema may be, with every repetition written out."""
+MOST_NESTED = 300
+"""How many rules may refer to each other in a row. Engines follow them by recursion: llguidance (1.9)
+was seen to overflow its stack at 4,000."""
+_FEW = 64
+"""What is still counted in a schema that would be too large otherwise."""
 MOST_PARTS_OF_ALL = 300_000
 """How large the rules of all tools may be; those that come after have only their form held."""
 
@@ -43,8 +51,11 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _ANY_ID = "[A-Za-z0-9_-]{1,40}"
 _ANYTHING: SubSchema = {"type": "object"}
 
+Write: TypeAlias = Callable[[SubSchema, Rules, Findings], Node]
+"""A schema into a node, its rules and what was found out."""
 
-class Calls:
+
+class CallRules:
     """The calls of one family. ``findings`` says what was found out about each tool."""
 
     def __init__(self, family: Family, rules: Rules) -> None:
@@ -79,15 +90,15 @@ class Calls:
         """The call as a JSON object."""
         arguments = self._arguments(spec, _object_in(JSON))
         if form.is_keyed:
-            return row(word("{"), JSON.spell(spec.name), self._colon(), arguments, word("}"))
+            return row(word("{"), JSON.spell(spec.name), colon(self._rules), arguments, word("}"))
         members = [
-            row(JSON.spell(form.name_keys[0]), self._colon(), JSON.spell(spec.name)),
-            row(JSON.spell(form.arguments_keys[0]), self._colon(), arguments),
+            row(JSON.spell(form.name_keys[0]), colon(self._rules), JSON.spell(spec.name)),
+            row(JSON.spell(form.arguments_keys[0]), colon(self._rules), arguments),
         ]
-        inside = row(members[0], self._comma(), members[1])
+        inside = row(members[0], comma(self._rules), members[1])
         if self._family.ids == "written":
-            key = row(JSON.spell(form.id_keys[0]), self._colon(), JSON.string(self._id()))
-            before, after = row(key, self._comma()), row(self._comma(), key)
+            key = row(JSON.spell(form.id_keys[0]), colon(self._rules), JSON.string(self._id()))
+            before, after = row(key, comma(self._rules)), row(comma(self._rules), key)
             inside = row(optional(before), inside) if form.is_id_first else row(inside, optional(after))
         return row(word("{"), inside, word("}"))
 
@@ -125,12 +136,6 @@ class Calls:
         self.findings[spec.name] = findings
         return self._rules.define(f"{spec.name} arguments", node)
 
-    def _colon(self) -> Node:
-        return self._rules.define("colon", row(word(":"), optional(word(" "))), token=True)
-
-    def _comma(self) -> Node:
-        return self._rules.define("comma", row(word(","), optional(word(" "))), token=True)
-
 
 def _object_in(notation: Notation) -> Write:
     def write(schema: SubSchema, rules: Rules, findings: Findings) -> Node:
@@ -154,3 +159,31 @@ def _python(schema: SubSchema, rules: Rules, findings: Findings) -> Node:
     compiler = Compiler(schema, rules, PYTHON, findings)
     layout = Layout(word("("), word(")"), compiler.separator, member, free_member)
     return compiler.object(schema, "$", layout)
+
+
+def fitted(
+    schema: SubSchema, form: SubSchema, rules: Rules, write: Write, *, room: int = MOST_PARTS
+) -> tuple[Node, Findings]:
+    """What a schema admits, in a bearable size.
+
+    When that would be too large, what it admits without its longer counts; and when that is too large as
+    well, what ``form`` admits.
+    """
+    known = structure(schema)
+    attempts = ((known, ()), (loosened(known, _FEW), (f"$ (counts over {_FEW})",)))
+    for attempt, unheld in attempts:
+        findings = Findings(unheld=[*unheld])
+        before = len(rules.rules)
+        try:
+            node = write(attempt, rules, findings)
+            deep = nesting(node, rules.rules)
+        except (TooLarge, RecursionError):
+            continue
+        added = islice(rules.rules.values(), before, None)
+        findings.parts = size(node) + sum(size(rule.node) for rule in added)
+        if findings.parts <= min(room, MOST_PARTS) and deep <= MOST_NESTED:
+            return node, findings
+    findings = Findings()
+    node = write(form, rules, findings)
+    findings.unheld = ["$ (too large)"]
+    return node, findings

@@ -5,6 +5,7 @@ what admits nothing disappears from choices and takes the row that needs it alon
 """
 
 from collections.abc import Iterable, Iterator
+from os.path import commonprefix
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
@@ -145,7 +146,7 @@ def any_word(texts: Iterable[str]) -> Node:
         groups.setdefault(text[:1], []).append(text)
     options: list[Node] = []
     for first, group in groups.items():
-        shared = _beginning(group[0], group[-1]) if first else ""
+        shared = commonprefix(group) if first else ""  # noqa: RUF071 - letters are compared
         rest = any_word(text[len(shared) :] for text in group) if len(group) > 1 else EMPTY
         options.append(row(word(shared), rest))
     return choice(*options)
@@ -240,13 +241,6 @@ def size(node: Node) -> int:
             return 1
         case _:
             assert_never(node)
-
-
-def _beginning(first: str, last: str) -> str:
-    """What two texts begin with, and so all that are sorted between them."""
-    pairs = zip(first, last, strict=False)
-    same = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(first), len(last)))
-    return first[:same]
 
 
 def _without_surrogates(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -1,10 +1,12 @@
-"""Bounds of numbers into nodes that admit the numbers between them, digit by digit.
+"""Make nodes that admit the numbers within an interval, digit by digit.
 
 Every number that is admitted ends after so many digits: a model that has begun to write digits would not
 always stop by itself.
 """
 
 from decimal import Decimal
+
+from msgspec import Struct
 
 from rightcall.local.grammar.nodes import (
     EMPTY,
@@ -30,16 +32,15 @@ _MOST_LISTED = 128
 _DIGIT = chars("0123456789")
 
 
-class Bounds:
+class Interval(Struct, frozen=True):
     """Between what and what, each end included or not; None for no end."""
 
-    def __init__(self, low: Decimal | None, high: Decimal | None, *, above: bool, below: bool) -> None:
-        self.low = low
-        self.high = high
-        self.above = above
-        """Whether ``low`` itself is left out."""
-        self.below = below
-        """Whether ``high`` itself is left out."""
+    low: Decimal | None
+    high: Decimal | None
+    above: bool
+    """Whether ``low`` itself is left out."""
+    below: bool
+    """Whether ``high`` itself is left out."""
 
     @property
     def are_open(self) -> bool:
@@ -47,7 +48,7 @@ class Bounds:
         return self.low is None and self.high is None
 
 
-def integer(bounds: Bounds, multiple: int = 1) -> Node | None:
+def integer(bounds: Interval, multiple: int = 1) -> Node | None:
     """The integers within bounds that are multiples; None when that cannot be said."""
     low, high = _whole(bounds)
     if max(abs(low or 0), abs(high or 0)) > LARGEST_BOUND:
@@ -63,7 +64,7 @@ def integer(bounds: Bounds, multiple: int = 1) -> Node | None:
     return choice(*[word(str(number * multiple)) for number in range(first, last + 1)])
 
 
-def number(bounds: Bounds) -> Node | None:
+def number(bounds: Interval) -> Node | None:
     """The numbers within bounds; None when that cannot be said."""
     if bounds.are_open:
         exponent = row(chars("eE"), optional(chars("+-")), repeat(_DIGIT, 1, 2))
@@ -92,7 +93,7 @@ def _short(value: Decimal) -> bool:
     return value == value.quantize(Decimal(1).scaleb(-_FRACTION_DIGITS))
 
 
-def _whole(bounds: Bounds) -> tuple[int | None, int | None]:
+def _whole(bounds: Interval) -> tuple[int | None, int | None]:
     """The first and the last integer."""
     low = high = None
     if bounds.low is not None:

@@ -1,4 +1,4 @@
-"""An object's keywords into its members: those that are declared, in their order, or any by rule.
+"""Turn an object's keywords into its members: those that are declared, in their order, or any by rule.
 
 A property that a schema does not declare is not written, though it may be legal: what is admitted is
 sound, not complete.
@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.core.schema import Schema, SchemaError
-from rightcall.local.grammar.findings import Findings
 from rightcall.local.grammar.flatten import SubSchema, schema_of
 from rightcall.local.grammar.nodes import (
     EMPTY,
@@ -22,7 +21,7 @@ from rightcall.local.grammar.nodes import (
     repeat,
     row,
 )
-from rightcall.local.grammar.rules import Rules
+from rightcall.local.grammar.rulebook import Findings, Rules
 
 
 class Layout(Struct, frozen=True):

@@ -1,19 +1,16 @@
-"""The keywords of strings, numbers and enumerations into nodes, and what of them is not held."""
+"""Turn the keywords of strings, numbers and enumerations into nodes, and name what these do not hold."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from msgspec import Struct
-
 from rightcall.core.schema import Schema
 from rightcall.local.grammar.flatten import as_types
-from rightcall.local.grammar.formats import FORMATS
 from rightcall.local.grammar.nodes import MOST_REPEATS, NOTHING, Node, repeat
 from rightcall.local.grammar.notation import Notation
-from rightcall.local.grammar.numbers import Bounds, integer, number
-from rightcall.local.grammar.pattern import Inexpressible, Matched, matching
+from rightcall.local.grammar.numbers import Interval, integer, number
+from rightcall.local.grammar.regex import Inexpressible, Matched, matching
 
 _LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _LENGTHS = ("minLength", "maxLength")
@@ -28,21 +25,39 @@ _IMPLIED = {
 }  # fmt: skip
 _TYPES = ("object", "array", "string", "number", "boolean", "null")
 _OF_SCALARS = frozenset(["pattern", "multipleOf", *_LIMITS, *_LENGTHS])
-_NO_BOUNDS = Bounds(None, None, above=False, below=False)
+_NO_BOUNDS = Interval(None, None, above=False, below=False)
 
+_YEAR = "[1-9][0-9]{3}"
+_LEAP = "[1-9][0-9](0[48]|[2468][048]|[13579][26])"
+_LONG = f"{_YEAR}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])"
+_SHORT = f"{_YEAR}-(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+_FEBRUARY = f"{_YEAR}-02-(0[1-9]|1[0-9]|2[0-8])|{_LEAP}-02-29"
+_DATE = f"({_LONG}|{_SHORT}|{_FEBRUARY})"
+_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
+_TIME = f"{_CLOCK}:[0-5][0-9](\\.[0-9]{{1,6}})?(Z|[+-]{_CLOCK})"
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_HEX = "[0-9a-f]"
+_LABEL = "[a-z0-9]{1,20}(-[a-z0-9]{1,20}){0,2}"
+_LAST = "[a-z][a-z0-9]{1,20}"
+_HOST = f"({_LABEL}\\.){{0,5}}{_LAST}"
+_ATOM = "[A-Za-z0-9_+-]{1,20}"
+_PATH = "([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F][0-9A-F])"
 
-class Held(Struct, frozen=True):
-    """A node, and the keywords that it does not hold."""
-
-    node: Node
-    unheld: tuple[str, ...] = ()
-
-
-class HeldString(Struct, frozen=True):
-    """What stands between a string's ends, None for anything; and the keywords that it does not hold."""
-
-    body: Node | None
-    unheld: tuple[str, ...] = ()
+FORMATS = {
+    "date": f"^{_DATE}$",
+    "time": f"^{_TIME}$",
+    "date-time": f"^{_DATE}T{_TIME}$",
+    "duration": "^P([0-9]{1,6}W|[0-9]{1,6}D(T[0-9]{1,6}H([0-9]{1,6}M([0-9]{1,6}S)?)?)?"
+    "|T([0-9]{1,6}H([0-9]{1,6}M([0-9]{1,6}S)?)?|[0-9]{1,6}M([0-9]{1,6}S)?|[0-9]{1,6}S))$",
+    "uuid": f"^{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}$",
+    "ipv4": f"^{_BYTE}\\.{_BYTE}\\.{_BYTE}\\.{_BYTE}$",
+    "ipv6": f"^({_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}$",
+    "email": f"^{_ATOM}(\\.{_ATOM}){{0,2}}@({_LABEL}\\.){{1,4}}{_LAST}$",
+    "hostname": f"^{_HOST}$",
+    "uri": f"^[a-z][a-z0-9+.-]{{0,15}}://{_HOST}(:[1-9][0-9]{{0,3}})?(/{_PATH}*)*(\\?{_PATH}*)?(#{_PATH}*)?$",
+}
+"""Formats by JSON Schema's name, as regular expressions. Each admits a part of what its standard admits,
+and nothing else: a date is one that the calendar has."""
 
 
 def types_of(keywords: Mapping[str, Any]) -> Sequence[str]:
@@ -54,8 +69,8 @@ def types_of(keywords: Mapping[str, Any]) -> Sequence[str]:
     return implied or _TYPES
 
 
-def string(keywords: Mapping[str, Any], notation: Notation) -> HeldString:
-    """A string of some length that matches a pattern or has a format."""
+def string(keywords: Mapping[str, Any], notation: Notation) -> tuple[Node | None, list[str]]:
+    """What stands between a string's ends, None for anything; and the keywords that it does not hold."""
     unheld: list[str] = []
     for keyword, pattern in _patterns(keywords, unheld):
         try:
@@ -73,8 +88,8 @@ def string(keywords: Mapping[str, Any], notation: Notation) -> HeldString:
     least = least if least <= MOST_REPEATS else 0
     most = most if most is None or most <= MOST_REPEATS else None
     if least == 0 and most is None:
-        return HeldString(None, tuple(unheld))
-    return HeldString(repeat(notation.letter, least, most), tuple(unheld))
+        return None, unheld
+    return repeat(notation.letter, least, most), unheld
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +107,9 @@ def _patterns(keywords: Mapping[str, Any], unheld: list[str]) -> list[tuple[str,
     return found
 
 
-def _of_length(matched: Matched, keywords: Mapping[str, Any], unheld: list[str]) -> HeldString:
+def _of_length(
+    matched: Matched, keywords: Mapping[str, Any], unheld: list[str]
+) -> tuple[Node, list[str]]:
     """What matches, as long as it must be, where the two can be said together."""
     least, most = keywords.get("minLength", 0), keywords.get("maxLength")
     body = matched.node
@@ -102,7 +119,7 @@ def _of_length(matched: Matched, keywords: Mapping[str, Any], unheld: list[str])
     else:
         unheld += ["minLength"] if least > matched.least else []
         unheld += ["maxLength"] if most is not None and longest != matched.most else []
-    return HeldString(body, tuple(unheld))
+    return body, unheld
 
 
 def _smaller(first: int | None, second: int | None) -> int | None:
@@ -110,8 +127,8 @@ def _smaller(first: int | None, second: int | None) -> int | None:
     return min(known, default=None)
 
 
-def numeric(kind: str, keywords: Mapping[str, Any]) -> Held:
-    """An integer or a number between bounds."""
+def numeric(kind: str, keywords: Mapping[str, Any]) -> tuple[Node, list[str]]:
+    """An integer or a number between bounds, and the keywords that this does not hold."""
     bounds = _bounds(keywords)
     multiple = keywords.get("multipleOf", 1)
     step = int(multiple) if multiple == int(multiple) else 0
@@ -129,16 +146,16 @@ def numeric(kind: str, keywords: Mapping[str, Any]) -> Held:
         unheld += [keyword for keyword in _LIMITS if keyword in keywords]
         found = everything
     assert found is not None
-    return Held(found, tuple(unheld))
+    return found, unheld
 
 
-def _bounds(keywords: Mapping[str, Any]) -> Bounds:
+def _bounds(keywords: Mapping[str, Any]) -> Interval:
     """The tighter of each pair of bounds."""
     lows = [(_exact(keywords[key]), key != "minimum") for key in _LIMITS[::2] if key in keywords]
     highs = [(_exact(keywords[key]), key != "maximum") for key in _LIMITS[1::2] if key in keywords]
     low = max(lows, default=(None, False))
     high = min(highs, key=lambda pair: (pair[0], not pair[1]), default=(None, False))
-    return Bounds(low[0], high[0], above=low[1], below=high[1])
+    return Interval(low[0], high[0], above=low[1], below=high[1])
 
 
 def _exact(value: float) -> Decimal:

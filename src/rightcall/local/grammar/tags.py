@@ -7,10 +7,10 @@ another of them is that other. Text is therefore kept from beginning like what t
 from collections.abc import Mapping
 from typing import Any
 
-from rightcall.local.families.admitted import ANY, STRING, Shapes, Types
 from rightcall.local.families.family import NestedForm, TagForm
-from rightcall.local.grammar.findings import Findings
-from rightcall.local.grammar.flatten import Flat, SubSchema, as_types, flatten
+from rightcall.local.families.shapes import ANY, STRING, Shapes, Types
+from rightcall.local.grammar.compiler import ANY_NAME, Compiler
+from rightcall.local.grammar.flatten import Flat, References, SubSchema, as_types, flatten
 from rightcall.local.grammar.nodes import (
     ANY_CHAR,
     EMPTY,
@@ -26,10 +26,8 @@ from rightcall.local.grammar.nodes import (
 )
 from rightcall.local.grammar.notation import JSON, Notation, json_without, up_to
 from rightcall.local.grammar.objects import Layout
-from rightcall.local.grammar.pattern import ALL_SPACES, matching
-from rightcall.local.grammar.rules import Rules
-from rightcall.local.grammar.schema import ANY_NAME, Compiler
-from rightcall.local.grammar.structure import References
+from rightcall.local.grammar.regex import ALL_SPACES, matching
+from rightcall.local.grammar.rulebook import Findings, Rules
 
 _OTHERS = ("object", "array", "number", "boolean", "null")
 _SAID = {"number": frozenset(["number", "integer"])}

@@ -1,18 +1,25 @@
-"""What a small model is shown: one task, a few worked answers, then the question.
+"""What a small model is led through, and shown: one task, a few worked answers, then the question.
 
 Everything it sees is a handful of short turns, because a model of this size copies what is near. The
 worked answers of choosing and filling in come from the tools' own examples; those of telling are fixed,
 and about nothing that the shipped tools do.
+
+A model that is asked two things at once does one of them. So the questions of a message are taken apart,
+and each is asked by itself, with what leads up to it.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from msgspec import Struct
+
+from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
-from rightcall.core.message import Message, Reply, said
+from rightcall.core.message import Message, Reply, Results, User, said
 from rightcall.core.parts import Text
-from rightcall.core.request import Request
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 
 Shown: TypeAlias = tuple[str, str]
@@ -35,6 +42,95 @@ _TOLD: tuple[tuple[str, str, str], ...] = (
 )
 _MOST_SHOWN = 2
 """Examples of one tool among others."""
+
+BAG = "local"
+"""The vendor bag of a call, where the question that it answers is kept."""
+
+_END = re.compile(r"(?<=\?)[\"')\]]*\s+")
+_AND = re.compile(
+    r",?\s+and\s+(?:also\s+)?(?=(?:what|what's|which|when|where|who|how|is it|tell me|give me)\b)",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(r"^(?:and|also|then)\b[,\s]*", re.IGNORECASE)
+_MOST_QUESTIONS = 6
+"""A message of more questions than this is taken as one."""
+
+
+class Choose(Struct, frozen=True):
+    """Find tools for these questions."""
+
+    questions: tuple[str, ...]
+
+
+class Tell(Struct, frozen=True):
+    """Answer each question, by its result where it has one."""
+
+    found: tuple[tuple[str, Result | None], ...]
+
+
+class Talk(Struct, frozen=True):
+    """Answer without tools."""
+
+
+Next: TypeAlias = Choose | Tell | Talk
+
+
+def next_step(request: Request) -> Next:
+    """What comes next. One round of calls for each message: then there is an answer."""
+    asks = [
+        (at, each.text)
+        for at, each in enumerate(request.messages)
+        if isinstance(each, User) and each.author in {"user", "agent"}
+    ]
+    if not asks:
+        return Talk()
+    at, asked = asks[-1]
+    answered = _answered(request.messages[at + 1 :], asked)
+    if answered:
+        return Tell(_paired(questions_in(asked), answered))
+    if request.specs and request.choice != "none" and asked.strip():
+        return Choose(questions_in(asked))
+    return Talk()
+
+
+def spoken(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What was said in words, without calls and results."""
+    kept: list[Message] = []
+    for message in messages:
+        match message:
+            case User():
+                kept.append(message)
+            case Reply() if message.text.strip():
+                kept.append(Reply((Text(message.text),)))
+            case _:
+                continue
+    return tuple(kept)
+
+
+def questions_in(text: str) -> tuple[str, ...]:
+    """The questions of a message, in order; the message itself when there is only one."""
+    pieces = [piece for sentence in _END.split(text.strip()) for piece in _asked(sentence)]
+    found = [_LEAD.sub("", piece) or piece for piece in pieces]
+    if not 1 < len(found) <= _MOST_QUESTIONS:
+        return (text.strip(),)
+    return tuple(piece[:1].upper() + piece[1:] for piece in found)
+
+
+def first_lessons(request: Request) -> tuple[Request, ...]:
+    """One for each question that is asked at once. What follows depends on the answers."""
+    match next_step(request):
+        case Choose(questions):
+            named = request.choice
+            if isinstance(named, Named):
+                (spec,) = [each for each in request.specs if each.name == named.name]
+                return (filling(spec, " ".join(questions)),)
+            return tuple(choosing(request.specs, question) for question in questions)
+        case Tell(found):
+            return tuple(
+                telling(question, result.text) for question, result in found if result is not None
+            )
+        case Talk():
+            return (Request(messages=spoken(request.messages), system=request.system),)
 
 
 def labels(specs: Sequence[Spec]) -> dict[str, str]:
@@ -80,6 +176,41 @@ def telling(question: str, value: str) -> Request:
     task = "Answer the question with the result of the tool."
     shown = [(f"Question: {asked}\nResult: {result}", answer) for asked, result, answer in _TOLD]
     return _lesson(task, shown, f"Question: {question}\nResult: {value}")
+
+
+def _answered(messages: tuple[Message, ...], asked: str) -> list[tuple[str, Result]]:
+    """The results since the question, each with the part of it that its call was made for."""
+    calls: dict[str, Call] = {}
+    found = []
+    for message in messages:
+        if isinstance(message, Reply):
+            calls.update({call.id: call for call in message.calls})
+        if isinstance(message, Results):
+            found += [(_question_of(calls.get(each.call_id), asked), each) for each in message.results]
+    return found
+
+
+def _question_of(call: Call | None, asked: str) -> str:
+    bag = None if call is None else call.vendor.get(BAG)
+    question = bag.get("question") if isinstance(bag, dict) else None
+    return question if isinstance(question, str) else asked.strip()
+
+
+def _paired(
+    questions: tuple[str, ...], answered: list[tuple[str, Result]]
+) -> tuple[tuple[str, Result | None], ...]:
+    by_question = dict(answered)
+    if not set(by_question) <= set(questions):
+        # The calls were made for something else, or by someone else: each speaks for itself.
+        return tuple(answered)
+    return tuple((question, by_question.get(question)) for question in questions)
+
+
+def _asked(sentence: str) -> list[str]:
+    """What a sentence asks; each piece is a question, if the whole is one."""
+    pieces = [piece.strip() for piece in _AND.split(sentence) if piece.strip()]
+    mark = "?" if sentence.endswith("?") else ""
+    return [f"{piece.rstrip(' ,;')}{mark}" for piece in pieces[:-1]] + pieces[-1:]
 
 
 def _examples(spec: Spec) -> Iterator[tuple[str, JsonObject]]:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from rightcall.local.template.bounds import Bounds
-    from rightcall.local.template.chat import ChatTemplate
-    from rightcall.local.template.markers import neutralise, segments
-    from rightcall.local.template.probe import probe
-    from rightcall.local.template.quirks import Quirks
-    from rightcall.local.template.source import read_template, template_of
-    from rightcall.local.template.switches import Switch, set_reasoning
+    from rightcall.local.template.chat_template import ChatTemplate
+    from rightcall.local.template.probing import probe
+    from rightcall.local.template.quirks import Quirks, Switch, neutralise, segments, set_reasoning
+    from rightcall.local.template.render_bounds import Bounds
+    from rightcall.local.template.template_file import read_template, template_of
 
 __all__ = [
     "Bounds",
@@ -30,16 +28,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Bounds": "bounds",
-    "ChatTemplate": "chat",
+    "Bounds": "render_bounds",
+    "ChatTemplate": "chat_template",
     "Quirks": "quirks",
-    "Switch": "switches",
-    "neutralise": "markers",
-    "probe": "probe",
-    "read_template": "source",
-    "segments": "markers",
-    "set_reasoning": "switches",
-    "template_of": "source",
+    "Switch": "quirks",
+    "neutralise": "quirks",
+    "probe": "probing",
+    "read_template": "template_file",
+    "segments": "quirks",
+    "set_reasoning": "quirks",
+    "template_of": "template_file",
 }
 
 lazily(__name__, {name: f"local.template.{home}" for name, home in _HOMES.items()})

@@ -1,17 +1,76 @@
-"""What a chat template takes and what it does with it, as data; and what that means, in words."""
+"""What is known of a chat template: its quirks, the switches of its reasoning, its special strings.
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, TypeAlias
+For how much a model is to think, every maker invents another variable: a boolean, a word, a number of
+tokens. Which of them a template has is found out by setting it and looking for a difference.
 
-from msgspec import Struct
+Whoever can write ``<|im_end|>`` into a tool's result can end its turn and speak as someone else: an
+engine reads the prompt's special tokens as such, wherever they come from. So text that is not the
+template's own has a space put into each of them.
+"""
 
-from rightcall.local.template.switches import Switch
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from rightcall.core.jsontext import JsonValue
 
 Seen: TypeAlias = Literal["shown", "ignored", "refused"]
 """What becomes of something that a template is given."""
 
 Opens: TypeAlias = Literal["asked", "always", "doubled", "never"]
 """When a template opens the model's turn: when asked to; always; always and again when asked; never."""
+
+BOOLEANS = ("enable_thinking", "thinking", "reasoning")
+WORDS = ("reasoning_effort", "thinking_effort", "reasoning_strength", "thinking_mode")
+BUDGETS = ("thinking_budget", "reasoning_budget")
+
+_SAME: Mapping[str, tuple[str, ...]] = {
+    "none": ("none", "no_think", "disabled"),
+    "minimal": ("minimal", "enabled"),
+    "low": ("low", "enabled"),
+    "medium": ("medium", "enabled"),
+    "high": ("high", "enabled"),
+    "max": ("max", "xhigh", "enabled"),
+}
+"""What says a level."""
+_NEAR: Mapping[str, tuple[str, ...]] = {
+    "none": ("minimal", "low"),
+    "minimal": ("low",),
+    "low": ("minimal",),
+    "medium": ("high", "low"),
+    "high": ("max",),
+    "max": ("high",),
+}
+"""What comes near it, for a template that must be told one of its own words."""
+_TOKENS = {"none": 0, "minimal": 512, "low": 1024, "medium": 4096, "high": 16_384}
+"""Tokens to think with, for a level; without any, as many as the model likes."""
+_PLAIN = ("low", "medium", "high")
+"""What models that get the word itself to read were trained on."""
+_NONSENSE = "qzeffort"
+
+Segment: TypeAlias = tuple[Literal["marker", "text"], str]
+
+# Tags of all kinds, as they stand around content: <|im_end|>, <turn|>, <tool_call>, [INST].
+_AROUND = re.compile(r"<[^<>\s]{1,64}>|\[/?[A-Za-z][A-Z_]{2,40}\]")
+# Those that are special wherever they stand in a template.
+# DeepSeek writes its bars in full width.
+_SPECIAL = re.compile(r"<[|\uff5c][^<>\s]{1,64}>|<[^<>\s]{1,64}[|\uff5c]>|\[/[A-Z][A-Z_]{2,40}\]")
+_SHORTEST = 3
+# A special token that is a word, or holds a space, cannot be told from text, and is left alone.
+_ORDINARY = re.compile(r"\s|^\w")
+
+
+class Switch(Struct, frozen=True, kw_only=True):
+    """A variable of a template that says how much to think."""
+
+    name: str
+    values: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What to set it to, by level; a level that is not here is the template's own default."""
+    counts: bool = False
+    """It takes a number of tokens."""
 
 
 class Quirks(Struct, frozen=True, kw_only=True):
@@ -77,91 +136,146 @@ class Quirks(Struct, frozen=True, kw_only=True):
 
 def problems_of(quirks: Quirks) -> dict[str, str]:
     """The same, by what it is about."""
-    return {about: words for about, is_so, words in _problems(quirks) if is_so}
+    return {about: f"the template {words}" for about, is_so, words in _problems(quirks) if is_so}
 
 
 def _problems(quirks: Quirks) -> Iterator[tuple[str, bool, str]]:
-    merged = "it is merged into the first user message"
-    unseen = "refuses" if quirks.system == "refused" else "ignores"
-    yield "system", quirks.system != "shown", f"the template {unseen} a system message: {merged}"
-    unseen = "refuses" if quirks.tools == "refused" else "ignores"
-    told = "they are described in the system message instead"
-    yield "tools", quirks.tools != "shown", f"the template {unseen} tools: {told}"
-    for about, is_so, what, instead in _BY_MESSAGE:
-        yield about, is_so(quirks), f"the template {what}: {instead}"
+    """What each problem is about, whether there is it, and what is done instead."""
+    verbs = {"refused": "refuses", "ignored": "ignores", "shown": ""}
+    system, tools = verbs[quirks.system], verbs[quirks.tools]
+    yield "system", bool(system), f"{system} a system message: it is merged into the first user message"
+    yield "tools", bool(tools), f"{tools} tools: they are described in the system message instead"
+    said = "does not show what a user says: it is not made for conversations"
+    yield "user", not quirks.shows_user, said
+    yield "content", not quirks.takes_text, "takes no plain text as content: it is given as parts"
+    written = "does not show earlier calls: they are written as the assistant's text"
+    yield "calls", not quirks.calls, written
+    split = "shows one call a message: several are split over several messages"
+    yield "parallel", quirks.calls and not quirks.parallel, split
+    beside = "does not show what is said beside calls: it is left out"
+    yield "text", quirks.calls and not quirks.text_with_calls, beside
+    rewritten = "wants call ids of nine letters and digits: others are rewritten"
+    yield "ids", quirks.ids == "nine", rewritten
+    given = "does not show results: they are given as user messages"
+    yield "results", not quirks.results, given
+    merged = "wants user and assistant to take turns: messages of one role are merged"
+    yield "turns", quirks.alternates, merged
+    after = "takes no user message right after results: a reply that says nothing is put between them"
+    yield "after", not quirks.user_after_results, after
+    yield "reasoning", not quirks.reasoning, "does not show reasoning: earlier thoughts are left out"
+    opening = "never opens the model's turn: what opens its earlier turns is added"
+    yield "opening", quirks.opens == "never", opening
+    yield "doubled", quirks.opens == "doubled", "opens the model's turn even unasked: it is not asked"
 
 
-_BY_MESSAGE: Sequence[tuple[str, Callable[[Quirks], bool], str, str]] = (
-    (
-        "user",
-        lambda quirks: not quirks.shows_user,
-        "does not show what a user says",
-        "it is not made for conversations",
-    ),
-    (
-        "content",
-        lambda quirks: not quirks.takes_text,
-        "takes no plain text as content",
-        "it is given as parts",
-    ),
-    (
-        "calls",
-        lambda quirks: not quirks.calls,
-        "does not show earlier calls",
-        "they are written as the assistant's text",
-    ),
-    (
-        "parallel",
-        lambda quirks: quirks.calls and not quirks.parallel,
-        "shows one call a message",
-        "several are split over several messages",
-    ),
-    (
-        "text",
-        lambda quirks: quirks.calls and not quirks.text_with_calls,
-        "does not show what is said beside calls",
-        "it is left out",
-    ),
-    (
-        "ids",
-        lambda quirks: quirks.ids == "nine",
-        "wants call ids of nine letters and digits",
-        "others are rewritten",
-    ),
-    (
-        "results",
-        lambda quirks: not quirks.results,
-        "does not show results",
-        "they are given as user messages",
-    ),
-    (
-        "turns",
-        lambda quirks: quirks.alternates,
-        "wants user and assistant to take turns",
-        "messages of one role are merged",
-    ),
-    (
-        "after",
-        lambda quirks: not quirks.user_after_results,
-        "takes no user message right after results",
-        "a reply that says nothing is put between them",
-    ),
-    (
-        "reasoning",
-        lambda quirks: not quirks.reasoning,
-        "does not show reasoning",
-        "earlier thoughts are left out",
-    ),
-    (
-        "opening",
-        lambda quirks: quirks.opens == "never",
-        "never opens the model's turn",
-        "what opens its earlier turns is added",
-    ),
-    (
-        "doubled",
-        lambda quirks: quirks.opens == "doubled",
-        "opens the model's turn even unasked",
-        "it is not asked",
-    ),
-)
+def set_reasoning(switches: Sequence[Switch], wanted: str | int) -> dict[str, JsonValue]:
+    """The variables that ask for so much reasoning: a level, or a number of tokens."""
+    variables: dict[str, JsonValue] = {}
+    for switch in switches:
+        if switch.counts and isinstance(wanted, int):
+            variables[switch.name] = wanted
+        elif (level := level_of(wanted)) in switch.values:
+            variables[switch.name] = switch.values[level]
+    return variables
+
+
+def level_of(wanted: str | int) -> str:
+    """The level that a number of tokens comes nearest to; a level is itself."""
+    if isinstance(wanted, str):
+        return wanted
+    return next((level for level, most in _TOKENS.items() if wanted <= most), "max")
+
+
+def find_switches(
+    variables: frozenset[str], render: Callable[[Mapping[str, Any]], str | None]
+) -> tuple[Switch, ...]:
+    """The switches among a template's variables. ``render`` gives None where the template refuses."""
+    found: list[Switch] = []
+    turned_on: dict[str, Any] = {}
+    for name in BOOLEANS:
+        if name in variables:
+            on, off = render({**turned_on, name: True}), render({**turned_on, name: False})
+            if on is not None and off is not None and on != off:
+                found.append(Switch(name=name, values={level: level != "none" for level in _SAME}))
+                turned_on[name] = True
+    for name in WORDS:
+        if name in variables:
+            values = _words(name, lambda given: render({**turned_on, **given}))
+            if values:
+                found.append(Switch(name=name, values=values))
+    for name in BUDGETS:
+        if name in variables:
+            few, many = render({**turned_on, name: 512}), render({**turned_on, name: 4096})
+            if few is not None and few != many:
+                found.append(Switch(name=name, values=_TOKENS, counts=True))
+    return tuple(found)
+
+
+def _words(name: str, render: Callable[[Mapping[str, Any]], str | None]) -> dict[str, JsonValue]:
+    """The word for every level, as far as the template knows one."""
+    unknown = render({name: _NONSENSE})
+    shown = unknown is not None and _NONSENSE in unknown
+    known = {
+        word
+        for word in {each for words in _SAME.values() for each in words}
+        if (word in _PLAIN if shown else render({name: word}) not in {None, unknown})
+    }
+    # Where an unknown word changes nothing, a level without a word of its own is the default.
+    must_choose = shown or unknown is None
+    candidates = {level: (*_SAME[level], *(_NEAR[level] if must_choose else ())) for level in _SAME}
+    best = {level: next((w for w in words if w in known), None) for level, words in candidates.items()}
+    return {level: word for level, word in best.items() if word is not None}
+
+
+def find_markers(
+    rendered: Iterable[str], words: re.Pattern[str], template: str, known: Sequence[str]
+) -> tuple[str, ...]:
+    """The special strings, longest first.
+
+    From renderings, what stands between the words that were put in; from the template's text, what can
+    only be special; and those that are known anyway.
+    """
+    found = set(known)
+    for text in rendered:
+        for between in words.split(text):
+            found.update(_AROUND.findall(between))
+    found.update(_SPECIAL.findall(template))
+    legal = [marker for marker in found if len(marker) >= _SHORTEST and not _ORDINARY.search(marker)]
+    return tuple(sorted(legal, key=lambda marker: (-len(marker), marker)))
+
+
+def neutralise(text: str, markers: Sequence[str]) -> str:
+    """The text with a space inside of everything that is one of the markers, so that none is left.
+
+    Seen by the model and by people, and of no effect: ``<|im_end|>`` becomes ``< |im_end|>``.
+    """
+    # Looking for one after the other is faster than looking for all at once, and most texts have none.
+    if not any(marker in text for marker in markers):
+        return text
+    pattern = _pattern(tuple(markers))
+    # Markers may overlap, and the second one is left when the first has been broken. A space is in no
+    # marker, so every pass leaves fewer.
+    while pattern.search(text):
+        text = pattern.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+    return text
+
+
+def segments(text: str, markers: Sequence[str]) -> list[Segment]:
+    """The text in pieces, special strings apart, for showing. Joined again they are the text."""
+    if not markers:
+        return [("text", text)] if text else []
+    pieces: list[Segment] = []
+    at = 0
+    for found in _pattern(tuple(markers)).finditer(text):
+        if found.start() > at:
+            pieces.append(("text", text[at : found.start()]))
+        pieces.append(("marker", found[0]))
+        at = found.end()
+    if at < len(text):
+        pieces.append(("text", text[at:]))
+    return pieces
+
+
+@lru_cache(maxsize=64)
+def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, sorted(markers, key=len, reverse=True))))

@@ -1,4 +1,4 @@
-"""A chat template's text into something that can be rendered, in a sandbox.
+"""Compile a chat template's text into something that can be rendered, in a sandbox.
 
 The environment is the one that Hugging Face's templates are written for: ``raise_exception``,
 ``strftime_now``, a ``tojson`` that escapes nothing, ``break`` and ``continue``, ``{% generation %}``,
@@ -22,7 +22,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
 from rightcall.errors import UsageError
-from rightcall.local.template import bounds
+from rightcall.local.template import render_bounds as bounds
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -63,7 +63,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters |= {"tojson": to_json, _PASSING: _pass, _JOINED: _join}
         self.globals |= {
             "raise_exception": refuse,
-            "strftime_now": _strftime(datetime.now),
+            "strftime_now": strftime(datetime.now),
             "dict": _Dict(),
             "namespace": _Namespace,
         }
@@ -128,6 +128,11 @@ class _Namespace(Namespace):
         super().__setitem__(name, value)
 
 
+def strftime(clock: Clock) -> Callable[[str], str]:
+    """What a template reads the time with."""
+    return lambda form: clock().strftime(form)
+
+
 def refuse(message: object) -> NoReturn:
     """What a template calls ``raise_exception``."""
     raise Refused(str(message))
@@ -174,17 +179,21 @@ def variables_of(text: str) -> frozenset[str]:
     return frozenset([name.name for name in names if name.ctx == "load"])
 
 
-def time_globals(clock: Clock) -> Mapping[str, Any]:
-    """What a template reads the time with."""
-    return {"strftime_now": _strftime(clock)}
-
-
 def _watched(tree: nodes.Template) -> nodes.Template:
-    """The same template, where loops look at the clock and ``~`` at the size of what it joins."""
+    """The same template, where loops look at the clock and ``~`` at the size of what it joins.
+
+    Jinja lets a sandbox intercept calls, attributes and most operators, but compiles ``for`` and ``~``
+    to plain Python: nested empty loops would run for hours, and ``a ~ a`` in a loop doubles each time,
+    with nothing of ours ever called. So the tree is changed before it is compiled.
+    """
+    # As a filter, because the compiler binds filters when a template begins and calls them directly; a
+    # call would pass through ``Sandbox.call`` each time round.
     for loop in tree.find_all(nodes.For):
         passing = _filter(_PASSING, [nodes.Const(None)], loop)
         loop.body.insert(0, nodes.ExprStmt(passing, lineno=loop.lineno))
-    for parent in list(tree.find_all(nodes.Node)):
+    # A node does not know its parent, so each is looked at for children that are to be replaced; the
+    # innermost first, because the filter that replaces a ``~`` takes the operands over as they are then.
+    for parent in reversed(list(tree.find_all(nodes.Node))):
         for name, value in list(parent.iter_fields()):
             if isinstance(value, nodes.Concat):
                 setattr(parent, name, _filter(_JOINED, value.nodes, value))
@@ -193,6 +202,7 @@ def _watched(tree: nodes.Template) -> nodes.Template:
                     _filter(_JOINED, each.nodes, each) if isinstance(each, nodes.Concat) else each
                     for each in value
                 ]
+    # The new nodes have no environment yet, and the compiler asks each for its own.
     tree.set_environment(tree.environment)  # type: ignore[arg-type]
     return tree
 
@@ -208,13 +218,6 @@ def _pass(_: None) -> None:
 
 def _join(*values: Any) -> str:
     return bounds.join(map(str, values))
-
-
-def _strftime(clock: Clock) -> Callable[[str], str]:
-    def strftime_now(form: str) -> str:
-        return clock().strftime(form)
-
-    return strftime_now
 
 
 @pass_context
@@ -239,7 +242,7 @@ def _check_method(text: str, name: str, arguments: tuple[Any, ...]) -> None:
         bounds.check_join(text, arguments[0])
 
 
-def _guarded(filter_function: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Any]:
+def _guarded(filter_function: Callable[..., Any], check: Callable[..., object]) -> Callable[..., Any]:
     """A filter that is not reached if its arguments do not pass. What Jinja reads off it stays."""
     skips = 1 if hasattr(filter_function, "jinja_pass_arg") else 0
 
@@ -268,15 +271,11 @@ def _check_formatted(text: object, *values: object) -> None:
     bounds.check_format(str(text), values)
 
 
-def _check_weight(value: object) -> None:
-    bounds.weigh(value)
-
-
 def _check_rest(_: object, *arguments: object) -> None:
     bounds.check_width(*arguments)
 
 
-_FILTERS: Mapping[str, Callable[..., None]] = {
+_FILTERS: Mapping[str, Callable[..., object]] = {
     "batch": _check_rest,
     "center": _check_rest,
     "format": _check_formatted,
@@ -285,6 +284,6 @@ _FILTERS: Mapping[str, Callable[..., None]] = {
     "replace": _check_replaced,
     "round": _check_rounding,
     "slice": _check_rest,
-    "string": _check_weight,
+    "string": bounds.weigh,
 }
 """Filters that can make much out of little, and what is looked at before."""

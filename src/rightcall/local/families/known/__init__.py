@@ -1,1 +1,53 @@
-"""The families that are known, by the form of their calls."""
+"""The families that are known, and which of them a chat template's text or a name belongs to.
+
+A family is one entry in one of the files here, by the form of its calls. Its signs, rank and aliases are
+in that entry, and nothing else lists it.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping
+
+from rightcall.errors import UsageError
+from rightcall.local.families.family import Family
+from rightcall.local.families.known import json_calls, name_first, tagged_calls
+
+FAMILIES: Mapping[str, Family] = {
+    each.name: each
+    for module in (json_calls, name_first, tagged_calls)
+    for each in vars(module).values()
+    if isinstance(each, Family)
+}
+_BY_RANK = sorted(FAMILIES.values(), key=lambda family: family.rank)
+
+
+def detect(template: str) -> Family:
+    """The family whose markers a chat template's text contains; the generic one when it has none."""
+    for family in _BY_RANK:
+        if any(all(sign in template for sign in signs) for signs in family.signs):
+            return family
+    return json_calls.GENERIC
+
+
+def named(name: str) -> Family:
+    """The family of a name, whatever its case and punctuation."""
+    folded = _fold(name)
+    if folded in _FOLDED:
+        return _FOLDED[folded]
+    near = difflib.get_close_matches(folded, _FOLDED, n=1)
+    hint = (
+        f"did you mean {_FOLDED[near[0]].name!r}?"
+        if near
+        else f"known are {', '.join(sorted(FAMILIES))}"
+    )
+    raise UsageError(f"there is no model family {name!r}; {hint}")
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+_FOLDED: Mapping[str, Family] = {
+    **{_fold(alias): family for family in FAMILIES.values() for alias in family.aliases},
+    **{_fold(name): family for name, family in FAMILIES.items()},
+}

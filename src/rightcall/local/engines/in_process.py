@@ -1,0 +1,375 @@
+"""What engines in this process share: models loaded once, threads that generate, and channels."""
+
+import asyncio
+import atexit
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Hashable
+from concurrent.futures import Future, wait
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from rightcall.errors import UsageError
+from rightcall.local.engine import Card
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+C = TypeVar("C")
+
+MOST_WAITING = 256
+"""Items that may wait to be read. A thread that is further ahead waits."""
+
+Progress = Callable[[float | None], None]
+"""Told None when loading begins, and 1.0 when it is done."""
+
+
+def start(function: Callable[[], T], name: str) -> Future[T]:
+    """Run ``function`` in a thread of its own; what it gives or raises is the future's.
+
+    The threads are daemons: a model that still loads or generates must not keep the process from ending.
+    """
+    future: Future[T] = Future()
+    # Whoever stops waiting does not stop the others: a future that runs cannot be cancelled.
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            value = function()
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+
+    threading.Thread(target=work, name=f"rightcall: {name}", daemon=True).start()
+    return future
+
+
+async def wait_for(future: Future[T]) -> T:
+    """What a future comes to, without blocking; being cancelled leaves it running."""
+    return await asyncio.wrap_future(future)
+
+
+class Channel(Generic[T]):
+    """What a thread makes and an event loop reads, in order: one thread puts, one task takes."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit: int = MOST_WAITING) -> None:
+        self._loop = loop
+        self._limit = limit
+        self._changed = asyncio.Event()
+        self._state = threading.Condition()
+        self._items: deque[T] = deque()
+        self._ended = False
+        self._error: BaseException | None = None
+        self._left = False
+
+    def put(self, item: T) -> bool:
+        """Hand an item over, from the thread. False says that nobody reads any more: stop."""
+        with self._state:
+            while len(self._items) >= self._limit and not self._left:
+                self._state.wait()
+            if self._left:
+                return False
+            self._items.append(item)
+        return self._wake()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Say, from either side, that nothing more comes, or why. Only the first word counts."""
+        with self._state:
+            if self._ended:
+                return
+            self._ended, self._error = True, error
+        self._wake()
+
+    def leave(self) -> None:
+        """Stop reading. What is put from here on is thrown away."""
+        with self._state:
+            self._left = True
+            self._items.clear()
+            self._state.notify_all()
+
+    def is_left(self) -> bool:
+        """Whether nobody reads any more."""
+        return self._left
+
+    async def take(self) -> list[T] | None:
+        """Everything that has come, at least one item; None at the end. Raises what the thread did."""
+        while True:
+            self._changed.clear()
+            with self._state:
+                if self._items:
+                    items = list(self._items)
+                    self._items.clear()
+                    self._state.notify_all()
+                    return items
+                if self._ended:
+                    break
+            await self._changed.wait()
+        if self._error is not None:
+            raise self._error
+        return None
+
+    def _wake(self) -> bool:
+        try:
+            self._loop.call_soon_threadsafe(self._changed.set)
+        except RuntimeError:
+            # The loop has closed: whoever read is gone.
+            self.leave()
+            return False
+        return True
+
+
+class _Waiter(Struct, frozen=True, eq=False):
+    weight: int
+    admitted: Future[None]
+
+
+class WeightedSemaphore:
+    """Admit as many as there are slots and capacity for, in order, from any event loop."""
+
+    def __init__(self, slots: int, capacity: int) -> None:
+        self._slots = slots
+        self._free = capacity
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._line: deque[_Waiter] = deque()
+
+    async def acquire(self, weight: int) -> int:
+        """Wait for a slot and so much capacity, or all of it; how much was given, to be released."""
+        weight = min(weight, self._capacity)
+        future: Future[None] = Future()
+        with self._lock:
+            self._line.append(_Waiter(weight, future))
+        self._advance()
+        try:
+            await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            # One that was being admitted when it was cancelled gives its slot to the next.
+            if future.cancel():
+                self._advance()
+            else:
+                self.release(weight)
+            raise
+        return weight
+
+    def release(self, weight: int) -> None:
+        """Give a slot and its capacity back, from any thread."""
+        with self._lock:
+            self._slots += 1
+            self._free += weight
+        self._advance()
+
+    def _advance(self) -> None:
+        """Admit whoever is first in line, while there is capacity."""
+        admitted: list[Future[None]] = []
+        with self._lock:
+            while self._line:
+                waiter = self._line[0]
+                if waiter.admitted.cancelled():
+                    self._line.popleft()
+                elif not self._slots or waiter.weight > self._free:
+                    break
+                else:
+                    self._line.popleft()
+                    if waiter.admitted.set_running_or_notify_cancel():
+                        self._slots -= 1
+                        self._free -= waiter.weight
+                        admitted.append(waiter.admitted)
+        for future in admitted:
+            future.set_result(None)
+
+
+class _Entry(Generic[T]):
+    def __init__(self, coming: Future[T]) -> None:
+        self.coming = coming
+        self.users = 0
+
+
+class Shared(Generic[K, T]):
+    """Loads in a thread, once per key and process, and unloads in one when nobody is left.
+
+    What is still loaded when the process ends is unloaded first: native threads that outlive the
+    interpreter bring it down.
+    """
+
+    def __init__(self, load: Callable[[K], T], unload: Callable[[T], None]) -> None:
+        self._load = load
+        self._unload = unload
+        self._lock = threading.Lock()
+        self._entries: dict[tuple[int, K], _Entry[T]] = {}
+        self._at_exit = False
+
+    async def borrow(self, key: K, loading: Callable[[], None] = lambda: None) -> T:
+        """What the key stands for. Whoever gets it must give it back. ``loading`` is told of a wait."""
+        with self._lock:
+            entry = self._entries.get((os.getpid(), key))
+            if entry is None:
+                entry = _Entry(start(lambda: self._load(key), "loading"))
+                self._entries[os.getpid(), key] = entry
+            entry.users += 1
+        self._clean_up_at_exit()
+        try:
+            if not entry.coming.done():
+                loading()
+            return await wait_for(entry.coming)
+        except BaseException:
+            self._let_go(key)
+            raise
+
+    async def give_back(self, key: K) -> None:
+        """Say that it is not needed any more; returns when it is unloaded, if nobody else needs it."""
+        unloading = self._let_go(key)
+        if unloading is not None:
+            await wait_for(unloading)
+
+    def _let_go(self, key: K) -> Future[None] | None:
+        with self._lock:
+            entry = self._entries[os.getpid(), key]
+            entry.users -= 1
+            if entry.users:
+                return None
+            del self._entries[os.getpid(), key]
+        return start(lambda: self._finish(entry), "unloading")
+
+    def _finish(self, entry: _Entry[T]) -> None:
+        if entry.coming.exception() is None:
+            self._unload(entry.coming.result())
+
+    def _clean_up_at_exit(self) -> None:
+        with self._lock:
+            if self._at_exit:
+                return
+            self._at_exit = True
+        atexit.register(self._unload_all)
+
+    def _unload_all(self) -> None:
+        with self._lock:
+            mine = [key for key in self._entries if key[0] == os.getpid()]
+            entries = [self._entries.pop(key) for key in mine]
+        for entry in entries:
+            self._finish(entry)
+
+
+class Loan(Generic[K, T]):
+    """One engine's hold on something shared: borrowed when first needed, given back once."""
+
+    def __init__(self, shared: Shared[K, T], key: K, on_progress: Progress) -> None:
+        self._shared = shared
+        self._key = key
+        self._on_progress = on_progress
+        self._process = os.getpid()
+        self._held: T | None = None
+        self._ended = False
+
+    async def get(self) -> T:
+        """What was borrowed; it is loaded first if need be."""
+        self.check()
+        held = self._held
+        if held is None:
+            held = await self._shared.borrow(self._key, lambda: self._on_progress(None))
+            # Another task may have been quicker meanwhile, or have ended the loan.
+            if self._held is not None or self._ended:
+                await self._shared.give_back(self._key)
+            else:
+                self._held = held
+                self._on_progress(1.0)
+        self.check()
+        return held
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was given back for good."""
+        return self._ended
+
+    def check(self) -> None:
+        """Raise a UsageError if it has ended, or this is another process."""
+        if self._ended:
+            raise UsageError("the engine is closed")
+        if self._process != os.getpid():
+            raise UsageError(
+                "a model does not survive a fork: make the engine in the process that uses it"
+            )
+
+    async def end(self) -> None:
+        """Give back what was borrowed. Nothing can be got any more."""
+        self._ended = True
+        held, self._held = self._held, None
+        if held is not None:
+            await self._shared.give_back(self._key)
+
+
+class LoadedModel:
+    """A model in this process: how many completions run at once, and the threads they run in."""
+
+    card: Card
+
+    def __init__(self, slots: int, capacity: int) -> None:
+        self.semaphore = WeightedSemaphore(slots, capacity)
+        self._threads: set[Future[None]] = set()
+        self._channels: set[Channel[Any]] = set()
+
+    def run(self, generate: Callable[[], None], channel: Channel[Any], weight: int) -> None:
+        """Generate into a channel, in a thread; what was acquired for it is released when it stops."""
+
+        def work() -> None:
+            try:
+                generate()
+            except BaseException as error:  # noqa: BLE001 - handed to whoever reads
+                channel.end(error)
+            finally:
+                self._channels.discard(channel)
+                self.semaphore.release(weight)
+                channel.end()
+
+        self._channels.add(channel)
+        thread = start(work, "generating")
+        self._threads.add(thread)
+        thread.add_done_callback(self._threads.discard)
+
+    def stop(self) -> None:
+        """Stop what is being generated, and wait until it has stopped."""
+        for channel in list(self._channels):
+            channel.leave()
+        wait(list(self._threads))
+
+
+M = TypeVar("M", bound=LoadedModel)
+
+
+class InProcess(Generic[K, M, C]):
+    """An engine on a model that is loaded once, however many engines use it."""
+
+    def __init__(self, shared: Shared[K, M], key: K, on_progress: Progress) -> None:
+        self._loan = Loan(shared, key, on_progress)
+        self._running: set[Channel[C]] = set()
+
+    async def ready(self) -> Card:
+        """Load the model, unless it is loaded; what is known of it."""
+        return (await self._loan.get()).card
+
+    async def close(self) -> None:
+        """Stop what is being generated for this engine, and unload the model if no other uses it."""
+        for channel in list(self._running):
+            channel.end(UsageError("the engine was closed while it generated"))
+            channel.leave()
+        await self._loan.end()
+
+    async def _generated(
+        self, model: M, weight: int, generate: Callable[[Channel[C]], None]
+    ) -> AsyncGenerator[C, None]:
+        """What ``generate`` puts into its channel, once its turn has come. Closing this stops it."""
+        acquired = await model.semaphore.acquire(weight)
+        if self._loan.ended:
+            model.semaphore.release(acquired)
+            self._loan.check()
+        channel: Channel[C] = Channel(asyncio.get_running_loop())
+        self._running.add(channel)
+        try:
+            model.run(lambda: generate(channel), channel, acquired)
+            while (found := await channel.take()) is not None:
+                for each in found:
+                    yield each
+        finally:
+            channel.leave()
+            self._running.discard(channel)

@@ -1,0 +1,239 @@
+"""A model behind llama.cpp's HTTP server, as an engine; and the form of that server's completions.
+
+The form is that of ``POST /completion``, which the server in this process (``llamacpp``) takes too:
+https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.transport import Timeouts, Transport
+from rightcall.core.usage import Usage
+from rightcall.errors import ProtocolError, TruncatedStream, UsageError, VendorError
+from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
+
+_DEFAULT = Sampling()
+_TIMEOUTS = Timeouts()
+_LAST = ("stop", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated", "timings")
+"""What is wanted of the last chunk, which holds the whole prompt otherwise."""
+_WORD = 1
+"""llama.cpp's number for a trigger that is text (``COMMON_GRAMMAR_TRIGGER_TYPE_WORD``)."""
+_SEEDS = 2**32 - 1
+"""The number itself asks llama.cpp for a random seed."""
+_RETRYABLE = frozenset({408, 429, 502, 503, 504})
+_ENDS = {"word": "stop_sequence", "limit": "length", "eos": "end", "none": "end"}
+_TOO_LONG = "exceed_context_size_error"
+
+
+class _Timings(Struct, frozen=True):
+    cache_n: int = 0
+
+
+class Chunk(Struct, frozen=True):
+    """What llama.cpp sends for a token, or at the end."""
+
+    content: str = ""
+    tokens: tuple[int, ...] = ()
+    stop: bool = False
+    stop_type: str = "none"
+    stopping_word: str = ""
+    tokens_predicted: int = 0
+    tokens_evaluated: int = 0
+    timings: _Timings = _Timings()
+    error: Refusal | UnsetType = UNSET
+
+
+class _Generation(Struct, frozen=True):
+    n_ctx: int | None = None
+
+
+class Props(Struct, frozen=True):
+    """What ``GET /props`` says of the model."""
+
+    chat_template: str = ""
+    bos_token: str = ""
+    eos_token: str = ""
+    model_alias: str = ""
+    model_path: str = ""
+    generation: _Generation = field(name="default_generation_settings", default=_Generation())
+
+    @property
+    def card(self) -> Card:
+        """The same, as engines give it."""
+        name = (self.model_alias or self.model_path).replace("\\", "/").rpartition("/")[2]
+        return Card(
+            name=name.removesuffix(".gguf") or "llama.cpp",
+            template=self.chat_template,
+            bos=self.bos_token,
+            eos=self.eos_token,
+            context_window=self.generation.n_ctx,
+        )
+
+
+class Tokens(Struct, frozen=True):
+    """The reply of ``POST /tokenize``."""
+
+    tokens: tuple[int, ...] = ()
+
+
+class _Facts(Struct, frozen=True):
+    card: Card
+    adds: bool
+    """Whether the server puts tokens of its own before a prompt that is text."""
+    endings: dict[int, str]
+
+
+class LlamaServer:
+    """A model behind llama.cpp's HTTP server.
+
+    Of the special tokens that the model writes, the server gives out those that the sampling or the
+    grammar names, unless it was started with ``--special``.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        transport: Transport,
+        *,
+        key: str = "",
+        timeouts: Timeouts = _TIMEOUTS,
+    ) -> None:
+        self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=refusal)
+        self._facts: _Facts | None = None
+
+    @property
+    def syntax(self) -> Syntax:
+        """llama.cpp's own grammars."""
+        return "gbnf"
+
+    async def ready(self) -> Card:
+        """Ask the server what it serves."""
+        return (await self._known()).card
+
+    async def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, its special tokens read as such."""
+        return len(await self._tokens(text))
+
+    async def complete(
+        self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
+    ) -> AsyncGenerator[Piece | Finish, None]:
+        """The text that follows a prompt. Closing the iterator hangs up, and the server stops."""
+        facts = await self._known()
+        given = await self._tokens(prompt) if facts.adds else prompt
+        body = request(given, grammar, sampling)
+        # News of the prompt's progress keep the connection from seeming dead, and the server from
+        # finding out only at the end that nobody listens.
+        stream = self._server.stream("/completion", {**body, "return_progress": True})
+        async with aclosing(stream) as events:
+            async for event in events:
+                found = read(decoded(event.data, Chunk), facts.endings)
+                if found is not None:
+                    yield found
+                if isinstance(found, Finish):
+                    return
+        raise TruncatedStream("the stream of llama.cpp's server ended before the reply did")
+
+    async def close(self) -> None:
+        """Let go of the connections, and so stop what is being generated."""
+        await self._server.close()
+
+    async def _known(self) -> _Facts:
+        if self._facts is None:
+            card = decoded(await self._server.get("/props"), Props).card
+            added = await self._tokens("", add=True)
+            ending = await self._tokens(card.eos) if card.eos else ()
+            endings = {ending[0]: card.eos} if len(ending) == 1 else {}
+            self._facts = _Facts(card, adds=bool(added), endings=endings)
+        return self._facts
+
+    async def _tokens(self, text: str, *, add: bool = False) -> tuple[int, ...]:
+        body: JsonObject = {"content": text, "add_special": add, "parse_special": True}
+        return decoded(await self._server.post("/tokenize", body), Tokens).tokens
+
+
+def request(
+    prompt: str | Sequence[int], grammar: Grammar | None, sampling: Sampling
+) -> dict[str, JsonValue]:
+    """What to ask for a completion."""
+    if sampling.max_tokens is not None and sampling.max_tokens < 0:
+        raise UsageError(f"max_tokens is {sampling.max_tokens}, and must not be negative")
+    body: dict[str, JsonValue] = {
+        "cache_prompt": True,
+        **sampling.extra,
+        "prompt": prompt if isinstance(prompt, str) else list(prompt),
+        "stream": True,
+        "n_predict": MOST_TOKENS if sampling.max_tokens is None else sampling.max_tokens,
+        "response_fields": _LAST,
+    }
+    given = {"temperature": sampling.temperature, "top_p": sampling.top_p}
+    body |= {name: value for name, value in given.items() if value is not None}
+    if sampling.seed is not None:
+        body["seed"] = sampling.seed % _SEEDS
+    if sampling.stop:
+        body["stop"] = sampling.stop
+    markers = [*sampling.special]
+    if grammar is not None:
+        body |= _constraint(grammar)
+        markers += [*grammar.special, *grammar.triggers]
+    if markers:
+        body["preserved_tokens"] = list(dict.fromkeys(markers))
+    return body
+
+
+def _constraint(grammar: Grammar) -> dict[str, JsonValue]:
+    if grammar.syntax != "gbnf":
+        raise UsageError(f"llama.cpp reads grammars in gbnf, and this one is in {grammar.syntax}")
+    if not grammar.triggers:
+        return {"grammar": grammar.text}
+    triggers: list[JsonValue] = [{"type": _WORD, "value": word} for word in grammar.triggers]
+    return {"grammar": grammar.text, "grammar_lazy": True, "grammar_triggers": triggers}
+
+
+def read(chunk: Chunk, endings: Mapping[int, str]) -> Piece | Finish | None:
+    """What a chunk says; None when that is nothing. A refusal is raised."""
+    if chunk.error is not UNSET:
+        raise _refused(chunk.error)
+    if chunk.stop:
+        return _finish(chunk)
+    text = chunk.content
+    # The token that ends a reply is text too where special tokens are; text that was held back
+    # for a stop sequence may stand before it.
+    if chunk.tokens and chunk.tokens[-1] in endings:
+        text = text.removesuffix(endings[chunk.tokens[-1]])
+    return Piece(text) if text else None
+
+
+def _finish(chunk: Chunk) -> Finish:
+    usage = Usage(
+        input_tokens=chunk.tokens_evaluated,
+        output_tokens=chunk.tokens_predicted,
+        cached_tokens=chunk.timings.cache_n,
+    )
+    match _ENDS.get(chunk.stop_type):
+        case "stop_sequence":
+            return Finish("stop_sequence", usage, chunk.stopping_word)
+        case "length":
+            return Finish("length", usage)
+        case "end":
+            return Finish("end", usage)
+        case _:
+            raise ProtocolError(f"llama.cpp stopped for a reason that is not known: {chunk.stop_type!r}")
+
+
+def refusal(status: int, body: bytes) -> VendorError:
+    """A refusal that came instead of a stream."""
+    return _refused(refusal_in(body), status)
+
+
+def _refused(refused: Refusal, status: int | None = None) -> VendorError:
+    message = ""
+    if refused.type == _TOO_LONG:
+        message = (
+            f"the prompt is longer than the model has room for ({refused.n_prompt_tokens} tokens, "
+            f"and room for {refused.n_ctx}): send less, or load the model with a larger context"
+        )
+    return refused.error("llama.cpp", status, _RETRYABLE, message)

@@ -1,0 +1,135 @@
+"""A server of models behind HTTP: questions answered, streams of events, refusals as VendorErrors."""
+
+from collections.abc import AsyncGenerator, Callable, Container, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.sse import ServerEvent, SseDecoder
+from rightcall.core.transport import Incoming, Timeouts, Transport
+from rightcall.errors import ProtocolError, VendorError
+
+T = TypeVar("T")
+
+MAX_BODY = 64 * 1024 * 1024
+"""An answer longer than this is refused instead of held."""
+_OK = 200
+_LONGEST_EXCERPT = 500
+
+Refuse = Callable[[int, bytes], VendorError]
+"""A status and a body that say no, in words."""
+
+
+class Refusal(Struct, frozen=True):
+    """Why a server says no, in the form that llama.cpp and vLLM have from OpenAI."""
+
+    message: str = ""
+    code: int | str | None = None
+    type: str = ""
+    n_prompt_tokens: int | None = None
+    n_ctx: int | None = None
+    """How long the prompt is and may be, where llama.cpp refuses it for that."""
+
+    def error(
+        self, server: str, status: int | None, retryable: Container[int], message: str = ""
+    ) -> VendorError:
+        """The same, to be raised; with a message of one's own, if there is a better one."""
+        if status is None and isinstance(self.code, int):
+            status = self.code
+        return VendorError(
+            message or f"{server} refused: {self.message or 'it did not say why'}",
+            status=status,
+            vendor_code=self.type,
+            retryable=status in retryable,
+        )
+
+
+class _Refused(Struct, frozen=True):
+    error: Refusal
+
+
+def refusal_in(body: bytes) -> Refusal:
+    """What the body of a refusal says; where it is in no known form, its beginning."""
+    try:
+        return msgspec.json.decode(body, type=_Refused).error
+    except msgspec.MsgspecError:
+        return Refusal(message=body[:_LONGEST_EXCERPT].decode(errors="replace"))
+
+
+def decoded(raw: bytes, kind: type[T], server: str = "a model's server") -> T:
+    """What a server sent, or a ProtocolError."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(f"{server} sent what it should not: {error}") from error
+
+
+class RemoteServer:
+    """One server. ``refuse`` words what it refuses."""
+
+    def __init__(
+        self, url: str, transport: Transport, *, key: str, timeouts: Timeouts, refuse: Refuse
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._transport = transport
+        self._timeouts = timeouts
+        self._refuse = refuse
+        self._headers: Mapping[str, str] = {
+            "content-type": "application/json",
+            # llama.cpp's server has few threads, and each idle connection keeps one of them waiting.
+            "connection": "close",
+            **({"authorization": f"Bearer {key}"} if key else {}),
+        }
+
+    def __repr__(self) -> str:
+        return f"RemoteServer({self._url!r})"
+
+    async def get(self, path: str) -> bytes:
+        """What is there."""
+        sent = self._transport.get(self._url + path, headers=self._headers, timeouts=self._timeouts)
+        async with sent as incoming:
+            return await self._whole(incoming)
+
+    async def post(self, path: str, body: JsonObject) -> bytes:
+        """The answer to a question."""
+        async with self._sent(path, body) as incoming:
+            return await self._whole(incoming)
+
+    async def stream(self, path: str, body: JsonObject) -> AsyncGenerator[ServerEvent, None]:
+        """The events of an answer. Closing the iterator hangs up."""
+        async with self._sent(path, body) as incoming:
+            if incoming.status != _OK:
+                await self._whole(incoming)
+            decoder = SseDecoder()
+            async for chunk in incoming.chunks:
+                for event in decoder.feed(chunk):
+                    yield event
+            for event in decoder.finish():
+                yield event
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._transport.close()
+
+    def _sent(self, path: str, body: JsonObject) -> AbstractAsyncContextManager[Incoming]:
+        return self._transport.post(
+            self._url + path,
+            headers=self._headers,
+            body=msgspec.json.encode(body),
+            timeouts=self._timeouts,
+        )
+
+    async def _whole(self, incoming: Incoming) -> bytes:
+        pieces, held = [], 0
+        async for chunk in incoming.chunks:
+            held += len(chunk)
+            if held > MAX_BODY:
+                raise ProtocolError(f"an answer of {self._url} is longer than {MAX_BODY:,} bytes")
+            pieces.append(chunk)
+        body = b"".join(pieces)
+        if incoming.status != _OK:
+            raise self._refuse(incoming.status, body)
+        return body

@@ -1,0 +1,273 @@
+"""A model behind vLLM's HTTP server, as an engine.
+
+The form is that of ``POST /v1/completions`` with vLLM's own fields:
+https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.transport import Timeouts, Transport
+from rightcall.core.usage import Usage
+from rightcall.errors import TruncatedStream, UsageError, VendorError
+from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
+
+_DEFAULT = Sampling()
+_TIMEOUTS = Timeouts()
+_RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class _Details(Struct, frozen=True):
+    cached_tokens: int | None = None
+
+
+class _Usage(Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int | None = 0
+    prompt_tokens_details: _Details | None = None
+
+
+class _Choice(Struct, frozen=True):
+    text: str = ""
+    finish_reason: str | None = None
+    stop_reason: int | str | None = None
+
+
+class _Chunk(Struct, frozen=True):
+    """What vLLM sends for some tokens, or at the end."""
+
+    choices: tuple[_Choice, ...] = ()
+    usage: _Usage | None = None
+    error: Refusal | UnsetType = UNSET
+
+
+class _Served(Struct, frozen=True):
+    """One model of ``GET /v1/models``."""
+
+    id: str
+    max_model_len: int | None = None
+
+
+class _Models(Struct, frozen=True):
+    """The reply of ``GET /v1/models``."""
+
+    data: tuple[_Served, ...] = ()
+
+
+class _TokenizerInfo(Struct, frozen=True):
+    """The reply of ``GET /tokenizer_info``, which the server's owner may have switched on."""
+
+    chat_template: str | None = None
+    bos_token: JsonValue = None
+    eos_token: JsonValue = None
+
+
+class _Counted(Struct, frozen=True):
+    """The reply of ``POST /tokenize``."""
+
+    count: int
+
+
+class Vllm:
+    """A model behind vLLM's HTTP server.
+
+    Grammars are written as llama.cpp's, which both of vLLM's backends read; ``syntax="lark"`` is for
+    servers that were started with the ``guidance`` backend. Where the server does not tell the model's
+    chat template, ``card`` does.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        transport: Transport,
+        *,
+        model: str = "",
+        key: str = "",
+        syntax: Syntax = "gbnf",
+        card: Card | None = None,
+        timeouts: Timeouts = _TIMEOUTS,
+    ) -> None:
+        self._server = RemoteServer(url, transport, key=key, timeouts=timeouts, refuse=_refused)
+        self._model = model
+        self._syntax: Syntax = syntax
+        self._card = card
+        self._known: Card | None = None
+
+    @property
+    def syntax(self) -> Syntax:
+        """As the server was said to read them."""
+        return self._syntax
+
+    async def ready(self) -> Card:
+        """Ask the server what it serves."""
+        if self._known is None:
+            models = decoded(await self._server.get("/v1/models"), _Models).data
+            served = next((each for each in models if self._model in {"", each.id}), None)
+            if served is None:
+                names = ", ".join(each.id for each in models) or "nothing"
+                raise UsageError(f"the server does not serve {self._model!r}; it serves {names}")
+            card = self._card or await self._told(served.id)
+            window = card.context_window or served.max_model_len
+            self._known = replace(card, name=served.id, context_window=window)
+        return self._known
+
+    async def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, its special tokens read as such."""
+        card = await self.ready()
+        body: JsonObject = {"model": card.name, "prompt": text, "add_special_tokens": False}
+        return decoded(await self._server.post("/tokenize", body), _Counted).count
+
+    async def complete(
+        self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
+    ) -> AsyncGenerator[Piece | Finish, None]:
+        """The text that follows a prompt. Closing the iterator hangs up, and the server stops.
+
+        vLLM has no lazy grammars. So a first request stops where a trigger begins, and a second one goes
+        on from there under the grammar; the server has the text so far in its cache.
+        """
+        if grammar is not None and grammar.syntax != self._syntax:
+            raise UsageError(
+                f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
+            )
+        card = await self.ready()
+        most = _most(card) if sampling.max_tokens is None else sampling.max_tokens
+        triggers = () if grammar is None else grammar.triggers
+        governed = None if grammar is None or triggers else grammar.text
+        spent = Usage()
+        written: list[str] = []
+        while True:
+            body = _request(
+                card.name,
+                prompt + "".join(written),
+                sampling,
+                most=most - spent.output_tokens,
+                stop=(*sampling.stop, *triggers),
+                grammar=governed,
+            )
+            async with aclosing(self._part(body)) as parts:
+                async for found in parts:
+                    if isinstance(found, Piece):
+                        written.append(found.text)
+                        yield found
+                    else:
+                        end = found
+            spent += end.usage
+            if end.stop_word not in triggers or grammar is None:
+                yield replace(end, usage=spent)
+                return
+            if spent.output_tokens >= most:
+                yield Finish("length", spent)
+                return
+            triggers, governed = (), grammar.text
+
+    async def close(self) -> None:
+        """Let go of the connections, and so stop what is being generated."""
+        await self._server.close()
+
+    async def _part(self, body: JsonObject) -> AsyncGenerator[Piece | Finish, None]:
+        """One request: its pieces, and how it ended, always last."""
+        end: Finish | None = None
+        async with aclosing(self._server.stream("/v1/completions", body)) as events:
+            async for event in events:
+                if event.data == b"[DONE]":
+                    break
+                chunk = decoded(event.data, _Chunk, "vLLM")
+                if chunk.error is not UNSET:
+                    raise chunk.error.error("vLLM", None, _RETRYABLE)
+                if chunk.usage is not None and end is not None:
+                    end = replace(end, usage=_usage(chunk.usage))
+                for choice in chunk.choices:
+                    if choice.text:
+                        yield Piece(choice.text)
+                    end = end or _ended(choice.finish_reason, choice.stop_reason)
+            else:
+                end = None
+        if end is None:
+            raise TruncatedStream("the stream of vLLM's server ended before the reply did")
+        yield end
+
+    async def _told(self, name: str) -> Card:
+        try:
+            raw = await self._server.get("/tokenizer_info")
+        except VendorError:
+            # Only there when the server was started with --enable-tokenizer-info-endpoint.
+            return Card(name=name)
+        info = decoded(raw, _TokenizerInfo)
+        return Card(
+            name=name,
+            template=info.chat_template or "",
+            bos=_token(info.bos_token),
+            eos=_token(info.eos_token),
+        )
+
+
+def _request(
+    model: str, prompt: str, sampling: Sampling, *, most: int, stop: tuple[str, ...], grammar: str | None
+) -> dict[str, JsonValue]:
+    """What to ask for a completion."""
+    body: dict[str, JsonValue] = {
+        **sampling.extra,
+        "model": model,
+        "prompt": prompt,
+        "max_tokens": most,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        # The prompt has its special tokens already, and those of the reply are wanted.
+        "add_special_tokens": False,
+        "skip_special_tokens": False,
+        "spaces_between_special_tokens": False,
+        "include_stop_str_in_output": False,
+    }
+    given = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed,
+        "stop": stop or None,
+        "structured_outputs": None if grammar is None else {"grammar": grammar},
+    }
+    return body | {name: value for name, value in given.items() if value is not None}
+
+
+def _usage(found: _Usage) -> Usage:
+    """What a completion cost."""
+    details = found.prompt_tokens_details or _Details()
+    return Usage(
+        input_tokens=found.prompt_tokens,
+        output_tokens=found.completion_tokens or 0,
+        cached_tokens=details.cached_tokens or 0,
+    )
+
+
+def _refused(status: int, body: bytes) -> VendorError:
+    return refusal_in(body).error("vLLM", status, _RETRYABLE)
+
+
+def _ended(reason: str | None, stopped: int | str | None) -> Finish | None:
+    match reason:
+        case None:
+            return None
+        case "stop" if isinstance(stopped, str):
+            return Finish("stop_sequence", Usage(), stopped)
+        case "stop":
+            return Finish("end", Usage())
+        case "length":
+            return Finish("length", Usage())
+        case _:
+            raise VendorError(f"vLLM gave up: {reason}", vendor_code=reason, retryable=True)
+
+
+def _most(card: Card) -> int:
+    """How much to ask for: vLLM stops after 16 tokens unasked, and refuses more than fits."""
+    window = card.context_window
+    return MOST_TOKENS if window is None else min(MOST_TOKENS, max(1, window // 2))
+
+
+def _token(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else ""

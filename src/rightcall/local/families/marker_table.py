@@ -1,0 +1,182 @@
+"""What a family's reader looks for in each of its states, compiled once from the family's facts."""
+
+# ruff: noqa: RUF001 - the markers are written as the models write them
+
+import re
+from functools import lru_cache
+from typing import Literal, TypeAlias, assert_never
+
+from msgspec import Struct
+
+from rightcall.local.families.body import Body
+from rightcall.local.families.draft import Draft
+from rightcall.local.families.expression_body import GemmaBody, PythonBody
+from rightcall.local.families.family import (
+    Family,
+    GemmaForm,
+    JsonForm,
+    NamedForm,
+    NestedForm,
+    PythonForm,
+    TagForm,
+)
+from rightcall.local.families.named_body import Heads, NamedBody
+from rightcall.local.families.nested_body import NestedBody
+from rightcall.local.families.object_body import ObjectBody
+from rightcall.local.families.scanner import Scanner
+from rightcall.local.families.shapes import Specs
+from rightcall.local.families.tag_body import TagBody, Tags
+
+_SOURCE = re.compile(r"[\s\d:,\[\]]*")
+_NAME = re.compile(r"[\w.-]*")
+
+Kind: TypeAlias = Literal[
+    "drop", "thought", "thought_end", "section", "section_end", "call", "call_end", "head", "object",
+    "list", "label",
+]  # fmt: skip
+"""What a marker means: nothing, the beginning or end of something, a message's head, or that a call may
+begin here without any marker."""
+
+
+class Label(Struct, frozen=True, gc=False):
+    """Text after a marker that belongs to the marker, if one of ``ends`` follows."""
+
+    text: re.Pattern[str]
+    ends: Scanner
+    shown: str
+    """What the marker is when no label follows."""
+
+
+class MarkerTable:
+    """The markers of each state, and what they mean there.
+
+    One text can mean different things in different states, so each state has a scanner of its own:
+    ``prose`` for the answer, ``gap`` for the space between calls, ``thought`` for thoughts, ``message``
+    and ``ends`` for messages with heads. A scanner only ever sees the markers of its state.
+    """
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        channels = family.channels
+        self.prose_kinds = _prose_kinds(family)
+        # Between calls a marker means what it means in the answer, except that those of calls stand for
+        # themselves even where the answer drops them (a close) or takes them for text (any of them in
+        # an addressed message). Where one text both opens and closes a section (```), the close wins
+        # here, being last; the reader takes it for the opening as long as nothing was called.
+        self.gap_kinds: dict[str, Kind] = {
+            **self.prose_kinds,
+            **dict.fromkeys(family.section.open, "section"),
+            **dict.fromkeys(family.call.open, "call"),
+            **dict.fromkeys(family.section.close, "section_end"),
+            **dict.fromkeys(family.call.close, "call_end"),
+        }
+        # Brackets between calls belong to the list of calls, and are read without a marker.
+        for character in "{[":
+            self.gap_kinds.pop(character, None)
+        self.prose = Scanner(self.prose_kinds)
+        self.gap = Scanner(self.gap_kinds)
+        self.thought_ends = frozenset(family.thoughts.close if channels is None else channels.ends)
+        self.stays = frozenset((*family.citations.open, *family.citations.close))
+        self.thought = Scanner((*self.thought_ends, *_thought_breaks(family), *self.stays))
+        self.message = Scanner((channels.message,)) if channels is not None else Scanner(())
+        self.ends = Scanner((channels.start, *channels.ends)) if channels is not None else Scanner(())
+        self.labels = _labels(family)
+        self.heads = Heads(family, family.form) if isinstance(family.form, NamedForm) else None
+        self._tags = Tags(family, family.form) if isinstance(family.form, TagForm) else None
+
+    def begins_body(self, character: str) -> bool:
+        """Whether a call may begin with a character, inside of a section and without a marker."""
+        if self.family.call.open:
+            return False
+        if isinstance(self.family.form, PythonForm | NamedForm):
+            return character.isalpha() or character == "_"
+        return character == "{"
+
+    def body(self, draft: Draft, specs: Specs, *, is_bare: bool, names: frozenset[str] | None) -> Body:
+        """What reads one call.
+
+        ``is_bare``: nothing but its shape tells that there is one. ``names``: the only ones that may
+        then be called; None for any.
+        """
+        match self.family.form:
+            case JsonForm() as form:
+                return ObjectBody(form, draft, is_bare=is_bare, known=specs.names)
+            case NamedForm():
+                assert self.heads is not None
+                return NamedBody(self.heads, draft, known=specs.names)
+            case TagForm():
+                assert self._tags is not None
+                return TagBody(self._tags, draft, specs)
+            case NestedForm() as form:
+                return NestedBody(form, draft, specs)
+            case PythonForm():
+                return PythonBody(draft, names)
+            case GemmaForm(quote):
+                return GemmaBody(quote, draft, specs)
+            case other:
+                assert_never(other)
+
+
+@lru_cache(maxsize=64)
+def marker_table(family: Family) -> MarkerTable:
+    """The marker table of a family."""
+    return MarkerTable(family)
+
+
+def _prose_kinds(family: Family) -> dict[str, Kind]:
+    """What a marker means in the answer.
+
+    Families reuse one marker for several things: Inkling's ``<|end_message|>`` closes a section, closes
+    a thought and wraps the answer. Each step below overrides those before it, so the order is the rule:
+    what opens something comes after what closes or wraps something, and wins.
+    """
+    kinds: dict[str, Kind] = {}
+    if family.is_bare:
+        kinds.update({"[": "list", "{": "object"})
+    kinds.update(dict.fromkeys(family.thoughts.close, "thought_end"))
+    # After the ends of thoughts: a wrapper that also ends a thought (Gemma's ``<channel|>``) is, outside
+    # of one, no more than a wrapper, and must not come out as a stray end.
+    kinds.update(dict.fromkeys((*family.wrappers, *family.ends, *family.citations.open), "drop"))
+    kinds.update(dict.fromkeys((*family.citations.close, *family.authors), "label"))
+    # After the wrappers: ``<|channel>`` opens a thought first of all.
+    kinds.update(dict.fromkeys(family.thoughts.open, "thought"))
+    channels = family.channels
+    closes = (*family.section.close, *family.call.close)
+    # A close without an open is dropped only where no person could have meant it: special tokens are,
+    # but ``</function>`` or a code fence in an answer is text. Never at the cost of another meaning.
+    kinds.update({marker: "drop" for marker in closes if _is_special(marker) and marker not in kinds})
+    if channels is None:
+        # Last: whatever else they are, these begin calls.
+        kinds.update(dict.fromkeys(family.section.open, "section"))
+        kinds.update(dict.fromkeys(family.call.open, "call"))
+    else:
+        # What is a call, the head says; the same markers inside of a message are its text.
+        kinds.update(dict.fromkeys(channels.ends, "drop"))
+        kinds.update(dict.fromkeys((channels.start, channels.channel), "head"))
+    # Families leave out the markers they do not have.
+    kinds.pop("", None)
+    return kinds
+
+
+def _labels(family: Family) -> dict[str, Label]:
+    names = Scanner(family.section.open)
+    sources = Scanner((">",))
+    return {
+        **{marker: Label(_SOURCE, sources, marker) for marker in family.citations.close},
+        **{marker: Label(_NAME, names, "") for marker in family.authors},
+    }
+
+
+def _is_special(marker: str) -> bool:
+    """Whether a marker is a token of its own, which no model writes to say something."""
+    return marker.startswith(("<|", "<｜")) or marker.endswith("|>")
+
+
+def _thought_breaks(family: Family) -> tuple[str, ...]:
+    """What ends a thought that was not closed, without being its end."""
+    if family.channels is not None:
+        return (family.channels.start, family.channels.channel)
+    # Models think about markup: only special tokens are sure not to be part of the thought.
+    special = tuple(marker for marker in (*family.wrappers, *family.ends) if marker.startswith("<|"))
+    calls = (*family.section.open, *family.call.open) if family.calls_in_thoughts else ()
+    return (*special, *calls)

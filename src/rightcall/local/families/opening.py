@@ -1,0 +1,122 @@
+"""How a reply begins: what the end of the prompt has opened, and what the head of a message says."""
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from msgspec import Struct
+
+from rightcall.local.families.family import Channels, Family
+
+_RECIPIENT = re.compile(r"\bto=([^\s<]+)")
+_TYPES = "json|code|text"
+
+
+class Opening(Struct, frozen=True, gc=False):
+    """Where a reply begins."""
+
+    text: str = ""
+    """What the prompt already holds of the model's turn."""
+    in_thought: bool = False
+    in_head: bool = False
+
+
+def opened(family: Family, tail: str) -> Opening:
+    """What the prompt has begun of the reply.
+
+    It is what follows the place where the model's turn begins. In a template that is not known, that
+    place cannot be told, and only a thought that was opened counts.
+    """
+    if not tail:
+        return Opening(in_thought=family.thinking == "opened", in_head=family.channels is not None)
+    start = max((_after(tail, turn) for turn in family.turn), default=-1)
+    if start >= 0 and family.channels is not None:
+        start = _after_others(tail, family.channels.start, family.turn[0])
+    if start >= 0:
+        # Thoughts that nothing but the prompt can open have been opened.
+        return Opening(
+            tail[start:],
+            in_thought=family.thinking == "opened" and not family.thoughts.open,
+            in_head=family.channels is not None,
+        )
+    if family.shows_specs == "template":
+        return Opening(tail)
+    last = max((tail.rfind(marker) for marker in family.thoughts.open), default=-1)
+    return Opening(tail[last:] if last >= 0 else "")
+
+
+def answering(family: Family) -> str:
+    """The end of a prompt after which a reply of this family begins with its answer, or a call."""
+    if family.channels is None and family.thinking != "opened":
+        return ""
+    return family.turn[0] + "".join(family.thoughts.close[:1] if family.thinking == "opened" else ())
+
+
+def _after(text: str, turn: str) -> int:
+    at = text.rfind(turn)
+    return at + len(turn) if at >= 0 else -1
+
+
+def _after_others(text: str, start: str, turn: str) -> int:
+    """Where the last messages that are all the model's own begin: a turn may have several."""
+    own = -1
+    at = text.find(start)
+    while at >= 0:
+        if not text.startswith(turn, at):
+            own = -1
+        elif own < 0:
+            own = at + len(turn)
+        at = text.find(start, at + 1)
+    return own
+
+
+class HeadedMessage(Struct, frozen=True, gc=False):
+    """What follows a head."""
+
+    kind: Literal["text", "thought", "call"]
+    name: str = ""
+    """The tool that is called."""
+    is_hosted: bool = False
+    """The tool is one of the model's maker, not of those that were offered."""
+    shown: str = ""
+    """The head as it stands in the text where thoughts are kept there."""
+
+
+def may_be_head(channels: Channels, text: str) -> bool:
+    """Whether a text may be the beginning of a head: its last word may not be complete."""
+    return _beginning(channels).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=16)
+def _beginning(channels: Channels) -> re.Pattern[str]:
+    return re.compile(rf"{_form(channels).pattern}\S*")
+
+
+def message(channels: Channels, text: str) -> HeadedMessage | None:
+    """What a head says; None when it holds something else and so is none.
+
+    A recipient, a channel and a type of content may come in any order; the last of each counts.
+    """
+    if not _form(channels).fullmatch(text):
+        return None
+    recipients = _RECIPIENT.findall(text)
+    recipient = recipients[-1] if recipients else ""
+    channel = ""
+    if channels.channel and channels.channel in text:
+        channel = text.rsplit(channels.channel, 1)[1].split("<", 1)[0].strip().split(" ", 1)[0]
+    is_thought = channel in channels.thoughts or recipient in channels.thoughts
+    if recipient and recipient not in (*channels.nobody, *channels.thoughts):
+        name = recipient.removeprefix(channels.prefix) or recipient
+        return HeadedMessage("call", name, is_hosted=name.split(".", 1)[0] in channels.hosted)
+    if not is_thought:
+        return HeadedMessage("text")
+    shown = text.removeprefix(channels.start).removeprefix("assistant") + channels.message
+    return HeadedMessage("thought", shown=shown)
+
+
+@lru_cache(maxsize=16)
+def _form(channels: Channels) -> re.Pattern[str]:
+    start = rf"(?:{re.escape(channels.start)}[\w.:-]*)?"
+    channel = rf"{re.escape(channels.channel)}[\w.-]*" if channels.channel else r"(?!)"
+    constrain = rf"{re.escape(channels.constrain)}[\w./+-]*" if channels.constrain else r"(?!)"
+    return re.compile(rf"{start}(?:\s*(?:to=[^\s<]+|{channel}|{constrain}|\b(?:{_TYPES})\b))*\s*")

@@ -1,0 +1,203 @@
+"""The types of value that a parameter's schema admits, and text as JSON of one of them.
+
+A value that can only be a string is one, letter by letter, and streams. Any other is read when it is
+complete: as JSON if it is JSON of an admitted type, as Python's literal where only that fits, else as a
+string, so that nothing is lost and the gate can say what is wrong. Quotes are part of the text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any, TypeAlias
+
+from rightcall.core.jsontext import JsonError, JsonObject, parse
+from rightcall.core.tool import Spec
+from rightcall.local.families.python_value import literal
+from rightcall.local.families.scanner import quoted
+
+Types: TypeAlias = frozenset[str]
+
+ANY: Types = frozenset(("string", "number", "integer", "boolean", "null", "object", "array"))
+STRING: Types = frozenset(("string",))
+_MAX_DEPTH = 16
+_KINDS: Mapping[type, str] = {
+    str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null",
+    dict: "object", list: "array", tuple: "array",
+}  # fmt: skip
+_WORDS = {"true": "true", "false": "false"}
+_NOTHING = frozenset(("null", "none", "nil"))
+_MAX_LITERAL = 100_000
+"""A longer text is not tried as a Python literal."""
+
+
+class Shapes:
+    """The schemas of one tool's parameters, with what their references point to."""
+
+    def __init__(self, parameters: JsonObject | None = None) -> None:
+        self.root: Any = parameters or {}
+        """The schema of all parameters together."""
+
+    def member(self, schema: Any, key: str) -> Any:
+        """The schema of an object's member; None when there is none."""
+        for found in self._each(schema, 0):
+            members = found.get("properties")
+            if isinstance(members, Mapping) and key in members:
+                return members[key]
+        for found in self._each(schema, 0):
+            if isinstance(found.get("additionalProperties"), Mapping):
+                return found["additionalProperties"]
+        return None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The parameters that have a name."""
+        members = self.root.get("properties")
+        return frozenset(members) if isinstance(members, Mapping) else frozenset()
+
+    def parameter(self, key: str) -> Any:
+        """The schema of a parameter; None when there is none."""
+        return self.member(self.root, key)
+
+    def item(self, schema: Any) -> Any:
+        """The schema of an array's items; None when there is none."""
+        return next((s["items"] for s in self._each(schema, 0) if "items" in s), None)
+
+    def types(self, schema: Any, depth: int = 0) -> Types:
+        """The types that a schema admits: all of them where it says nothing."""
+        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+            return ANY
+        found = _own_types(schema)
+        if "$ref" in schema:
+            found &= self.types(self._target(schema["$ref"]), depth + 1)
+        for word in ("anyOf", "oneOf"):
+            branches = _branches(schema, word)
+            if branches:
+                found &= frozenset().union(*(self.types(branch, depth + 1) for branch in branches))
+        for branch in _branches(schema, "allOf"):
+            found &= self.types(branch, depth + 1)
+        return found | {"null"} if schema.get("nullable") is True else found
+
+    def _each(self, schema: Any, depth: int) -> Sequence[Mapping[str, Any]]:
+        """A schema and those that it is made of."""
+        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+            return ()
+        found = [schema]
+        if "$ref" in schema:
+            found.extend(self._each(self._target(schema["$ref"]), depth + 1))
+        for word in ("anyOf", "oneOf", "allOf"):
+            for branch in _branches(schema, word):
+                found.extend(self._each(branch, depth + 1))
+        return found
+
+    def _target(self, reference: Any) -> Any:
+        """What a reference within the same document points to."""
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        found = self.root
+        for step in reference[1:].split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
+
+class Specs:
+    """The names of the tools that were offered, and the shapes of their parameters."""
+
+    def __init__(self, specs: Iterable[Spec] = ()) -> None:
+        self._shapes = {spec.name: Shapes(spec.parameters) for spec in specs}
+        self.names = frozenset(self._shapes)
+
+    def name(self, written: str) -> str:
+        """The name that a model means. Some write it twice: ``add.add``."""
+        half, dot, other = written.partition(".")
+        return half if dot and half == other and written not in self.names else written
+
+    def shapes(self, name: str) -> Shapes:
+        """The schemas of a tool's parameters; of one that was not offered, nothing is known."""
+        return self._shapes.get(name) or Shapes()
+
+
+def _own_types(schema: Mapping[str, Any]) -> Types:
+    said = schema.get("type")
+    if isinstance(said, str):
+        found = frozenset((said,))
+    elif isinstance(said, Sequence) and said:
+        found = frozenset(name for name in said if isinstance(name, str))
+    else:
+        found = ANY
+    if "number" in found:
+        found |= {"integer"}
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(values, list | tuple) and values:
+        found &= frozenset(_KINDS.get(type(value), "object") for value in values)
+    return found & ANY or ANY
+
+
+def _branches(schema: Mapping[str, Any], word: str) -> Sequence[Any]:
+    branches = schema.get(word)
+    return branches if isinstance(branches, list | tuple) else ()
+
+
+def to_json(text: str, types: Types) -> str:
+    """The value that a text stands for, as JSON text."""
+    bare = text.strip()
+    if types != STRING and bare:
+        found = _as_json(bare, types) or _as_scalar(bare, types) or _as_python(bare, types)
+        if found:
+            return found
+    if not bare and "string" not in types:
+        empty = {"object": "{}", "array": "[]"}
+        return next((empty[kind] for kind in ("object", "array") if kind in types), '""')
+    return quoted(text)
+
+
+def _as_json(text: str, types: Types) -> str:
+    if text[0] == '"':
+        return ""
+    try:
+        value = parse(text)
+    except JsonError:
+        return ""
+    return text if _fits(value, types) else ""
+
+
+def _fits(value: Any, types: Types) -> bool:
+    match value:
+        case bool():
+            return "boolean" in types
+        case None:
+            return "null" in types
+        case int():
+            return bool({"integer", "number"} & types)
+        case float():
+            return "number" in types or ("integer" in types and value.is_integer())
+        case dict():
+            return "object" in types
+        case list():
+            return "array" in types
+        case _:
+            return False
+
+
+def _as_scalar(text: str, types: Types) -> str:
+    """How models also spell numbers, truth and nothing, where no string could be meant."""
+    if "string" in types:
+        return ""
+    lower = text.lower()
+    if "boolean" in types and lower in _WORDS:
+        return _WORDS[lower]
+    if "null" in types and lower in _NOTHING:
+        return "null"
+    try:
+        value = float(text)
+        if "integer" in types and text.lstrip("+-").isdecimal():
+            return str(int(text))
+    except ValueError:
+        return ""
+    return repr(value) if "number" in types and isfinite(value) else ""
+
+
+def _as_python(text: str, types: Types) -> str:
+    if text[0] not in "{[(" or len(text) > _MAX_LITERAL or not {"object", "array"} & types:
+        return ""
+    written = literal(text)
+    return _as_json(written, types) if written else ""

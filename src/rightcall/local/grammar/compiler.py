@@ -1,0 +1,371 @@
+"""Compile a JSON Schema into rules that admit only values which satisfy it, and list the rest.
+
+What no grammar can hold (``not``, ``if``, ``uniqueItems``, …) is left to the gate that checks arguments
+anyway, and named in the findings. Text that is admitted always ends: spaces are single, digits are
+counted, and a value of which nothing is said nests only so deep.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+from rightcall.core.jsontext import dump
+from rightcall.local.grammar.flatten import (
+    Choices,
+    Flat,
+    References,
+    SubSchema,
+    are_apart,
+    as_types,
+    both,
+    flatten,
+)
+from rightcall.local.grammar.nodes import (
+    EMPTY,
+    MOST_REPEATS,
+    NOTHING,
+    Node,
+    Reference,
+    Word,
+    any_word,
+    choice,
+    optional,
+    repeat,
+    row,
+    size,
+    word,
+)
+from rightcall.local.grammar.notation import Notation
+from rightcall.local.grammar.objects import Layout, Members
+from rightcall.local.grammar.regex import Inexpressible, matching
+from rightcall.local.grammar.rulebook import Findings, Rules
+from rightcall.local.grammar.scalars import listed, numeric, string, types_of
+
+FREE_DEPTH = 4
+"""How deep a value may nest of which the schema says nothing."""
+MOST_SCHEMAS = 4000
+"""How many schemas are looked at for one tool."""
+_MOST_COMBINATIONS = 64
+_LARGE = 16
+ANY_NAME = "^[A-Za-z_][A-Za-z0-9_]{0,63}$"
+_BARE_KEY = re.compile(r"[A-Za-z_][\w.-]*")
+
+_UNHELD = (
+    "not", "if", "then", "else", "contains", "minContains", "maxContains", "dependentRequired",
+    "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef",
+)  # fmt: skip
+
+
+class TooLarge(ValueError):
+    """A schema that would make a grammar too large to use."""
+
+
+def comma(rules: Rules) -> Node:
+    """What stands between members and items."""
+    return rules.define("comma", row(word(","), optional(word(" "))), token=True)
+
+
+def colon(rules: Rules) -> Node:
+    """What stands between a key and its value."""
+    return rules.define("colon", row(word(":"), optional(word(" "))), token=True)
+
+
+class Compiler:
+    """Turns the schemas of one document into rules, in one notation."""
+
+    def __init__(
+        self, document: SubSchema, rules: Rules, notation: Notation, findings: Findings
+    ) -> None:
+        self._references = References(document)
+        self._rules = rules
+        self._notation = notation
+        self._known: dict[str, Node] = {}
+        self._noticed: dict[str, tuple[list[str], str]] = {}
+        """What was not held of each, and where that was."""
+        self._waiting: dict[str, str] = {}
+        """Schemas that are being turned into a rule, and its name."""
+        self._needed: set[str] = set()
+        """Of those, the ones that came up within themselves."""
+        self._at_once: frozenset[str] = frozenset()
+        """Of those, the ones from which no text has been written since."""
+        self._seen = 0
+        self._findings = findings
+        self.separator = comma(rules)
+        self.colon = colon(rules)
+
+    def value(self, schema: SubSchema, path: str) -> Node:
+        """A value that satisfies a schema."""
+        schema = self._references.follow(schema)
+        if schema is True or schema == {}:
+            return self._free(path)
+        key = dump(schema)
+        if key in self._known:
+            self._findings.repeat(*self._noticed[key], path)
+            return self._known[key]
+        if key in self._waiting:
+            if key in self._at_once:
+                # Left recursion, which no finite text satisfies and on which engines would hang.
+                return NOTHING
+            self._needed.add(key)
+            return Reference(self._waiting[key])
+        self._seen += 1
+        if self._seen > MOST_SCHEMAS:
+            raise TooLarge
+        hint = path.rpartition(".")[2]
+        # A name is reserved before anyone knows whether the schema comes up within itself; if it does
+        # not, the name is given back, and small nodes stand where they are used.
+        self._waiting[key] = name = self._rules.reserve(hint)
+        before, self._at_once = self._at_once, self._at_once | {key}
+        noted = len(self._findings.unheld)
+        node = self._node(self._flat(schema, path), path)
+        self._noticed[key] = (self._findings.unheld[noted:], path)
+        self._at_once = before
+        del self._waiting[key]
+        if key in self._needed:
+            self._rules.complete(name, node)
+            node = Reference(name)
+        else:
+            del self._rules.rules[name]
+            node = self._rules.define(hint, node) if size(node) > _LARGE else node
+        self._known[key] = node
+        return node
+
+    def object(self, schema: SubSchema, path: str, layout: Layout) -> Node:
+        """An object that satisfies a schema, in a layout of its own."""
+        return self._node(self._flat(schema, path), path, layout)
+
+    def _flat(self, schema: SubSchema, path: str) -> Flat:
+        return self._noted(flatten(schema, path, self._references.target, Flat()))
+
+    def _noted(self, flat: Flat) -> Flat:
+        self._findings.unheld += flat.unheld
+        flat.unheld = []
+        return flat
+
+    def _node(self, flat: Flat, path: str, layout: Layout | None = None) -> Node:
+        if flat.is_false:
+            return NOTHING
+        if flat.choices:
+            return self._chosen(flat, layout)
+        keywords = flat.keywords
+        self._note(path, [keyword for keyword in _UNHELD if keyword in keywords])
+        if layout is not None:
+            types = as_types(keywords.get("type", "object"))
+            return self._object(keywords, path, layout) if "object" in types else NOTHING
+        if not set(keywords).difference(_UNHELD):
+            return self._free(path)
+        if "enum" in keywords:
+            return self._listed(keywords, path)
+        return choice(*[self._typed(kind, keywords, path) for kind in types_of(keywords)])
+
+    def _chosen(self, flat: Flat, layout: Layout | None) -> Node:
+        """The alternatives of the first choice, each together with everything else."""
+        first, *others = flat.choices
+        if first.exactly_one and not are_apart(first.branches, self._references.target):
+            self._findings.unheld.append(first.path)
+        if prod(len(each.branches) for each in flat.choices) > _MOST_COMBINATIONS:
+            self._findings.unheld += [each.path for each in others]
+            others = []
+        if not flat.keywords and not others and layout is None:
+            return choice(
+                *[self.value(branch, f"{first.path}[{at}]") for at, branch in enumerate(first.branches)]
+            )
+        return choice(*self._branches(flat, first, others, layout))
+
+    def _branches(
+        self, flat: Flat, first: Choices, others: list[Choices], layout: Layout | None
+    ) -> Iterator[Node]:
+        for index, branch in enumerate(first.branches):
+            path = f"{first.path}[{index}]"
+            option = flat.after(first)
+            flatten(branch, path, self._references.target, option, is_part=True)
+            option.add_choices(first, others)
+            yield self._node(self._noted(option), path, layout)
+
+    def _typed(self, kind: str, keywords: Mapping[str, Any], path: str) -> Node:
+        notation = self._notation
+        match kind:
+            case "object":
+                return self._object(keywords, path, self.layout())
+            case "array":
+                return self._array(keywords, path)
+            case "string":
+                body, unheld = string(keywords, notation)
+                self._note(path, unheld)
+                return self._string(body)
+            case "boolean":
+                return any_word((*notation.true, *notation.false))
+            case "null":
+                return any_word(notation.null)
+            case _:
+                node, unheld = numeric(kind, keywords)
+                self._note(path, unheld)
+                return self._rules.define(kind, node, token=True)
+
+    def _note(self, path: str, unheld: Iterable[str]) -> None:
+        """Keywords that are left to the gate."""
+        self._findings.unheld += [f"{path}.{keyword}" for keyword in unheld]
+
+    def _string(self, body: Node | None) -> Node:
+        """A string with such a body. Marks stay outside of its token: they may be a model's tokens."""
+        notation = self._notation
+        if not notation.is_raw:
+            return self._rules.define("string", notation.string(body), token=True)
+        if body is None:
+            return self._rules.define("text", notation.string())
+        if notation.close != notation.mark:
+            # The line break before the mark cannot be told from one in the text by its first character.
+            return row(
+                word(notation.open),
+                self._rules.define("text", row(body, word(notation.close)), token=True),
+            )
+        text = self._rules.define("text", body, token=True)
+        return row(word(notation.open), text, word(notation.close))
+
+    def _listed(self, keywords: Mapping[str, Any], path: str) -> Node:
+        """The values of an ``enum`` that the other keywords admit."""
+        values, unjudged = listed(keywords)
+        self._note(path, unjudged)
+        options = [self.literal(value) for value in values]
+        raw: Node = NOTHING
+        if self._notation.is_raw:
+            strings = [each for each in values if isinstance(each, str)]
+            writable = [each for each in strings if self._notation.spell(each) != NOTHING]
+            raw = self._string(any_word(writable)) if writable else NOTHING
+            options = [self.literal(value) for value in values if not isinstance(value, str)]
+        texts = [option.text for option in options if isinstance(option, Word)]
+        others = [option for option in options if not isinstance(option, Word)]
+        known = self._rules.define("enum", any_word(texts), token=True) if texts else NOTHING
+        return choice(raw, known, *others)
+
+    def literal(self, value: Any) -> Node:
+        """Exactly this value."""
+        notation = self._notation
+        match value:
+            case None:
+                return any_word(notation.null)
+            case bool():
+                return any_word(notation.true if value else notation.false)
+            case str():
+                return notation.spell(value)
+            case list() | tuple():
+                return self._bracketed([self.literal(item) for item in value], "[", "]")
+            case dict():
+                members = [
+                    row(self._key(key), self.colon, self.literal(each)) for key, each in value.items()
+                ]
+                return self._bracketed(members, "{", "}")
+            case _:
+                return word(dump(value))
+
+    def _bracketed(self, items: Sequence[Node], left: str, right: str) -> Node:
+        parts: list[Node] = []
+        for index, item in enumerate(items):
+            parts += [self.separator, item] if index else [item]
+        return row(word(left), *parts, word(right))
+
+    def _object(self, keywords: Mapping[str, Any], path: str, layout: Layout) -> Node:
+        others = both(
+            keywords.get("additionalProperties", True), keywords.get("unevaluatedProperties", True)
+        )
+        keywords = {**keywords, "additionalProperties": others}
+        with self._inside():
+            members = Members(keywords, path, self._rules, self._findings)
+            return members.node(layout, self._name_matching)
+
+    def _array(self, keywords: Mapping[str, Any], path: str) -> Node:
+        least, most = self._counts(keywords, path)
+        with self._inside():
+            prefix = [
+                self.value(schema, f"{path}.prefixItems[{index}]")
+                for index, schema in enumerate(keywords.get("prefixItems", ()))
+            ]
+            others = both(keywords.get("items", True), keywords.get("unevaluatedItems", True))
+            item = self.value(others, f"{path}.items")
+        return row(word("["), self._items(prefix, item, least, most), word("]"))
+
+    def repeated(self, item: Node, keywords: Mapping[str, Any], path: str) -> Node:
+        """An item as often as an array's keywords want it, without anything around or between."""
+        return repeat(item, *self._counts(keywords, path))
+
+    def _counts(self, keywords: Mapping[str, Any], path: str) -> tuple[int, int | None]:
+        """How many items there must be and may be, as far as that can be held."""
+        least, most = keywords.get("minItems", 0), keywords.get("maxItems")
+        for keyword, limit in (("minItems", least), ("maxItems", most or 0)):
+            if limit > MOST_REPEATS:
+                self._findings.unheld.append(f"{path}.{keyword}")
+        most = most if most is None or most <= MOST_REPEATS else None
+        if keywords.get("uniqueItems") and (most is None or most > 1):
+            self._findings.unheld.append(f"{path}.uniqueItems")
+        return (least if least <= MOST_REPEATS else 0), most
+
+    def _items(self, prefix: list[Node], item: Node, least: int, most: int | None) -> Node:
+        """From so many items to so many: first those with a place of their own, then all others."""
+        if most == 0:
+            return NOTHING if least else EMPTY
+        another = row(self.separator, item)
+        if not prefix:
+            found = row(item, repeat(another, max(least - 1, 0), None if most is None else most - 1))
+            return found if least else optional(found)
+        if most is not None and most < len(prefix):
+            prefix, another = prefix[:most], NOTHING
+        after = repeat(
+            another, max(least - len(prefix), 0), None if most is None else most - len(prefix)
+        )
+        for index in range(len(prefix) - 1, -1, -1):
+            here = row(self.separator if index else EMPTY, prefix[index], after)
+            after = here if index < least else optional(here)
+        return after
+
+    def layout(self) -> Layout:
+        """How an object is written within a value."""
+
+        def member(name: str, schema: SubSchema, path: str) -> Node:
+            return row(self._key(name), self.colon, self.value(schema, path))
+
+        def free_member(name: Node | None, schema: SubSchema, path: str) -> Node:
+            return row(self._any_key(name), self.colon, self.value(schema, path))
+
+        return Layout(word("{"), word("}"), self.separator, member, free_member)
+
+    def _key(self, name: str) -> Node:
+        if self._notation.has_bare_keys:
+            return word(name) if _BARE_KEY.fullmatch(name) else NOTHING
+        return self._notation.spell(name)
+
+    def _any_key(self, name: Node | None) -> Node:
+        key = self._notation.string(name)
+        if self._notation.has_bare_keys:
+            key = matching(ANY_NAME, self._notation.one_of).node
+        return self._rules.define("key", key, token=True)
+
+    def _name_matching(self, pattern: str) -> Node | None:
+        try:
+            return matching(pattern, self._notation.one_of).node
+        except Inexpressible:
+            return None
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Within brackets: something has been written, so that a schema may come up within itself."""
+        before, self._at_once = self._at_once, frozenset()
+        yield
+        self._at_once = before
+
+    def _free(self, path: str) -> Node:
+        """Any value, nested only so deep."""
+        self._findings.unheld.append(f"{path} (distinct names)")
+        simple = choice(
+            *[self._typed(kind, {}, path) for kind in ("string", "number", "boolean", "null")]
+        )
+        node = self._rules.define("scalar", simple)
+        for _ in range(FREE_DEPTH):
+            member = row(self._any_key(None), self.colon, node)
+            rows = [
+                row(word(left), optional(row(item, repeat(row(self.separator, item)))), word(right))
+                for left, item, right in (("{", member, "}"), ("[", node, "]"))
+            ]
+            node = self._rules.define("any", choice(simple, *rows))
+        return node

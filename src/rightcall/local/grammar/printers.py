@@ -1,0 +1,243 @@
+"""Print a rulebook in the grammar language of an engine: llama.cpp's GBNF, or llguidance's Lark dialect.
+
+In GBNF, what is repeated is always a single character, a word or a name: llama.cpp multiplies the rules
+inside of a bracket with how often it is repeated, and refuses 2,000 (``src/llama-grammar.cpp``).
+
+llguidance reads text in two steps, a lexer that always takes the longest piece and a parser. Tokens of
+the rulebook are printed as the lexer's pieces, in capitals; what two rules share must be cut into pieces
+alike in both (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``).
+"""
+
+import json
+from typing import assert_never
+
+from rightcall.local.engine import Syntax
+from rightcall.local.grammar.nodes import (
+    ANY_CHAR,
+    Chars,
+    Choice,
+    Node,
+    Reference,
+    Repeat,
+    Row,
+    Until,
+    Word,
+    chars,
+    other_than,
+    times,
+)
+from rightcall.local.grammar.rulebook import ROOT, Rulebook
+
+_PLAIN = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _{}:,.<>|/=()!?'*+%&;@#$~`"
+)
+_ESCAPES = (("x", 2), ("u", 4), ("U", 8))
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+
+
+def print_grammar(book: Rulebook, syntax: Syntax) -> str:
+    """The rulebook in one language or the other."""
+    return print_gbnf(book) if syntax == "gbnf" else print_lark(book)
+
+
+def print_gbnf(book: Rulebook) -> str:
+    """The rulebook as GBNF; its first rule is ``root``."""
+    printer = _GbnfPrinter()
+    for name, rule in book.rules.items():
+        printer.lines[name] = ""
+        printer.lines[name] = printer.choice(rule.node, name)
+    return "".join(f"{name} ::= {body}\n" for name, body in printer.lines.items())
+
+
+class _GbnfPrinter:
+    def __init__(self) -> None:
+        self.lines: dict[str, str] = {}
+        self._parts: dict[str, str] = {}
+        """Rules that stand for a part of another, by what they say."""
+
+    def choice(self, node: Node, within: str) -> str:
+        """A node where a choice may stand without brackets."""
+        if isinstance(node, Choice):
+            return " | ".join(self._row(option, within) for option in node.options) or '""'
+        return self._row(node, within)
+
+    def _row(self, node: Node, within: str) -> str:
+        if not isinstance(node, Row):
+            return self._item(node, within)
+        parts: list[str] = []
+        text = ""
+        for item in node.items:
+            if isinstance(item, Word):
+                text += item.text
+                continue
+            parts += [_quoted(text)] if text else []
+            text = ""
+            parts.append(self._item(item, within))
+        parts += [_quoted(text)] if text or not parts else []
+        return " ".join(parts)
+
+    def _item(self, node: Node, within: str) -> str:
+        match node:
+            case Word(text):
+                return _quoted(text)
+            case Chars(ranges):
+                return _bracketed(ranges)
+            case Reference(name):
+                return name
+            case Until(mark, first):
+                begin = f"{_quoted(mark)} | {_bracketed(first.ranges)} " if first is not None else ""
+                return f"({begin}{self._until(mark)})" if begin else self._until(mark)
+            case Repeat(item, least, most):
+                return self._repeated(item, within) + times(least, most)
+            case Choice():
+                return f"({self.choice(node, within)})"
+            case Row():
+                return self._row(node, within)
+            case _:
+                assert_never(node)
+
+    def _repeated(self, item: Node, within: str) -> str:
+        """What is repeated, as one symbol."""
+        if isinstance(item, Word | Chars | Reference):
+            return self._item(item, within)
+        return self._part(self.choice(item, within), within)
+
+    def _part(self, body: str, within: str) -> str:
+        if body not in self._parts:
+            self._parts[body] = name = self._free(within)
+            self.lines[name] = body
+        return self._parts[body]
+
+    def _free(self, within: str) -> str:
+        number = 1
+        while f"{within}-x{number}" in self.lines:
+            number += 1
+        return f"{within}-x{number}"
+
+    def _until(self, mark: str) -> str:
+        """Rules that are the states of a search for the mark: how much of it has just been seen."""
+        known = f"until {mark}"
+        if known not in self._parts:
+            states = [self._free("until")]
+            self.lines[states[0]] = ""
+            for _ in mark[1:]:
+                states.append(self._free("until"))
+                self.lines[states[-1]] = ""
+            for seen, state in enumerate(states):
+                self.lines[state] = _search(mark, seen, states)
+            self._parts[known] = states[0]
+        return self._parts[known]
+
+
+def _search(mark: str, seen: int, states: list[str]) -> str:
+    """What can follow when the last characters are the mark's first ``seen``."""
+    onward: dict[str, list[str]] = {}
+    for each in dict.fromkeys(mark):
+        text = mark[:seen] + each
+        longest = next(size for size in range(len(text), -1, -1) if text.endswith(mark[:size]))
+        target = "" if longest == len(mark) else states[longest]
+        onward.setdefault(target, []).append(each)
+    rest = other_than(chars(mark), ANY_CHAR)
+    assert isinstance(rest, Chars)
+    options = [f"{_bracketed(rest.ranges)} {states[0]}"]
+    for target, letters in onward.items():
+        node = chars(*letters)
+        assert isinstance(node, Chars)
+        options.append(f"{_bracketed(node.ranges)} {target}".rstrip())
+    return " | ".join(options)
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(_SHORT.get(each) or _escaped(each) for each in text) + '"'
+
+
+def _bracketed(ranges: tuple[tuple[int, int], ...]) -> str:
+    parts = []
+    for first, last in ranges:
+        one, two = _escaped(chr(first)), _escaped(chr(last))
+        parts.append(one if first == last else f"{one}-{two}")
+    return f"[{''.join(parts)}]"
+
+
+def _escaped(letter: str) -> str:
+    if letter in _PLAIN:
+        return letter
+    code = f"{ord(letter):X}"
+    sign, width = next(form for form in _ESCAPES if form[1] >= len(code))
+    return f"\\{sign}{code.zfill(width)}"
+
+
+def print_lark(book: Rulebook) -> str:
+    """The rulebook as Lark; its first rule is ``start``."""
+    names = {name: _lark_name(name, token=rule.token) for name, rule in book.rules.items()}
+    marks: dict[Until, int] = {}
+    printer = _LarkPrinter(names, marks)
+    lines = [f"{names[name]}: {printer.choice(rule.node)}\n" for name, rule in book.rules.items()]
+    lines += [_lark_until(text, number) for text, number in marks.items()]
+    return "".join(lines)
+
+
+def _lark_name(name: str, *, token: bool) -> str:
+    if name == ROOT:
+        return "start"
+    name = name.replace("-", "_")
+    return f"T_{name.upper()}" if token else f"r_{name}"
+
+
+class _LarkPrinter:
+    """Prints nodes; ``marks`` fills up with what text goes on until."""
+
+    def __init__(self, names: dict[str, str], marks: dict[Until, int]) -> None:
+        self._names = names
+        self._marks = marks
+
+    def choice(self, node: Node) -> str:
+        """A node where a choice may stand without brackets."""
+        if isinstance(node, Choice):
+            return " | ".join(map(self._row, node.options))
+        return self._row(node)
+
+    def _row(self, node: Node) -> str:
+        if isinstance(node, Row):
+            return " ".join(map(self._item, node.items)) or '""'
+        return self._item(node)
+
+    def _item(self, node: Node) -> str:
+        match node:
+            case Word(text):
+                return json.dumps(text)
+            case Chars(ranges):
+                return f"/{_class(ranges)}/"
+            case Reference(name):
+                return self._names[name]
+            case Until():
+                return f"until_{self._marks.setdefault(node, len(self._marks))}"
+            case Repeat(item, least, most):
+                return f"({self.choice(item)}){times(least, most)}"
+            case Choice() | Row():
+                return f"({self.choice(node)})"
+            case _:
+                assert_never(node)
+
+
+def _lark_until(text: Until, number: int) -> str:
+    """Text up to the mark, in one piece; or, should the mark be a token of the model's own, in two.
+
+    A token in quotes is text to llguidance. Whoever knows the vocabulary puts the token in its place;
+    else the second way leads nowhere, since the lexer would take the mark's beginning for more text.
+    """
+    mark = "".join(f"\\x{{{ord(each):X}}}" for each in text.mark)
+    first = _class(text.first.ranges) if text.first is not None else ""
+    return (
+        f"until_{number}: T__UNTIL_{number} | (T__BEFORE_{number})? {json.dumps(text.mark)}\n"
+        f"T__UNTIL_{number}: /{first}(?s:.*){mark}/ & ~/(?s:.*){mark}(?s:.+)/ | /{mark}/\n"
+        f"T__BEFORE_{number}: /{first}(?s:.*)/ & ~/(?s:.*){mark}(?s:.*)/\n"
+    )
+
+
+def _class(ranges: tuple[tuple[int, int], ...]) -> str:
+    parts = [
+        f"\\x{{{first:X}}}" if first == last else f"\\x{{{first:X}}}-\\x{{{last:X}}}"
+        for first, last in ranges
+    ]
+    return f"[{''.join(parts)}]"

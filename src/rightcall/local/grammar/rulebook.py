@@ -1,0 +1,178 @@
+"""Rules: nodes under names, the book of those that are needed, and what they leave to the gate."""
+
+import re
+from collections.abc import Mapping
+from typing import assert_never
+
+from msgspec import Struct, field
+
+from rightcall.local.grammar.nodes import (
+    EMPTY,
+    NOTHING,
+    Chars,
+    Choice,
+    Node,
+    Reference,
+    Repeat,
+    Row,
+    Until,
+    Word,
+    choice,
+    references,
+    repeat,
+    row,
+)
+
+ROOT = "root"
+_TAKEN = frozenset([ROOT, "start"])
+"""Names that mean something to an engine."""
+_NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
+_LONGEST_NAME = 24
+_MOST_REPEATED = 200
+
+
+class Rule(Struct, frozen=True):
+    """A named node. A token is one piece for a lexer: it refers to tokens only, never to itself."""
+
+    node: Node
+    token: bool = False
+
+
+class Rulebook(Struct, frozen=True):
+    """Rules, and the name of the one that a whole text must fit."""
+
+    root: str
+    rules: Mapping[str, Rule]
+
+
+class Rules:
+    """Rules in the making: the same node is the same rule, and names do not clash."""
+
+    def __init__(self) -> None:
+        self.rules: dict[str, Rule] = {}
+        self._known: dict[Rule, str] = {}
+        self._last: dict[str, int] = {}
+        """The last number that was given out for a name."""
+
+    def define(self, hint: str, node: Node, *, token: bool = False) -> Node:
+        """A reference to a rule that says this; what is nothing or a reference stays what it is."""
+        if node in (NOTHING, EMPTY) or isinstance(node, Reference):
+            return node
+        rule = Rule(node, token)
+        if rule not in self._known:
+            self._known[rule] = name = self.reserve(hint)
+            self.rules[name] = rule
+        return Reference(self._known[rule])
+
+    def reserve(self, hint: str) -> str:
+        """A name for a rule that refers to itself; give it with ``complete``."""
+        wanted = _NOT_IN_A_NAME.sub("-", hint.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "rule"
+        wanted = wanted if wanted[0].isalpha() else f"r-{wanted}"
+        name, number = wanted, self._last.get(wanted, 1)
+        while name in self.rules or name in _TAKEN:
+            number += 1
+            name = f"{wanted}-{number}"
+        self._last[wanted] = number
+        self.rules[name] = Rule(NOTHING)
+        return name
+
+    def complete(self, name: str, node: Node) -> None:
+        """What a reserved name stands for."""
+        self.rules[name] = Rule(node)
+
+    def is_token(self, node: Node) -> bool:
+        """Whether a node can be a token: whether it refers to tokens only."""
+        return all(self.rules[name].token for name in references(node))
+
+    def book(self, root: Node) -> Rulebook:
+        """The rules that are needed from here, without what no text can fit."""
+        return _reachable(Rulebook(ROOT, _productive({**self.rules, ROOT: Rule(root)})))
+
+
+class Findings(Struct, eq=False):
+    """What the rules of a schema do not hold, and what cannot be at all, as paths in it."""
+
+    unheld: list[str] = field(default_factory=list)
+    """Keywords that are left to the gate."""
+    impossible: list[str] = field(default_factory=list)
+    """Required members that no value fits, or that cannot be written."""
+    parts: int = 0
+    """How large the rules have become."""
+
+    def repeat(self, unheld: list[str], path: str, elsewhere: str) -> None:
+        """What was not held at one path is not held at another, where the same schema stands."""
+        if len(self.unheld) + len(unheld) <= _MOST_REPEATED:
+            self.unheld += [elsewhere + each[len(path) :] for each in unheld if each.startswith(path)]
+
+
+def nesting(node: Node, rules: Mapping[str, Rule]) -> int:
+    """How many rules refer to one another in a row, at most; a circle counts once."""
+    known: dict[str, int] = {}
+
+    def below(node: Node) -> int:
+        return max([depth(name) for name in references(node)], default=0)
+
+    def depth(name: str) -> int:
+        if name not in known:
+            known[name] = 0
+            known[name] = 1 + below(rules[name].node)
+        return known[name]
+
+    return below(node)
+
+
+def _productive(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    """The rules without those that never come to an end, and without what needs them."""
+    good: set[str] = set()
+    before = -1
+    while before != len(good):
+        before = len(good)
+        for name, rule in rules.items():
+            if name not in good and _ends(rule.node, good):
+                good.add(name)
+    return {
+        name: Rule(_kept(rule.node, good), rule.token) for name, rule in rules.items() if name in good
+    }
+
+
+def _ends(node: Node, good: set[str]) -> bool:
+    match node:
+        case Reference(name):
+            return name in good
+        case Row(items):
+            return all(_ends(item, good) for item in items)
+        case Choice(options):
+            return any(_ends(option, good) for option in options)
+        case Repeat(item, least, _):
+            return least == 0 or _ends(item, good)
+        case Word() | Chars() | Until():
+            return True
+        case _:
+            assert_never(node)
+
+
+def _kept(node: Node, good: set[str]) -> Node:
+    match node:
+        case Reference(name):
+            return node if name in good else NOTHING
+        case Row(items):
+            return row(*[_kept(item, good) for item in items])
+        case Choice(options):
+            return choice(*[_kept(option, good) for option in options])
+        case Repeat(item, least, most):
+            return repeat(_kept(item, good), least, most)
+        case Word() | Chars() | Until():
+            return node
+        case _:
+            assert_never(node)
+
+
+def _reachable(book: Rulebook) -> Rulebook:
+    seen: dict[str, Rule] = {}
+    waiting = [book.root]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen and name in book.rules:
+            seen[name] = book.rules[name]
+            waiting += reversed(list(references(seen[name].node)))
+    return Rulebook(book.root, seen)

@@ -1,0 +1,256 @@
+"""A model on an engine that calls tools although it was never trained to, and is very small.
+
+Told about its tools in one prompt, such a model calls none, or the last one it saw. Led one question at
+a time, each answer held by a grammar, it chooses a tool, writes its arguments, and says what came back.
+"""
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
+from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.message import Reply, StopReason, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Named, Request
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.core.usage import Usage
+from rightcall.local.engine import Engine, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.grammar.build import grammar_for_output
+from rightcall.local.grammar.nodes import ANY_CHAR, Node, chars, choice, other_than, repeat, row, word
+from rightcall.local.grammar.printers import print_grammar
+from rightcall.local.grammar.rulebook import Rules
+from rightcall.local.guided import lessons
+from rightcall.local.guided.lessons import BAG, Choose, Talk, Tell, next_step, spoken
+from rightcall.local.prompt import render_prompt
+from rightcall.local.raw_model import RawModel, sampling_of
+from rightcall.local.template.chat_template import ChatTemplate
+
+_LONGEST_ARGUMENTS = 256
+_LONGEST_SENTENCE = 96
+_LONGEST_TALK = 256
+_LONGEST_VALUE = 80
+_LONGEST_SHOWN = 1200
+"""Characters of a result that the model is shown."""
+_MOST_MEMBERS = 12
+_LONGEST_WORD = 32
+
+_NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
+_DIGITS = chars("0123456789")
+_WORDS = other_than(chars("0123456789\n\r\t"), ANY_CHAR)
+_LONGEST_LEAD = 80
+
+
+class GuidedModel(RawModel):
+    """A raw model that is led through its calls: one round of them for each of the user's messages."""
+
+    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        """The events of one reply."""
+        card = await self._engine.ready()
+        pupil = _Pupil(self._engine, self._template_of(card), sampling_of(request))
+        turn = _Turn(pupil, request)
+        try:
+            async for event in turn.events():
+                yield event
+        finally:
+            await pupil.close()
+        yield ReplyEnd(turn.reply(card.name))
+
+
+class _Pupil:
+    """A model that is asked one small thing after another; what it costs is added up."""
+
+    def __init__(self, engine: Engine, template: ChatTemplate, sampling: Sampling) -> None:
+        self._engine = engine
+        self._template = template
+        self._sampling = sampling
+        self.syntax = engine.syntax
+        self.usage = Usage()
+        """What all of it cost."""
+        self.stop: StopReason = "end"
+        """Why the last text ended."""
+        self.stop_word = ""
+        self._writing: AsyncGenerator[Piece | Finish, None] | None = None
+
+    async def write(
+        self, lesson: Request, limit: int, grammar: Grammar | None = None, *, steady: bool = True
+    ) -> AsyncIterator[str]:
+        """Text, as it comes. Steady: always the likeliest, whatever the request says."""
+        prompt = render_prompt(lesson, self._template)
+        most = min(limit, self._sampling.max_tokens or limit)
+        sampling = replace(self._sampling, max_tokens=most)
+        if steady:
+            sampling = Sampling(temperature=0.0, max_tokens=most)
+        self._writing = self._engine.complete(prompt.text, grammar=grammar, sampling=sampling)
+        async for chunk in self._writing:
+            if isinstance(chunk, Finish):
+                self.usage += chunk.usage
+                self.stop, self.stop_word = chunk.stop, chunk.stop_word
+            else:
+                yield chunk.text
+
+    async def close(self) -> None:
+        """Stop writing, should somebody have stopped listening."""
+        if self._writing is not None:
+            await self._writing.aclose()
+
+    async def choose(self, lesson: Request, words: Sequence[str]) -> str:
+        """One of these words."""
+        grammar = _one_of(words, self.syntax)
+        return "".join([text async for text in self.write(lesson, _LONGEST_WORD, grammar)])
+
+
+class _Turn:
+    """One reply in the making."""
+
+    def __init__(self, pupil: _Pupil, request: Request) -> None:
+        self._pupil = pupil
+        self._request = request
+        self._calls: list[Call] = []
+        self._text: list[str] = []
+
+    def reply(self, model: str) -> Reply:
+        """What came of it."""
+        text = "".join(self._text)
+        parts: list[Text | Call] = [*([Text(text)] if text else []), *self._calls]
+        pupil = self._pupil
+        stop = "calls" if self._calls and pupil.stop == "end" else pupil.stop
+        return Reply(tuple(parts), stop, pupil.stop_word, pupil.usage, model)
+
+    async def events(self) -> AsyncIterator[ModelEvent]:
+        """What happens, up to the end of the reply."""
+        match next_step(self._request):
+            case Choose(questions):
+                async for event in self._call_tools(questions):
+                    yield event
+                if not self._calls:
+                    async for event in self._talk():
+                        yield event
+            case Tell(found):
+                async for event in self._tell(found):
+                    yield event
+            case Talk():
+                async for event in self._talk():
+                    yield event
+
+    async def _call_tools(self, questions: Sequence[str]) -> AsyncIterator[ModelEvent]:
+        alone = self._request.options.get("parallel") is False
+        if alone or isinstance(self._request.choice, Named):
+            questions = (" ".join(questions),)
+        for question in questions:
+            spec = await self._chosen(question)
+            if spec is None:
+                continue
+            async for event in self._call(spec, question):
+                yield event
+            if self._pupil.stop == "length":
+                return
+
+    async def _chosen(self, question: str) -> Spec | None:
+        specs = {spec.name: spec for spec in self._request.specs}
+        choice = self._request.choice
+        if isinstance(choice, Named):
+            return specs[choice.name]
+        if choice == "required" and len(specs) == 1:
+            return self._request.specs[0]
+        called = lessons.labels(self._request.specs)
+        words = [*called.values(), *([] if choice == "required" else [lessons.NONE])]
+        word = await self._pupil.choose(lessons.choosing(self._request.specs, question), words)
+        return next((specs[name] for name, label in called.items() if label == word), None)
+
+    async def _call(self, spec: Spec, question: str) -> AsyncIterator[ModelEvent]:
+        index = len(self._calls)
+        yield CallStart(index, spec.name)
+        written: list[str] = []
+        grammar = grammar_for_output(spec.parameters, syntax=self._pupil.syntax)
+        async for text in self._pupil.write(
+            lessons.filling(spec, question), _LONGEST_ARGUMENTS, grammar
+        ):
+            written.append(text)
+            yield CallDelta(index, text)
+        call = Call(
+            id="",
+            name=spec.name,
+            arguments="".join(written),
+            truncated=self._pupil.stop == "length",
+            vendor={BAG: {"question": question}},
+        )
+        self._calls.append(call)
+        if not call.truncated:
+            yield CallEnd(index, call)
+
+    async def _tell(self, found: Sequence[tuple[str, Result | None]]) -> AsyncIterator[ModelEvent]:
+        for question, result in found:
+            if self._text:
+                yield self._said(" ")
+            if result is None:
+                lesson = Request(messages=(said(question),), system=self._request.system)
+                async for text in self._pupil.write(lesson, _LONGEST_SENTENCE):
+                    yield self._said(text)
+                continue
+            if result.is_error:
+                yield self._said(f"That could not be found out: {result.text.strip()}")
+                continue
+            value = await self._value(question, result)
+            grammar = None
+            if 0 < len(value) <= _LONGEST_VALUE and value.isprintable():
+                grammar = _sentence_with(value, question, self._pupil.syntax)
+            lesson = lessons.telling(question, value[:_LONGEST_SHOWN])
+            async for text in self._pupil.write(lesson, _LONGEST_SENTENCE, grammar):
+                yield self._said(text)
+
+    async def _value(self, question: str, result: Result) -> str:
+        """What of a result answers the question: of an object, the member that the model points at."""
+        members = _scalars(result.text)
+        if not members:
+            return result.text.strip().strip('"')
+        if len(members) == 1:
+            return next(iter(members.values()))
+        return members[await self._pupil.choose(lessons.picking(question, members), list(members))]
+
+    async def _talk(self) -> AsyncIterator[ModelEvent]:
+        request = self._request
+        plain = Request(messages=spoken(request.messages), system=request.system)
+        grammar = None
+        if request.output is not None:
+            grammar = grammar_for_output(request.output, syntax=self._pupil.syntax)
+        async for text in self._pupil.write(plain, _LONGEST_TALK, grammar, steady=False):
+            yield self._said(text)
+
+    def _said(self, text: str) -> TextDelta:
+        self._text.append(text)
+        return TextDelta(text)
+
+
+def _one_of(words: Sequence[str], syntax: Syntax) -> Grammar:
+    """Exactly one of these words."""
+    return _printed(choice(*map(word, words)), syntax)
+
+
+def _sentence_with(value: str, question: str, syntax: Syntax) -> Grammar:
+    """A sentence that says the value. No other number is in it, unless the question has it."""
+    known = [word(number) for number in dict.fromkeys(_NUMBER.findall(question))]
+    lead = repeat(choice(_WORDS, *known), 0, _LONGEST_LEAD)
+    ends = value.endswith((".", "!", "?"))
+    close = repeat(chars((ord("a"), ord("z")), " "), 0, 24)
+    return _printed(row(lead, word(value), *(() if ends else (close, word(".")))), syntax)
+
+
+def _printed(root: Node, syntax: Syntax) -> Grammar:
+    return Grammar(syntax=syntax, text=print_grammar(Rules().book(root), syntax))
+
+
+def _scalars(text: str) -> dict[str, str]:
+    """The members of a small flat object, as words; none when the text is anything else."""
+    try:
+        value = parse(text)
+    except JsonError:
+        return {}
+    if not isinstance(value, Mapping) or not 0 < len(value) <= _MOST_MEMBERS:
+        return {}
+    if any(isinstance(each, Mapping | list) for each in value.values()):
+        return {}
+    return {name: each if isinstance(each, str) else dump(each) for name, each in value.items()}

@@ -1,0 +1,108 @@
+"""A model on an engine that calls tools: the prompt rendered, the reply held to a grammar and read."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.message import Reply
+from rightcall.core.request import Profile, Request
+from rightcall.local.engine import Card, Engine, Finish, Grammar, Sampling
+from rightcall.local.families.call_text import PromptedTools
+from rightcall.local.families.family import Family, markers_of
+from rightcall.local.families.known import detect, named
+from rightcall.local.families.reader import Reader
+from rightcall.local.grammar.build import grammar_for, grammar_for_output
+from rightcall.local.grammar.reply_rules import place
+from rightcall.local.prompt import Prompt, render_prompt
+from rightcall.local.raw_model import RawModel, sampling_of
+from rightcall.local.template.chat_template import ChatTemplate
+
+# What stands in a marker beside line breaks or another marker may be a token by itself.
+_TOKENS = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
+
+
+class LocalModel(RawModel):
+    """A raw model that calls tools the way it was trained to.
+
+    The chat template is the model's own unless given; the family is found in the template's text unless
+    given, by name or as data. Replies are held to legal calls by a grammar, unless the option ``strict``
+    is False.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        template: ChatTemplate | None = None,
+        family: Family | str | None = None,
+        profile: Profile | None = None,
+    ) -> None:
+        super().__init__(engine, template=template, profile=profile)
+        self._family = named(family) if isinstance(family, str) else family
+
+    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        """The events of one reply."""
+        card = await self._engine.ready()
+        asked = self._asked(request, card)
+        completion = self._engine.complete(
+            asked.prompt.text, grammar=asked.grammar, sampling=asked.sampling
+        )
+        finish: Finish | None = None
+        async with aclosing(completion) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, Finish):
+                    finish = chunk
+                    break
+                for event in asked.reader.feed(chunk.text):
+                    yield event
+        for event in asked.reader.finish():
+            yield event
+        assert finish is not None
+        yield ReplyEnd(_reply(asked.reader, finish, card))
+
+    def _asked(self, request: Request, card: Card) -> "_Asked":
+        template = self._template_of(card)
+        family = self._family or detect(template.choose(tools=bool(request.specs)))
+        prompt = render_prompt(request, template, fallback=PromptedTools(family))
+        specs = () if request.choice == "none" else request.specs
+        reader = Reader(family, specs, tail=prompt.tail, fenced=request.output is not None)
+        sampling = replace(sampling_of(request), special=_special(family))
+        return _Asked(prompt, self._grammar(request, family, prompt), sampling, reader)
+
+    def _grammar(self, request: Request, family: Family, prompt: Prompt) -> Grammar | None:
+        syntax = self._engine.syntax
+        if request.options.get("strict") is False:
+            return None
+        if request.specs and request.choice != "none":
+            several = request.options.get("parallel") is not False
+            return grammar_for(
+                request.specs, family, request.choice, syntax=syntax, parallel=several, tail=prompt.tail
+            )
+        if request.output is not None and not place(family, prompt.tail).thought_end:
+            return grammar_for_output(request.output, syntax=syntax)
+        return None
+
+
+def _special(family: Family) -> tuple[str, ...]:
+    """Everything that must come out of an engine as text, although it may be a token that means more."""
+    marks = [*markers_of(family), *family.wrappers]
+    tokens = [token for mark in marks for token in _TOKENS.findall(mark)]
+    return tuple(dict.fromkeys(mark.strip() for mark in (*tokens, *marks) if mark.strip()))
+
+
+class _Asked(Struct, frozen=True):
+    """One question to the engine, and who reads the answer."""
+
+    prompt: Prompt
+    grammar: Grammar | None
+    sampling: Sampling
+    reader: Reader
+
+
+def _reply(reader: Reader, finish: Finish, card: Card) -> Reply:
+    reply = Reply(reader.content, finish.stop, finish.stop_word, finish.usage, card.name)
+    return replace(reply, stop="calls") if reply.calls and finish.stop == "end" else reply

@@ -1,0 +1,69 @@
+"""What models on an engine share: engine, template, profile, and a request's options as sampling."""
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.request import Profile, Request
+from rightcall.errors import EncodeError
+from rightcall.local.engine import Card, Engine, Sampling
+from rightcall.local.template.chat_template import ChatTemplate
+
+
+class RawModel:
+    """A model that goes on with text, and the chat template that makes a conversation of that."""
+
+    def __init__(
+        self, engine: Engine, *, template: ChatTemplate | None = None, profile: Profile | None = None
+    ) -> None:
+        self._engine = engine
+        self._template = template
+        self._profile = profile or Profile(structured="native")
+
+    @property
+    def profile(self) -> Profile:
+        """What is known about the model."""
+        return self._profile
+
+    async def close(self) -> None:
+        """Let go of the model."""
+        await self._engine.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _template_of(self, card: Card) -> ChatTemplate:
+        """The template that was given, or the model's own."""
+        return self._template or ChatTemplate.from_card(card)
+
+
+def sampling_of(request: Request) -> Sampling:
+    """How the request wants its tokens chosen; what it does not say is left to the engine."""
+    options = request.options
+    extra = options.get("extra")
+    return Sampling(
+        temperature=_number(options, "temperature"),
+        top_p=_number(options, "top_p"),
+        seed=None if (seed := _number(options, "seed")) is None else int(seed),
+        max_tokens=request.max_tokens,
+        stop=_stops(options.get("stop")),
+        extra=extra if isinstance(extra, Mapping) else {},
+    )
+
+
+def _number(options: Mapping[str, JsonValue], name: str) -> float | None:
+    given = options.get(name)
+    if isinstance(given, bool) or not isinstance(given, int | float | None):
+        raise EncodeError("a raw model", f"a number is wanted, not {given!r}.", where=name)
+    return given
+
+
+def _stops(given: JsonValue) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Sequence):
+        return tuple(each for each in given if isinstance(each, str))
+    return ()

@@ -1,0 +1,197 @@
+"""Messages into the prompt that a model was trained on, by the model's own chat template.
+
+Renders what it is given, as Hugging Face's ``apply_chat_template`` does, byte for byte. What a template
+cannot take is for ``local/prompt.py`` to know.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from jinja2.exceptions import TemplateError
+
+from rightcall.errors import EncodeError, UsageError
+from rightcall.local.engine import Card
+from rightcall.local.template.render_bounds import DEFAULT, Bounds, Exceeded, metered
+from rightcall.local.template.sandbox import (
+    Clock,
+    Refused,
+    compile_template,
+    strftime,
+    variables_of,
+)
+
+NAME = "chat template"
+"""What an EncodeError names as the dialect."""
+
+Fields: TypeAlias = Mapping[str, Any]
+"""A message, a tool or a document, as templates know them."""
+
+REASONING = ("reasoning_content", "thinking", "reasoning")
+"""The members that hold a message's reasoning. Templates read the first, gpt-oss's the second."""
+
+_RAISED = (
+    TemplateError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    RuntimeError,
+    MemoryError,
+)
+"""What a template's own code can raise."""
+_CONTINUED = "qz-the-message-goes-on-here "
+"""Ends a message that is to be continued; what it becomes shows where the prompt must stop. Its space
+shows whether the template trims."""
+
+
+class ChatTemplate:
+    """A model's chat template, with its special tokens. Holds nothing of what it renders."""
+
+    def __init__(
+        self,
+        text: str | Mapping[str, str],
+        *,
+        tokens: Mapping[str, str] | None = None,
+        special: Sequence[str] = (),
+        add_bos: bool = False,
+        clock: Clock = datetime.now,
+        bounds: Bounds = DEFAULT,
+    ) -> None:
+        variants = {"default": text} if isinstance(text, str) else dict(text)
+        if not any(variants.values()):
+            raise UsageError("the model carries no chat template; give one as text")
+        self.variants: Mapping[str, str] = variants
+        """Templates by name: ``default``, ``tool_use``, ``rag``…"""
+        self.tokens: Mapping[str, str] = dict(tokens or {})
+        """Special tokens by the name templates know them by: ``bos_token``, ``eos_token``…"""
+        self.special = tuple(special)
+        """Further special tokens that are known; what the template itself writes need not be here."""
+        self.add_bos = add_bos
+        """The prompt must begin with the beginning token, whether or not the template writes it."""
+        self._clock = clock
+        self._bounds = bounds
+        for each in variants.values():
+            compile_template(each)
+
+    @classmethod
+    def from_card(cls, card: Card, **settings: Any) -> "ChatTemplate":
+        """The template of a model that an engine has loaded."""
+        return cls(card.template, tokens={"bos_token": card.bos, "eos_token": card.eos}, **settings)
+
+    @property
+    def bos(self) -> str:
+        """The text of the beginning token; empty when it is not known."""
+        return self.tokens.get("bos_token", "")
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The names that any of the templates reads."""
+        return frozenset().union(*map(variables_of, self.variants.values()))
+
+    def choose(self, *, tools: bool) -> str:
+        """The text of the template for a conversation: ``tool_use`` if there are tools, and it."""
+        if tools and "tool_use" in self.variants:
+            return self.variants["tool_use"]
+        if "default" in self.variants:
+            return self.variants["default"]
+        if len(self.variants) == 1:
+            return next(iter(self.variants.values()))
+        names = ", ".join(self.variants)
+        raise UsageError(
+            f"none of the model's chat templates ({names}) is the default; give one as text"
+        )
+
+    def render(
+        self,
+        messages: Sequence[Fields],
+        *,
+        tools: Sequence[Fields] | None = None,
+        documents: Sequence[Fields] | None = None,
+        add_generation_prompt: bool = True,
+        continue_final: bool = False,
+        **switches: Any,
+    ) -> str:
+        """The prompt. ``continue_final`` leaves the last message open, for the model to go on."""
+        plain = [_with_reasoning(message) for message in messages]
+        if continue_final:
+            if add_generation_prompt:
+                raise UsageError("a message is continued, or a new one is begun: not both")
+            plain = _marked(plain)
+        text = self.fill(
+            messages=plain,
+            tools=tools,
+            documents=documents,
+            add_generation_prompt=add_generation_prompt,
+            **switches,
+        )
+        return _cut(text) if continue_final else text
+
+    def fill(self, **variables: Any) -> str:
+        """The template with just these variables and the special tokens."""
+        template = compile_template(self.choose(tools=variables.get("tools") is not None))
+        given = {"strftime_now": strftime(self._clock), **self.tokens, **_plain(variables)}
+        try:
+            with metered(self._bounds):
+                return template.render(given)
+        except Refused as error:
+            raise EncodeError(NAME, f"it refuses: {error}") from None
+        except Exceeded as error:
+            raise EncodeError(NAME, f"{error}; such a template is not to be trusted.") from None
+        except RecursionError:
+            raise EncodeError(NAME, "it calls itself without end.") from None
+        except _RAISED as error:
+            why = str(error) or type(error).__name__
+            raise EncodeError(NAME, f"it fails: {why}") from None
+
+
+def _with_reasoning(message: Fields) -> Fields:
+    """The message with its reasoning under every name that templates read it by."""
+    found = next((message[key] for key in REASONING if message.get(key) is not None), None)
+    if found is None:
+        return message
+    return {"thinking": found, **message, "reasoning_content": found}
+
+
+def _plain(value: Any) -> Any:
+    """The same value, of nothing but JSON's types: no method of ours is within a template's reach."""
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    match value:
+        case str():
+            return str.__str__(value)
+        case bool() | int():
+            return int(value)
+        case float():
+            return float(value)
+        case Mapping():
+            return {_plain(key): _plain(each) for key, each in value.items()}
+        case list():
+            return [_plain(each) for each in value]
+        case tuple():
+            return tuple([_plain(each) for each in value])
+        case _:
+            raise UsageError(f"a chat template takes JSON, not {type(value).__name__}")
+
+
+def _marked(messages: list[Fields]) -> list[Fields]:
+    """The messages with a mark where the last one ends."""
+    content = messages[-1].get("content") if messages else None
+    if isinstance(content, str):
+        marked: Any = content + _CONTINUED
+    elif isinstance(content, list | tuple) and any("text" in part for part in content):
+        last = max(at for at, part in enumerate(content) if "text" in part)
+        part = {**content[last], "text": content[last]["text"] + _CONTINUED}
+        marked = [*content[:last], part, *content[last + 1 :]]
+    else:
+        raise UsageError("the last message has no text that could be continued")
+    return [*messages[:-1], {**messages[-1], "content": marked}]
+
+
+def _cut(text: str) -> str:
+    """The prompt up to the mark."""
+    before, found, after = text.rpartition(_CONTINUED.rstrip())
+    if not found:
+        raise EncodeError(NAME, "it does not show the message that is to be continued.")
+    return before if after.startswith(" ") else before.rstrip()

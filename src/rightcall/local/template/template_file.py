@@ -1,0 +1,111 @@
+"""A file or folder that holds a chat template into a ChatTemplate.
+
+A GGUF file; a ``tokenizer_config.json``; the folder of a model, as it is downloaded from a hub, where a
+``chat_template.jinja`` stands before what the configuration says; or a template's own file.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rightcall.core.jsontext import JsonError, parse
+from rightcall.errors import UsageError
+from rightcall.local.gguf import Header, read_header
+from rightcall.local.template.chat_template import ChatTemplate
+
+CONFIG = "tokenizer_config.json"
+BESIDE = "chat_template.jinja"
+NAMED = "additional_chat_templates"
+"""The folder with further templates, each named as its file is."""
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a configuration; those with all added tokens have a few hundred kilobytes."""
+
+
+def read_template(path: str | os.PathLike[str], **settings: Any) -> ChatTemplate:
+    """The chat template found there. ``settings`` are those of ChatTemplate."""
+    place = Path(path)
+    if place.is_dir():
+        place = place / (CONFIG if (place / CONFIG).exists() else BESIDE)
+    if place.suffix == ".gguf":
+        return template_of(read_header(place), **settings)
+    if place.suffix == ".json":
+        return _from_config(place, settings)
+    return ChatTemplate(_read(place), **settings)
+
+
+def template_of(header: Header, **settings: Any) -> ChatTemplate:
+    """The chat template in a GGUF file."""
+    if not header.templates:
+        raise UsageError(f"the model {header.name!r} carries no chat template; give one as text")
+    given = {
+        "tokens": {"bos_token": header.bos, "eos_token": header.eos},
+        "special": header.special,
+        "add_bos": header.add_bos is True,
+    }
+    return ChatTemplate(header.templates, **{**given, **settings})
+
+
+def _from_config(place: Path, settings: dict[str, Any]) -> ChatTemplate:
+    try:
+        config = parse(_read(place))
+    except JsonError as error:
+        raise UsageError(f"{place} is not JSON: {error}") from None
+    if not isinstance(config, Mapping):
+        raise UsageError(f"{place} is not a tokenizer's configuration: it holds no object")
+    variants = _variants(config.get("chat_template"), place)
+    if (place.parent / BESIDE).exists():
+        variants["default"] = _read(place.parent / BESIDE)
+    for each in sorted((place.parent / NAMED).glob("*.jinja")):
+        variants[each.stem] = _read(each)
+    if not variants:
+        raise UsageError(f"{place} holds no chat template, and there is no {BESIDE} beside it")
+    given = {
+        "tokens": {name: text for name in config if (text := _token(name, config[name]))},
+        "special": _special(config.get("added_tokens_decoder")),
+        "add_bos": config.get("add_bos_token") is True,
+    }
+    return ChatTemplate(variants, **{**given, **settings})
+
+
+def _variants(value: Any, place: Path) -> dict[str, str]:
+    """One template as text, or several as a list of names and templates."""
+    match value:
+        case None:
+            return {}
+        case str():
+            return {"default": value}
+        case list():
+            named = [
+                (each.get("name"), each.get("template")) for each in value if isinstance(each, dict)
+            ]
+            return {n: text for n, text in named if isinstance(n, str) and isinstance(text, str)}
+        case _:
+            raise UsageError(f"{place}: chat_template is neither text nor a list of named templates")
+
+
+def _token(name: str, value: Any) -> str:
+    """A special token's text; it is written as such, or as an object around it."""
+    if not name.endswith("_token"):
+        return ""
+    content = value.get("content") if isinstance(value, Mapping) else value
+    return content if isinstance(content, str) else ""
+
+
+def _special(value: Any) -> tuple[str, ...]:
+    entries = value.values() if isinstance(value, Mapping) else ()
+    found = [
+        each.get("content") for each in entries if isinstance(each, Mapping) and each.get("special")
+    ]
+    return tuple([text for text in found if isinstance(text, str)])
+
+
+def _read(place: Path) -> str:
+    try:
+        if place.stat().st_size > LARGEST:
+            raise UsageError(f"{place} is larger than {LARGEST:,} bytes, and is not read")
+        return place.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{place} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{place} is not UTF-8 text") from None

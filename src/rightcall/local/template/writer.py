@@ -1,0 +1,363 @@
+"""Write a transcript as the messages that one chat template can show, as its quirks demand.
+
+Nothing that was said is lost if there is a way to show it: what the template has no place for goes where
+it has one. What was done is kept in ``used``, for notes.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Literal, Protocol, TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User
+from rightcall.core.parts import Media, Part, Text
+from rightcall.core.result import Result
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.local.template.chat_template import NAME
+from rightcall.local.template.quirks import Quirks
+
+Turn: TypeAlias = dict[str, Any]
+
+OURS = "local"
+"""The key of what local models attach to reasoning. What bears another vendor's marks is left out."""
+
+
+RAW_ARGUMENTS = "raw_arguments"
+"""Arguments that are not a JSON object are shown as text under this key: a template that walks through
+them, or that a model learns from, must see an object."""
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LEGAL = {"any": re.compile(r"[A-Za-z0-9_.:/-]{1,64}"), "nine": re.compile(r"[A-Za-z0-9]{9}")}
+"""What an id may be as it is. Others are the model's own text, and may hold anything."""
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_NAME = 64
+
+
+class Fallback(Protocol):
+    """How tools are spoken of to a model whose template knows nothing of them."""
+
+    def instructions(self, specs: tuple[Spec, ...], /) -> str:
+        """What the system message says of the tools, and of how to call them."""
+
+    def calls(self, calls: tuple[Call, ...], /) -> str:
+        """Earlier calls, as the assistant wrote them."""
+
+    def results(self, results: tuple[Result, ...], /) -> str:
+        """Their results, as a user's message."""
+
+
+class Writer:
+    """Writes one transcript for one template."""
+
+    def __init__(self, quirks: Quirks, fallback: Fallback | None, clean: Callable[[str], str]) -> None:
+        self._quirks = quirks
+        self._clean = clean
+        self._ids = _CallIds(quirks.ids)
+        native = quirks.tools == "shown" or fallback is None
+        self._call_text = fallback if not (native and quirks.calls) else None
+        self._result_text = fallback if not (native and quirks.results) else None
+        self._turns: list[Turn] = []
+        self._origins: list[int] = []
+        self._at = -1
+        self._is_split = False
+        """The results that come next have been written already, each after its call."""
+        self.used: set[str] = set()
+        """What the template could not take, by the names of its problems."""
+
+    @property
+    def origins(self) -> Sequence[int]:
+        """For every message, the position of what it came from; -1 for the system text."""
+        return self._origins
+
+    def write(self, system: str, messages: Transcript) -> list[Turn]:
+        """The messages, the system text first."""
+        newest = max((at for at, each in enumerate(messages) if isinstance(each, Reply)), default=-1)
+        held = self._system(system)
+        for at, message in enumerate(messages):
+            self._at = at
+            if held and not isinstance(message, User):
+                self._add({"role": "user", "content": held})
+                held = ""
+            following = messages[at + 1] if at + 1 < len(messages) else None
+            self._write(message, following, is_new=at > newest, held=held)
+            held = ""
+        if held:
+            self._add({"role": "user", "content": held})
+        return [self._shaped(turn) for turn in self._turns]
+
+    def _system(self, system: str) -> str:
+        """Write the system text, or give it back for the first user message to hold."""
+        if not system:
+            return ""
+        if self._quirks.system != "shown":
+            self.used.add("system")
+            return system
+        self._add({"role": "system", "content": system})
+        return ""
+
+    def _write(self, message: Message, following: Message | None, *, is_new: bool, held: str) -> None:
+        match message:
+            case User():
+                parts = [_part(part, self._at, is_new=is_new) for part in message.content]
+                said = self._clean("".join(parts))
+                self._add({"role": "user", "content": f"{held}\n\n{said}" if held else said})
+            case Reply():
+                results = following.results if isinstance(following, Results) else ()
+                self._reply(message, results)
+            case Results():
+                if not self._is_split:
+                    self._results(message.results)
+                self._is_split = False
+            case _:
+                assert_never(message)
+
+    def _reply(self, reply: Reply, results: Sequence[Result]) -> None:
+        text = self._clean("".join([_shown(part) for part in reply.content]))
+        turn: Turn = {"role": "assistant", "content": text}
+        calls = reply.calls
+        if calls and not self._quirks.calls:
+            self.used.add("calls")
+        if calls and self._call_text is not None:
+            written = self._call_text.calls(tuple([self._neutral(call) for call in calls]))
+            turn["content"] = f"{text}\n{written}" if text else written
+            calls = ()
+        elif calls and not self._quirks.calls:
+            raise EncodeError(
+                NAME,
+                "it does not show earlier calls; give a fallback that writes them as text.",
+                where=f"messages[{self._at}]",
+            )
+        if calls and turn["content"] and not self._quirks.text_with_calls:
+            self.used.add("text")
+            turn["content"] = ""
+        self._think(turn, reply, has_calls=bool(calls))
+        if calls:
+            self._calls(turn, calls, results)
+        else:
+            self._add({**turn, "content": turn["content"] or self._quirks.silence})
+
+    def _neutral(self, call: Call) -> Call:
+        return replace(call, name=_name_of(call.name), arguments=self._clean(call.arguments))
+
+    def _think(self, turn: Turn, reply: Reply, *, has_calls: bool) -> None:
+        ours = [
+            part.text
+            for part in reply.content
+            if isinstance(part, Reasoning) and (not part.vendor or OURS in part.vendor)
+        ]
+        thought = self._clean("".join(ours))
+        key = self._quirks.reasoning
+        if not thought:
+            return
+        if not key:
+            self.used.add("reasoning")
+        elif key == "part":
+            said = [{"type": "text", "text": turn["content"]}] if turn["content"] else []
+            turn["content"] = [{"type": "thinking", "thinking": thought}, *said]
+        elif has_calls and turn["content"] and not self._quirks.reasoning_with_text:
+            turn |= {"content": "", key: f"{thought}\n\n{turn['content']}"}
+        else:
+            turn[key] = thought
+
+    def _calls(self, turn: Turn, calls: tuple[Call, ...], results: Sequence[Result]) -> None:
+        ids = self._ids.of_calls(calls)
+        if self._quirks.ids != "any" and any(call.id not in ids for call in calls):
+            self.used.add("ids")
+        as_text = self._quirks.arguments == "text"
+        fields = [
+            _call_fields(call, identity, as_text=as_text, clean=self._clean)
+            for call, identity in zip(calls, ids, strict=True)
+        ]
+        if self._quirks.parallel or len(fields) == 1:
+            self._add({**turn, "tool_calls": fields})
+            return
+        self.used.add("parallel")
+        paired = len(results) == len(fields)
+        for at, each in enumerate(fields):
+            said = turn if at == 0 else {"role": "assistant", "content": ""}
+            self._add({**said, "tool_calls": [each]})
+            if paired:
+                self._results(results[at : at + 1])
+        self._is_split = paired
+
+    def _results(self, results: Sequence[Result]) -> None:
+        if not self._quirks.results:
+            self.used.add("results")
+        shown = [
+            replace(result, name=_name_of(result.name), content=(Text(self._clean(_worded(result))),))
+            for result in results
+        ]
+        if self._result_text is not None:
+            self._add({"role": "user", "content": self._result_text.results(tuple(shown))})
+            return
+        for result in shown:
+            if self._quirks.results:
+                identity = self._ids.of_result(result)
+                turn = {"role": self._quirks.results, "tool_call_id": identity, "name": result.name}
+                self._add({**turn, "content": result.text})
+            else:
+                self._add({"role": "user", "content": f"{result.name} returned:\n{result.text}"})
+
+    def _add(self, turn: Turn) -> None:
+        """Add a message, merged into the last one or kept apart from it if need be."""
+        last = self._turns[-1] if self._turns else {"role": ""}
+        if self._quirks.alternates and last["role"] == turn["role"] and _merge(last, turn):
+            self.used.add("turns")
+            return
+        after = (last["role"], turn["role"]) == (self._quirks.results, "user")
+        if after and not self._quirks.user_after_results:
+            self.used.add("after")
+            self._turns.append({"role": "assistant", "content": self._quirks.silence})
+            self._origins.append(self._at)
+        self._turns.append(turn)
+        self._origins.append(self._at)
+
+    def _shaped(self, turn: Turn) -> Turn:
+        """The message with its content in the shape that is taken."""
+        content = turn["content"]
+        if "tool_calls" in turn and content == "" and self._quirks.no_text != "empty":
+            rest = {key: value for key, value in turn.items() if key != "content"}
+            return {**rest, "content": None} if self._quirks.no_text == "null" else rest
+        if isinstance(content, str) and not self._quirks.takes_text:
+            self.used.add("content")
+            return {**turn, "content": [{"type": "text", "text": content}]}
+        return turn
+
+
+def _merge(last: Turn, turn: Turn) -> bool:
+    """Add a message to one of the same role, if both are nothing but text, or the last one is."""
+    plain = isinstance(last["content"], str) and isinstance(turn["content"], str)
+    if last["role"] not in {"user", "assistant"} or not plain or "tool_calls" in last:
+        return False
+    texts = [text for text in (last["content"], turn["content"]) if text]
+    last |= {**turn, "content": "\n\n".join(texts)}
+    return True
+
+
+def _part(part: Part, at: int, *, is_new: bool) -> str:
+    if isinstance(part, Text):
+        return part.text
+    kind = part.media_type.partition(";")[0].strip().lower()
+    if kind.startswith("text/") or kind in {"application/json", "application/xml"}:
+        text = part.data.decode(errors="replace")
+        return f"\n{part.name}:\n{text}\n" if part.name else text
+    if is_new:
+        raise EncodeError(
+            NAME,
+            f"{part.media_type} cannot be sent to a model that reads text; text and JSON can.",
+            where=f"messages[{at}]",
+        )
+    return _note(part)
+
+
+def _shown(part: object) -> str:
+    """What a part of a reply says. Thoughts and calls are written apart from it."""
+    match part:
+        case Text(text):
+            return text
+        case Media():
+            return _note(part)
+        case _:
+            return ""
+
+
+def _worded(result: Result) -> str:
+    parts = [part.text if isinstance(part, Text) else _note(part) for part in result.content]
+    text = "\n".join(parts)
+    # No template has a mark for an error.
+    if result.is_error and not text.lower().startswith("error"):
+        return f"Error: {text}"
+    return text
+
+
+def _note(part: Media) -> str:
+    name = f" {part.name!r}" if part.name else ""
+    return f"[{part.media_type}{name}, {len(part.data):,} bytes, which cannot be shown here]"
+
+
+class _CallIds:
+    """The ids of one transcript, in its order: each used once, however often a model repeats it.
+
+    Only what came before decides, so that a longer history gives the same ids to its beginning.
+    """
+
+    def __init__(self, kind: Literal["any", "nine"]) -> None:
+        self._kind = kind
+        self._used: set[str] = set()
+        self._waiting: list[tuple[str, str]] = []
+
+    def of_calls(self, calls: Sequence[Call]) -> list[str]:
+        """An id for each call."""
+        self._waiting = [(call.id, self._new(call.id)) for call in calls]
+        return [legal for _, legal in self._waiting]
+
+    def of_result(self, result: Result) -> str:
+        """The id of the call that this answers: by id, and by order where ids are the same."""
+        for at, (given, legal) in enumerate(self._waiting):
+            if given == result.call_id:
+                del self._waiting[at]
+                return legal
+        return self._new(result.call_id)
+
+    def _new(self, given: str) -> str:
+        candidate, tries = given, 0
+        while not _LEGAL[self._kind].fullmatch(candidate) or candidate in self._used:
+            candidate = self._make(given, tries)
+            tries += 1
+        self._used.add(candidate)
+        return candidate
+
+    def _make(self, given: str, tries: int) -> str:
+        digest = sha256(f"{given}\n{tries}".encode(errors="surrogatepass")).digest()
+        if self._kind == "any":
+            return f"call_{digest.hex()[:24]}"
+        number = int.from_bytes(digest)
+        return "".join(_DIGITS[number // 62**place % 62] for place in range(9))
+
+
+def _name_of(name: str) -> str:
+    """A tool's name as it can be shown; what a model made up may be anything."""
+    return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "unnamed"
+
+
+def _call_fields(
+    call: Call, identity: str, *, as_text: bool, clean: Callable[[str], str]
+) -> dict[str, Any]:
+    """A call as a member of ``tool_calls``. Never raises, whatever the model wrote."""
+    text = clean(call.arguments).strip()
+    value = _arguments(text)
+    if not as_text:
+        # An escape in the text may have hidden what is one no longer.
+        arguments: Any = _cleaned(value, clean)
+    else:
+        arguments = text if text and RAW_ARGUMENTS not in value else dump(value)
+    function = {"name": _name_of(call.name), "arguments": arguments}
+    return {"id": identity, "type": "function", "function": function}
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    """The same JSON, all of its text cleaned."""
+    match value:
+        case str():
+            return clean(value)
+        case Mapping():
+            return {clean(key): _cleaned(each, clean) for key, each in value.items()}
+        case list() | tuple():
+            return [_cleaned(each, clean) for each in value]
+        case _:
+            return value
+
+
+def _arguments(text: str) -> Mapping[str, Any]:
+    if not text:
+        return {}
+    try:
+        value = parse(text)
+    except JsonError:
+        return {RAW_ARGUMENTS: text}
+    return value if isinstance(value, Mapping) else {RAW_ARGUMENTS: text}

@@ -1,0 +1,304 @@
+import json
+import random
+import re
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from local.grammar.sample import LarkJudge, Sampler
+from local.grammar.schemas import FORMATS, REAL, SCHEMAS, breaches, canonical, compiled
+from rightcall.core.jsontext import parse
+from rightcall.core.schema import Schema
+from rightcall.local.grammar.printers import print_gbnf, print_lark
+
+
+def check_sentences(schema, seed, times):
+    book, unheld = compiled(schema)
+    if not book.rules:
+        return 0
+    judge, checked = LarkJudge(print_lark(book)), Schema(schema, formats=True)
+    assert print_gbnf(book).startswith("root ::= ")
+    sampler = Sampler(book, random.Random(seed))
+    for _ in range(times):
+        text = sampler.sentence()
+        assert breaches(checked, json.loads(text), unheld) == [], (text, unheld)
+        assert judge.accepts(text), text
+    return times
+
+
+@given(schema=SCHEMAS, seed=st.integers(0, 2**16))
+@settings(max_examples=300)
+def test_whatever_is_admitted_satisfies_the_schema(schema, seed):
+    assume(check_sentences(schema, seed, 6))
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_whatever_is_admitted_satisfies_a_real_tools_schema(name):
+    assert check_sentences(REAL[name], 7, 60) == 60
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_whatever_llguidance_lets_pass_satisfies_a_real_tools_schema(name):
+    book, unheld = compiled(REAL[name])
+    judge, checked = LarkJudge(print_lark(book)), Schema(REAL[name], formats=True)
+    chance = random.Random(4)
+    texts = [text for _ in range(12) if (text := judge.walk(chance)) is not None]
+    assert len(texts) > 3
+    assert [text for text in texts if breaches(checked, json.loads(text), unheld)] == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_whatever_is_admitted_has_the_format(name):
+    schema = {"type": "string", "format": name}
+    assert compiled(schema)[1] == []
+    assert check_sentences(schema, 3, 80) == 80
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_text_parses_strictly_where_all_names_are_declared(name):
+    book, unheld = compiled(REAL[name])
+    sampler = Sampler(book, random.Random(11))
+    sentences = [sampler.sentence() for _ in range(40)]
+    if not any("distinct names" in path for path in unheld):
+        assert all(isinstance(parse(text), dict) for text in sentences)
+    assert not any("\n" in text or "  " in re.sub(r'"(?:[^"\\]|\\.)*"', "", text) for text in sentences)
+
+
+VALID = {
+    "weather": [
+        {"city": "Paris"},
+        {"city": "", "unit": "celsius", "days": 14},
+        {"city": 'A "b"\n\\ é\u2028😀'},
+    ],
+    "edit_file": [
+        {
+            "path": "a",
+            "edits": [{"oldText": "", "newText": "x"}, {"oldText": "\t", "newText": "y"}],
+            "dryRun": True,
+        }
+    ],
+    "search_issues": [
+        {"q": "x", "sort": None},
+        {
+            "q": "x",
+            "sort": "created",
+            "page": 1.5,
+            "perPage": 100,
+            "since": "2024-02-29T23:59:59Z",
+            "labels": ["a"],
+        },
+    ],
+    "query": [
+        {"sql": "select 1", "parameters": [1, "a", None, {"b": [True]}], "options": {"x": 1, "y": "z"}}
+    ],
+    "no_arguments": [{}],
+    "comment": [
+        {
+            "text": "a",
+            "author": {"name": "n", "email": "a@b.cc", "role": "admin"},
+            "replies": [{"text": "b", "author": {"name": "m", "email": None}, "replies": []}],
+        }
+    ],
+    "order": [
+        {"items": [["a", 1], ["b", -2]], "total": 12.5, "pay": {"kind": "card", "number": "4" * 16}},
+        {
+            "items": [["a", 1]],
+            "total": 100000,
+            "pay": {"kind": "transfer", "iban": "DE12" + "3" * 18},
+            "labels": {},
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_valid_values_in_declared_order_are_admitted(name):
+    judge = LarkJudge(print_lark(compiled(REAL[name])[0]))
+    for value in VALID[name]:
+        assert not Schema(REAL[name]).problems(value)
+        assert judge.accepts(canonical(value)), value
+        assert judge.accepts(json.dumps(value, ensure_ascii=False)), value
+
+
+INVALID = {
+    "missing": ("weather", {}),
+    "unknown member": ("weather", {"city": "a", "town": "b"}),
+    "not in the list": ("weather", {"city": "a", "unit": "kelvin"}),
+    "out of range": ("weather", {"city": "a", "days": 15}),
+    "wrong type": ("weather", {"city": 5}),
+    "too few items": ("edit_file", {"path": "a", "edits": []}),
+    "impossible date": ("search_issues", {"q": "a", "since": "2023-02-29T00:00:00Z"}),
+    "other alternative": (
+        "order",
+        {"items": [["a", 1]], "total": 1, "pay": {"kind": "card", "iban": "x"}},
+    ),
+    "tuple too long": (
+        "order",
+        {"items": [["a", 1, 2]], "total": 1, "pay": {"kind": "card", "number": "4" * 16}},
+    ),
+    "not above": (
+        "order",
+        {"items": [["a", 1]], "total": 0, "pay": {"kind": "card", "number": "4" * 16}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_what_breaks_the_schema_is_not_admitted(case):
+    name, value = INVALID[case]
+    assert not LarkJudge(print_lark(compiled(REAL[name])[0])).accepts(canonical(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"\\ud800"',
+        '"\\udc00\\ud800"',
+        '"\\x41"',
+        '"\t"',
+        '"a',
+        "'a'",
+        '"\\u12"',
+        ' "a"',
+        '"a" ',
+        '"a"\n',
+    ],
+)
+def test_text_that_is_not_a_json_string_is_not_admitted(text):
+    judge = LarkJudge(print_lark(compiled({"type": "string"})[0]))
+    assert not judge.accepts(text)
+    assert judge.accepts('"\\ud83d\\ude00 \\u00e9 \\/ \\"\\\\"')
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":  1}', '{ "a": 1}', '{"a" : 1}', '{"a": 1 }', '{\n"a": 1}', "[1,  2]"]
+)
+def test_space_is_single_and_only_after_commas_and_colons(text):
+    judge = LarkJudge(print_lark(compiled({"type": ["object", "array"]})[0]))
+    assert not judge.accepts(text)
+    assert judge.accepts('{"a": 1, "b":2,"c": [1, 2,3]}')
+
+
+def test_a_free_value_nests_only_so_deep():
+    judge = LarkJudge(print_lark(compiled({})[0]))
+    assert judge.accepts("[[[[1]]]]")
+    assert not judge.accepts("[" * 6 + "]" * 6)
+
+
+UNHELD = {
+    "not": ({"type": "string", "not": {"const": "a"}}, ["$.not"]),
+    "if": ({"type": "integer", "if": {"minimum": 1}, "then": {"maximum": 3}}, ["$.if", "$.then"]),
+    "dependentRequired": (
+        {"type": "object", "properties": {"a": {"type": "null"}}, "dependentRequired": {"a": ["b"]}},
+        ["$.dependentRequired"],
+    ),
+    "uniqueItems": (
+        {"type": "array", "items": {"type": "null"}, "uniqueItems": True},
+        ["$.uniqueItems"],
+    ),
+    "uniqueItems of one": (
+        {"type": "array", "items": {"type": "null"}, "uniqueItems": True, "maxItems": 1},
+        [],
+    ),
+    "contains": ({"type": "array", "items": {"type": "null"}, "contains": {}}, ["$.contains"]),
+    "multipleOf": ({"type": "integer", "multipleOf": 3}, ["$.multipleOf"]),
+    "pattern": ({"type": "string", "pattern": "(?=a)"}, ["$.pattern"]),
+    "format": ({"type": "string", "format": "regex"}, ["$.format"]),
+    "long strings": ({"type": "string", "maxLength": 5000}, ["$.maxLength"]),
+    "long arrays": ({"type": "array", "items": {"type": "null"}, "minItems": 5000}, ["$.minItems"]),
+    "oneOf that overlaps": ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, ["$.oneOf"]),
+    "oneOf apart by type": ({"oneOf": [{"type": "integer"}, {"type": "string"}]}, []),
+    "oneOf apart by a constant": (
+        {
+            "oneOf": [
+                {"type": "object", "properties": {"kind": {"const": kind}}, "required": ["kind"]}
+                for kind in "ab"
+            ]
+        },
+        [],
+    ),
+    "a map": ({"type": "object", "additionalProperties": {"type": "null"}}, ["$ (distinct names)"]),
+    "a reference to elsewhere": ({"$ref": "https://example.com/a"}, ["$.$ref", "$ (distinct names)"]),
+    "nothing": ({"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}, []),
+    "deep inside": (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "array", "items": {"type": "string", "format": "x"}}},
+        },
+        ["$.properties.a.items.format"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNHELD)
+def test_what_is_not_held_is_named(case):
+    schema, expected = UNHELD[case]
+    assert compiled(schema)[1] == expected
+
+
+IMPOSSIBLE = {
+    "false": {"type": "object", "properties": {"a": False}, "required": ["a"]},
+    "empty range": {"type": "integer", "minimum": 5, "maximum": 3},
+    "no such value": {"type": "string", "enum": [1, 2]},
+    "closed but required": {"type": "object", "required": ["a"], "additionalProperties": False},
+    "endless": {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]},
+    "itself": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}},
+    "contradiction": {"allOf": [{"type": "string"}, {"type": "integer"}]},
+    "too few items possible": {"type": "array", "prefixItems": [True], "items": False, "minItems": 2},
+    "contradicting lengths": {"type": "string", "minLength": 4, "maxLength": 2},
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_a_schema_that_no_value_fits_admits_nothing(case):
+    assert compiled(IMPOSSIBLE[case])[0].rules == {}
+
+
+def test_an_optional_member_that_cannot_be_is_left_out():
+    schema = {"type": "object", "properties": {"a": False, "b": {"const": 1}}}
+    judge = LarkJudge(print_lark(compiled(schema)[0]))
+    assert judge.accepts("{}")
+    assert judge.accepts('{"b": 1}')
+    assert not judge.accepts('{"a": 1}')
+
+
+def test_a_reference_that_leads_to_itself_beside_others_adds_nothing():
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"const": 1}]}}}
+    book, _ = compiled(schema)
+    assert print_gbnf(book) == 'root ::= enum\nenum ::= "1"\n'
+
+
+def test_members_may_be_left_out_but_keep_their_order():
+    members = {name: {"const": 1} for name in "abc"}
+    schema = {"type": "object", "properties": members, "required": ["b"]}
+    judge = LarkJudge(print_lark(compiled(schema)[0]))
+    accepted = [
+        "".join(names)
+        for names in (["b"], ["a", "b"], ["b", "c"], ["a", "b", "c"], ["a"], ["b", "a"], ["c", "b"], [])
+        if judge.accepts(canonical(dict.fromkeys(names, 1)))
+    ]
+    assert accepted == ["b", "ab", "bc", "abc"]
+
+
+SUITE_VALID = 284
+"""Valid values that are admitted, of the schemas that are held whole."""
+
+
+def test_the_official_suite_finds_nothing_admitted_that_is_invalid(shared_data):
+    admitted = wrong = 0
+    for path in sorted((shared_data / "json-schema" / "draft2020-12").glob("*.json")):
+        for group in json.loads(path.read_text()):
+            schema = group["schema"]
+            if not isinstance(schema, dict) or "http" in json.dumps(schema.get("$ref", "")):
+                continue
+            book, unheld = compiled(schema)
+            if not book.rules or any("distinct" not in path for path in unheld):
+                continue
+            judge = LarkJudge(print_lark(book))
+            for test in group["tests"]:
+                accepts = judge.accepts(json.dumps(test["data"]))
+                admitted += accepts and test["valid"]
+                wrong += accepts and not test["valid"]
+    assert wrong == 0
+    assert admitted == SUITE_VALID
