@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 from msgspec import Struct
 
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Usage
 from rightcall.local.engine import Finish, Grammar, Sampling
 from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
 

@@ -15,17 +15,15 @@ if TYPE_CHECKING:
     from rightcall.core import outcome
     from rightcall.core.budget import Budget, Stop
     from rightcall.core.call import Call, CheckedCall
-    from rightcall.core.context import Context
     from rightcall.core.decision import Allow, Answer, Ask, Decision, Deny, Grant, Proposal, Rewrite
+    from rightcall.core.handler import Context
     from rightcall.core.message import Reply, User
-    from rightcall.core.parts import Media, Text
+    from rightcall.core.parts import Media, Result, Text, Usage
     from rightcall.core.ports import Journal, Model
     from rightcall.core.problem import Problem
     from rightcall.core.request import Named, Profile, Request
-    from rightcall.core.result import Result
     from rightcall.core.tool import Facts, Limits, Spec, Tool
     from rightcall.core.transport import Timeouts
-    from rightcall.core.usage import Usage
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
@@ -49,7 +47,7 @@ _HOMES = {
     "Call": "core.call",
     "CallRecord": "loop.result",
     "CheckedCall": "core.call",
-    "Context": "core.context",
+    "Context": "core.handler",
     "Decision": "core.decision",
     "Deny": "core.decision",
     "Event": "loop.events",
@@ -69,7 +67,7 @@ _HOMES = {
     "Proposal": "core.decision",
     "Reply": "core.message",
     "Request": "core.request",
-    "Result": "core.result",
+    "Result": "core.parts",
     "Retry": "request.wire_model",
     "Rewrite": "core.decision",
     "RunResult": "loop.result",
@@ -80,7 +78,7 @@ _HOMES = {
     "Tool": "core.tool",
     "ToolFailure": "errors",
     "Toolbox": "declare.toolbox",
-    "Usage": "core.usage",
+    "Usage": "core.parts",
     "User": "core.message",
     "Veto": "gate.gate",
     "Window": "loop.window",

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from rightcall.background import run_sync
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import CheckedCall
-from rightcall.core.context import Context
 from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import Entry, RunResumed, RunStarted
 from rightcall.core.events import Emit
+from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.jsontext import dump
 from rightcall.core.message import User, said
@@ -240,7 +240,8 @@ class Agent(Generic[Out]):
     async def _begin(
         self, prompt: Prompt, options: RunOptions, emit: Emit | None = None
     ) -> RunResult[Out]:
-        history = mend(options.get("history", ())).messages
+        given = options.get("history", ())
+        history = mend(given).messages if given else ()
         run = options.get("run") or urandom(16).hex()
         if await self._entries(run):
             raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")

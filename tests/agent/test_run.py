@@ -8,8 +8,8 @@ from rightcall import Agent, Budget, Media, Named, Text, User
 from rightcall.core.budget import Stop
 from rightcall.core.call import Call
 from rightcall.core.message import Reply, said
+from rightcall.core.parts import Usage
 from rightcall.core.request import Profile
-from rightcall.core.usage import Usage
 from rightcall.loop.decide import ANNOUNCED
 from rightcall.testing import ScriptedModel, call, reply
 

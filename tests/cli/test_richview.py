@@ -14,10 +14,9 @@ from rightcall.core.events import (
     TextDelta,
     TurnStart,
 )
+from rightcall.core.handler import CallProgress
 from rightcall.core.message import Reply
-from rightcall.core.parts import Media, Text
-from rightcall.core.progress import CallProgress
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Result, Text
 
 
 class Screen(io.StringIO):

@@ -7,9 +7,7 @@ from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, CallStart, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Text
-from rightcall.core.result import Result
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Result, Text, Usage
 from rightcall.errors import VendorError
 
 LOOK = Call(id="1", name="look", arguments="{}")

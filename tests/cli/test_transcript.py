@@ -8,8 +8,7 @@ import pytest
 from rightcall.cli.load import load_transcript, save_transcript
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, Results, User, said
-from rightcall.core.parts import Media, Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Result, Text
 from rightcall.errors import UsageError
 
 TALK = (

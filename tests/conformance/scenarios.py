@@ -10,12 +10,10 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.core.request import Named, Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
-from rightcall.core.usage import Usage
 from rightcall.wire.dialects import DIALECTS
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from rightcall.core.call import Call
 from rightcall.core.message import Reply
-from rightcall.core.parts import Text
+from rightcall.core.parts import Text, Usage
 from rightcall.core.ports import Dialect
-from rightcall.core.usage import Usage
 from rightcall.wire import anthropic
 
 dialect: Dialect = anthropic

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightcall.core.message import Reply
-from rightcall.core.parts import Text
+from rightcall.core.parts import Text, Usage
 from rightcall.core.ports import Dialect
-from rightcall.core.usage import Usage
 from rightcall.wire import openai_responses
 
 dialect: Dialect = openai_responses

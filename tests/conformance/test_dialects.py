@@ -23,9 +23,8 @@ from conformance.scenarios import (
     neutral,
 )
 from rightcall.core.message import Message, Reply, Results, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
-from rightcall.core.result import Result
 from rightcall.errors import EncodeError, TruncatedStream, VendorError
 from wire.recorded import assert_events_tell_the_reply, chunkings, fed, reply_of, same_at_every_cut
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from rightcall.core.call import Call
 from rightcall.core.history import NO_RESULT, History, HistoryRepair, made_up_id, mend, with_ids
 from rightcall.core.message import Message, Reply, Results, Transcript, User, said
-from rightcall.core.parts import Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Result, Text
 from rightcall.errors import UsageError
 
 

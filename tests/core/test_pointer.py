@@ -1,6 +1,6 @@
 import pytest
 
-from rightcall.core.pointer import at, nodes
+from rightcall.core.jsontext import at, nodes
 
 DOCUMENT = {"a": {"b": [{"c": 1}, 2]}, "d/e": {"~": 3}, "f g": 4, "%25": 5}
 POINTERS = {

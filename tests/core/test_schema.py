@@ -2,10 +2,8 @@ import time
 
 import pytest
 
-from rightcall.core.problem import Problem
+from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, described, must_be
 from rightcall.core.schema import Schema
-from rightcall.core.sentence import MAX_PROBLEMS, described, must_be
-from rightcall.core.validate import Valid
 
 CITY = {"properties": {"city": {}, "unit": {}}, "additionalProperties": False}
 

@@ -5,8 +5,7 @@ import msgspec
 import pytest
 
 import rightcall as rc
-from rightcall.core.problem import Problem
-from rightcall.core.validate import Valid
+from rightcall.core.problem import Problem, Valid
 from rightcall.errors import DeclarationError, UsageError
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

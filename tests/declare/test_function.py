@@ -10,8 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import rightcall as rc
-from rightcall.core.problem import Problem
-from rightcall.core.validate import Valid
+from rightcall.core.problem import Problem, Valid
 from rightcall.declare.function import FunctionTool
 from rightcall.errors import DeclarationError
 

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 import rightcall as rc
-from rightcall.core.validate import Valid
+from rightcall.core.problem import Valid
 
 
 class Color(enum.Enum):

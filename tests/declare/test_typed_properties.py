@@ -12,9 +12,7 @@ from pydantic import BaseModel, Field, create_model
 
 import rightcall as rc
 from rightcall.core.jsontext import dump
-from rightcall.core.problem import Problem
-from rightcall.core.sentence import MAX_PROBLEMS
-from rightcall.core.validate import Valid
+from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid
 
 
 class Options(typing_extensions.TypedDict, total=False):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rightcall as rc
 from rightcall.core.decision import Proposal
 from rightcall.core.outcome import Cancelled, Denied, Failed, Returned, UnknownTool
-from rightcall.core.result import Result
+from rightcall.core.parts import Result
 from rightcall.errors import UsageError
 
 SECONDS = 5

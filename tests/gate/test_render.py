@@ -20,9 +20,8 @@ from rightcall.core.outcome import (
     Truncated,
     UnknownTool,
 )
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.problem import Problem
-from rightcall.core.result import Result
 from rightcall.gate.render import Unshowable, render
 
 TOOL = rc.Tool("search", "Search.")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rightcall as rc
-from rightcall.gate.slots import CallSlot, Pace, Semaphore, Slots
+from rightcall.gate.executor import CallSlot, Pace, Semaphore, Slots
 
 
 async def settle() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Usage
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax
 
 CHATML = (

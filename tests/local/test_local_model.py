@@ -4,11 +4,9 @@ from local.kit import CHATML, ScriptedEngine, spent
 from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Results, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Named, Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
-from rightcall.core.usage import Usage
 from rightcall.errors import UsageError
 from rightcall.local.engine import Finish
 from rightcall.local.local_model import LocalModel

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from local.template.samples import BAR, OWN, TOKENS, found
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.prompt import Prompt, render_prompt, visible

@@ -10,8 +10,8 @@ from msgspec import Struct
 from rightcall.agent import Agent
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import Call
-from rightcall.core.context import Context
 from rightcall.core.decision import Proposal
+from rightcall.core.handler import Context
 from rightcall.core.message import Reply, StopReason, Transcript
 from rightcall.core.ports import Journal
 from rightcall.core.request import Request

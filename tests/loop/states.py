@@ -9,10 +9,8 @@ from rightcall.core.budget import Budget
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, StopReason, User, said
 from rightcall.core.outcome import OutcomeKind
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Named, OutputMode, Wanted
-from rightcall.core.result import Result
-from rightcall.core.usage import Usage
 from rightcall.loop.decide import NO_OUTPUT, Finish
 from rightcall.loop.state import Progress, State
 

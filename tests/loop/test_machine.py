@@ -15,7 +15,7 @@ from loop.quiet import assert_nothing_is_left
 from loop.sound import assert_sound
 from rightcall.core.entry import CallFinished, CallStarted, Entry, RunStarted
 from rightcall.core.message import Reply, Results
-from rightcall.core.result import Result
+from rightcall.core.parts import Result
 from rightcall.record.memory import MemoryJournal
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
-from rightcall.core.parts import Media, Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Result, Text
 from rightcall.errors import UsageError
 from rightcall.loop.window import (
     View,

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manifest.kit import Layout, look, manifest, plain, said, warned
-from rightcall.core.problem import Problem
-from rightcall.core.validate import Valid
+from rightcall.core.problem import Problem, Valid
 from rightcall.manifest.command_tool import (
     Entry,
     Group,

@@ -19,11 +19,9 @@ from rightcall.core.entry import (
     ToolsChanged,
 )
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text, Usage
 from rightcall.core.request import Named, Wanted
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
-from rightcall.core.usage import Usage
 
 EVERY_BYTE = bytes(range(256))
 PICTURE = Media(EVERY_BYTE, "image/png", "a ✓.png")

@@ -17,9 +17,8 @@ from rightcall.core.events import (
     unfolded,
 )
 from rightcall.core.message import Reasoning, Reply, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Profile, Request
-from rightcall.core.usage import Usage
 from rightcall.errors import TransportError, UsageError, VendorError
 from rightcall.loop.ask import Draft
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply

@@ -6,8 +6,7 @@ import rightcall as rc
 from rightcall.core.call import Call
 from rightcall.core.decision import Allow, Ask, Deny, Evidence, Grant
 from rightcall.core.message import Reply, Results, said
-from rightcall.core.parts import Media, Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.tool import Facts
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError

@@ -7,9 +7,8 @@ from msgspec.structs import replace
 
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 
 MARK = {"cache_control": {"type": "ephemeral"}}

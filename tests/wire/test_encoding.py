@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Outgoing, Request
-from rightcall.core.result import Result
 from rightcall.errors import EncodeError
 from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
 from rightcall.wire.encoding import EncodeCache

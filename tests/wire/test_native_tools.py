@@ -11,9 +11,8 @@ from rightcall.builtin.files.patch_tool import apply_patch
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire import anthropic, gemini, openai_chat, openai_responses

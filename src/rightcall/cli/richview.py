@@ -23,8 +23,8 @@ from rightcall.core.events import (
     TextDelta,
     TurnStart,
 )
-from rightcall.core.progress import CallProgress
-from rightcall.core.result import Result
+from rightcall.core.handler import CallProgress
+from rightcall.core.parts import Result
 from rightcall.core.sanitize import printable
 from rightcall.loop.events import Event
 

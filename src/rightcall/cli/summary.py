@@ -13,14 +13,13 @@ from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.message import Message, Reply, Results, Transcript, said
-from rightcall.core.parts import Text
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Text, Usage
 from rightcall.errors import RightcallError
 from rightcall.loop.events import Event
 from rightcall.loop.result import CallRecord, RunEnd, RunResult
 
 if TYPE_CHECKING:
-    from rightcall.core.result import Result
+    from rightcall.core.parts import Result
 
 INTERRUPTION = "interrupted"
 PATIENCE = 0.5

@@ -21,11 +21,10 @@ from rightcall.core.events import (
     TextDelta,
     TurnStart,
 )
+from rightcall.core.handler import CallProgress
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
-from rightcall.core.parts import Media
-from rightcall.core.progress import CallProgress
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Result
 from rightcall.core.sanitize import printable
 from rightcall.loop.events import Event
 from rightcall.loop.result import RunEnd

@@ -12,10 +12,9 @@ from rightcall.core.sanitize import printable
 
 if TYPE_CHECKING:
     from rightcall.cli.summary import Summary
+    from rightcall.core.handler import CallProgress
     from rightcall.core.jsontext import JsonObject
-    from rightcall.core.progress import CallProgress
-    from rightcall.core.result import Result
-    from rightcall.core.usage import Usage
+    from rightcall.core.parts import Result, Usage
 
 _BLANKS = re.compile(r"\s+")
 

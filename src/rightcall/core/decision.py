@@ -98,3 +98,19 @@ class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
         for name in ("tools", "targets"):
             if isinstance(getattr(self, name), str):
                 raise UsageError(f"a grant's {name} are several; write ({getattr(self, name)!r},)")
+
+
+# Every reason that the library itself gives for not running a call, in words for the model.
+NOBODY_TO_ASK = "a person must approve it, and there is nobody to ask"
+CLIENT_CANNOT_ASK = "a person must approve it, and the client has no way to ask one"
+NOT_RECORDED = "secrets in its arguments were not recorded. Make the call again if it is needed."
+
+
+def nobody_answered(failure: str) -> str:
+    """The client was to ask a person, and that failed."""
+    return f"a person must approve it, and nobody did. {failure}"
+
+
+def busy(calls: int) -> str:
+    """A server has so many calls under way that it takes no more."""
+    return f"{calls} calls are under way already. Try again later."

@@ -14,10 +14,9 @@ from rightcall.core.call import Repair
 from rightcall.core.decision import Evidence, FinalDecision, Grant
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.outcome import OutcomeKind
+from rightcall.core.parts import Result, Usage
 from rightcall.core.request import ToolChoice, Wanted
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
-from rightcall.core.usage import Usage
 
 VERSION = 1
 

@@ -10,11 +10,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from rightcall.core.call import Call
+from rightcall.core.handler import CallProgress
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
-from rightcall.core.parts import Text
-from rightcall.core.progress import CallProgress
-from rightcall.core.result import Result
+from rightcall.core.parts import Result, Text
 
 
 class TextDelta(Struct, frozen=True, gc=False, tag=True):

@@ -1,14 +1,58 @@
-"""How a tool's function is called: what it takes beside its arguments, and whether it is awaited."""
+"""How a tool's function is called: its arguments, what it may know of its call, if it is awaited."""
 
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, field
 
-from rightcall.core.context import Context
+from rightcall.core.parts import Usage
+
+
+class CallProgress(Struct, frozen=True, gc=False, tag=True):
+    """A running call says how far it is: so much done, of so much, and with what."""
+
+    call_id: str
+    done: float
+    total: float | None = None
+    text: str = ""
+
+
+D = TypeVar("D")
+
+
+def ignore(_: object) -> None:
+    """Take something and do nothing with it."""
+
+
+class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
+    """Annotate a parameter with it, and the runtime fills it in; the model never sees it.
+
+    ``Context[Database]`` says what ``dependencies`` holds.
+    """
+
+    call_id: str
+    tool: str
+    attempt: int = 1
+    """1 for the first try, more after a retryable failure."""
+    key: str = ""
+    """Stays the same over every attempt at this call: an idempotency key for the outside world."""
+    dependencies: D
+    """Whatever the caller passed for tools to share: a client, a database, the current user."""
+    is_cancelled: Callable[[], bool] = bool
+    """True once nobody waits for this call any more. A function in a thread cannot be interrupted;
+    one that loops should ask."""
+    spend: Callable[[Usage], None] = ignore
+    """Tell the run what this call spends on models, so that its budget counts it."""
+    tell: Callable[[CallProgress], None] = ignore
+    """Takes what ``progress`` says."""
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Say how far the call is: so much done, of so much, and with what. From any thread."""
+        self.tell(CallProgress(self.call_id, done, total, text))
+
 
 Parameters = dict[str, inspect.Parameter]
 

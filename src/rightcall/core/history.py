@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.jsontext import shorten
 from rightcall.core.message import Message, Reply, Results, Transcript, User
-from rightcall.core.parts import Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Result, Text
 from rightcall.core.sanitize import encodable
 from rightcall.errors import UsageError
 

@@ -7,7 +7,7 @@ each with words that say where. Two readers of one text can then never see two d
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -156,3 +156,61 @@ def _explain(text: str, refusal: str) -> JsonError:
 
 def _refuse_constant(name: str) -> None:
     raise JsonError(f"{name} is not a JSON number")
+
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+def leaves(value: JsonValue, path: Place = ()) -> Iterator[tuple[Place, str]]:
+    """What a value holds, as texts with their places: words, numbers, and the keys of objects.
+
+    True, false and null say nothing that an outsider could have said.
+    """
+    todo: list[tuple[Place, JsonValue]] = [(path, value)]
+    while todo:
+        place, item = todo.pop()
+        match item:
+            case None | bool():
+                pass
+            case str():
+                yield place, item
+            case dict():
+                yield from (((*place, key), key) for key in item)
+                todo.extend(((*place, key), each) for key, each in reversed(item.items()))
+            case list() | tuple():
+                todo.extend(((*place, at), each) for at, each in reversed(list(enumerate(item))))
+            case _:
+                yield place, dump(item)
+
+
+_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
+
+
+def nodes(document: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object in a document, the outermost first."""
+    waiting = [document]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            yield node
+            waiting += node.values()
+        elif isinstance(node, list | tuple):
+            waiting += node
+
+
+def at(document: Any, pointer: str) -> Any:
+    """What a pointer in a URI's fragment (``#/$defs/a``) points at; None for nothing that is there."""
+    node = document
+    for step in _unescaped(pointer.removeprefix("#")).split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, Mapping) and key in node:
+            node = node[key]
+        elif isinstance(node, list | tuple) and key.isdecimal() and int(key) < len(node):
+            node = node[int(key)]
+        else:
+            return None
+    return node
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode(errors="replace")

@@ -7,9 +7,7 @@ from msgspec import Struct, field
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.parts import Media, Text
-from rightcall.core.result import Result
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Media, Result, Text, Usage
 
 StopReason: TypeAlias = Literal[
     "end", "calls", "length", "stop_sequence", "refusal", "pause", "filtered", "error"

@@ -1,4 +1,4 @@
-"""What messages and results are made of."""
+"""What messages are made of: text, media, a call's result; and what a reply costs."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -6,6 +6,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
+from rightcall.core.outcome import OutcomeKind
 
 
 class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
@@ -27,3 +28,63 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media"):
 
 
 Part: TypeAlias = Text | Media
+
+
+class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
+    """An outcome, worded, labelled and encoded. Every call has exactly one."""
+
+    call_id: str
+    name: str
+    outcome: OutcomeKind
+    content: tuple[Part, ...]
+    source: str | None = None
+    """Whose words these are, when they are not to be trusted; None when the tool vouches for them."""
+    vouched: tuple[str, ...] = ()
+    """What in it is the system's own word, although the source is not to be trusted."""
+    names: tuple[str, ...] = ()
+    """What in it names something that the system knows, although outsiders chose the name."""
+    suspected: bool = False
+    """A screen took it for an attempt to give orders. One more label, and never the only wall."""
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call did not do what was asked."""
+        return self.outcome != "returned"
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        if len(self.content) == 1 and type(self.content[0]) is Text:
+            return self.content[0].text
+        return "".join([part.text for part in self.content if isinstance(part, Text)])
+
+
+class Usage(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """Tokens and money. Cached and reasoning tokens are parts of input and output, not on top."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    """Input tokens that the vendor had in its cache."""
+    cache_written_tokens: int = 0
+    """Input tokens that the vendor put into its cache."""
+    reasoning_tokens: int = 0
+    cost: float | None = None
+    """US dollars, where the price is known."""
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_written_tokens=self.cache_written_tokens + other.cache_written_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cost=sum(known) if known else None,
+        )

@@ -13,9 +13,7 @@ import jsonschema_rs
 from jsonschema_rs import ValidationErrorKind as Kind
 
 from rightcall.core.jsontext import JsonObject, JsonValue, shorten
-from rightcall.core.problem import Problem, json_path
-from rightcall.core.sentence import MAX_PROBLEMS, must_be, unexpected
-from rightcall.core.validate import Valid
+from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, json_path, must_be, unexpected
 
 _TYPES = "string, number, integer, boolean, object, array and null"
 _LISTED = 50

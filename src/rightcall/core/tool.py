@@ -11,9 +11,7 @@ from msgspec.structs import replace
 
 from rightcall.core.handler import Handler, Parameters, inspect_handler
 from rightcall.core.jsontext import JsonObject, dump, kind_of
-from rightcall.core.problem import Problem, json_path
-from rightcall.core.sentence import unexpected
-from rightcall.core.validate import Valid, Validator
+from rightcall.core.problem import Problem, Valid, Validator, json_path, unexpected
 from rightcall.errors import DeclarationError, UsageError
 
 if TYPE_CHECKING:

@@ -16,9 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, ErrorDetails, SchemaValidator
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump, shorten
-from rightcall.core.problem import Problem, json_path
-from rightcall.core.sentence import MAX_PROBLEMS, must_be, unexpected
-from rightcall.core.validate import Valid
+from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, json_path, must_be, unexpected
 
 Steps: TypeAlias = tuple[str | int, ...]
 

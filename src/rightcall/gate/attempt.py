@@ -13,12 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.core.call import CheckedCall
-from rightcall.core.context import Context, ignore
-from rightcall.core.handler import Handler
+from rightcall.core.handler import CallProgress, Context, Handler, ignore
 from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
+from rightcall.core.parts import Usage
 from rightcall.core.ports import Clock
-from rightcall.core.progress import CallProgress
-from rightcall.core.usage import Usage
 from rightcall.errors import ToolFailure
 from rightcall.gate.deadline import CancelledInside, DeadlinePassed, within
 from rightcall.gate.threads import Job, current

@@ -10,9 +10,8 @@ from rightcall.core.call import Call, CheckedCall
 from rightcall.core.jsontext import JsonError, JsonObject, dump, kind_of, parse
 from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
 from rightcall.core.ports import Tools
-from rightcall.core.problem import Problem
+from rightcall.core.problem import Problem, Valid
 from rightcall.core.tool import Tool
-from rightcall.core.validate import Valid
 
 Refused = Invalid | UnknownTool | Truncated | Failed
 """The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""

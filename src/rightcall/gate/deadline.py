@@ -10,8 +10,6 @@ from collections.abc import Coroutine, Generator
 from functools import partial
 from typing import Any, TypeAlias
 
-from rightcall.gate.threads import leave_if_forked
-
 GRACE = 1.0
 """Seconds that a cancelled coroutine has to clean up."""
 
@@ -167,3 +165,12 @@ class _Work(Coroutine[Any, Any, Any]):
     def __getattr__(self, name: str) -> Any:
         """Whatever else a coroutine tells: asyncio shows where it stands, anyio asks if it began."""
         return getattr(self._coroutine, name)
+
+
+def leave_if_forked(process: int) -> None:
+    """End a child that a tool forked and let return: there must not be two of this run.
+
+    ``process`` is the id of the process that the call began in.
+    """
+    if os.getpid() != process:
+        os._exit(0)

@@ -6,8 +6,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from rightcall.core.jsontext import JsonValue
-from rightcall.core.leaves import Place, leaves
+from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.parts import Part, Text
 from rightcall.core.tool import Facts
 

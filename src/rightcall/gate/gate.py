@@ -34,9 +34,9 @@ from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, S
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reply
 from rightcall.core.outcome import Denied, Interrupted, Outcome, Returned
+from rightcall.core.parts import Result
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.request import Request
-from rightcall.core.result import Result
 from rightcall.errors import UsageError
 from rightcall.gate.check import check
 from rightcall.gate.render import render

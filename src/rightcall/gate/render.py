@@ -31,8 +31,7 @@ from rightcall.core.outcome import (
     Truncated,
     UnknownTool,
 )
-from rightcall.core.parts import Media, Part, Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Facts, Limits, Tool
 from rightcall.gate.fields import NOBODYS, has_fields, told_apart

@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from rightcall.errors import ToolFailure
+from rightcall.gate.deadline import leave_if_forked
 
 IDLE_SECONDS = 10.0
 MAX_ABANDONED = 64
@@ -117,15 +118,6 @@ class Threads:
 def current() -> Threads:
     """The threads of this process."""
     return _threads
-
-
-def leave_if_forked(process: int) -> None:
-    """End a child that a tool forked and let return: there must not be two of this run.
-
-    ``process`` is the id of the process that the call began in.
-    """
-    if os.getpid() != process:
-        os._exit(0)
 
 
 def _tell(

@@ -6,7 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Usage
 
 Syntax: TypeAlias = Literal["gbnf", "lark"]
 """llama.cpp's grammars, or llguidance's."""

@@ -11,7 +11,7 @@ from rightcall.core.decision import Proposal
 from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
 from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncated
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Usage
 from rightcall.gate.gate import Execution, Gate, Stage, Verdict, not_run, stages
 from rightcall.loop.decide import AnswerCalls
 from rightcall.loop.setup import Setup
@@ -93,14 +93,10 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     async def _execute(
         self, key: str, ledger: list[Usage], left: float | None, checked: CheckedCall
     ) -> Execution:
-        """Run a call within the run's time, or take what it came to if it was started early."""
+        """Run a call within the run's time."""
         try:
             async with asyncio.timeout(left) as time:
-                if (early := self.speculation.take(checked.call)) is not None:
-                    execution = await early.task
-                    ledger += early.ledger
-                    return execution
-                return await self.setup.executor.run(checked, self.setup.setting(key, ledger, self.emit))
+                return await self.speculation.run(checked, key, ledger)
         except TimeoutError:
             if not time.expired():
                 raise

@@ -18,7 +18,7 @@ from rightcall.core.events import (
     TextDelta,
     TurnStart,
 )
-from rightcall.core.progress import CallProgress
+from rightcall.core.handler import CallProgress
 from rightcall.loop.result import RunEnd, RunResult
 
 __all__ = [

@@ -14,9 +14,9 @@ from rightcall.core.decision import Grant
 from rightcall.core.entry import Entry, StepDone
 from rightcall.core.events import ReplyEnd
 from rightcall.core.message import Reply, Transcript, User
+from rightcall.core.parts import Usage
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Tool
-from rightcall.core.usage import Usage
 from rightcall.errors import RightcallError
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import State

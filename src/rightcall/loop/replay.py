@@ -14,10 +14,9 @@ from rightcall.core.events import ModelEvent
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.outcome import Returned
 from rightcall.core.ports import AsyncJournal, Journal, Model
-from rightcall.core.problem import Problem
+from rightcall.core.problem import Problem, Valid
 from rightcall.core.request import Profile, Request, Wanted
 from rightcall.core.tool import Tool
-from rightcall.core.validate import Valid
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, ReplayError, UsageError
 from rightcall.gate.attempt import Setting

@@ -11,10 +11,9 @@ from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Proposal
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.outcome import Invalid, OutcomeKind
-from rightcall.core.result import Result
+from rightcall.core.parts import Result, Usage
 from rightcall.core.sanitize import encodable_json
 from rightcall.core.tool import Tool
-from rightcall.core.usage import Usage
 from rightcall.gate.check import Refused, check
 from rightcall.loop.state import State
 

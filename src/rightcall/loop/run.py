@@ -28,8 +28,8 @@ from rightcall.core.entry import (
 from rightcall.core.events import Emit, StreamEvent, TurnStart
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply, Transcript
+from rightcall.core.parts import Usage
 from rightcall.core.request import Conversation, Request, ToolChoice
-from rightcall.core.usage import Usage
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.gate import Gate
 from rightcall.loop.ask import Question, ask

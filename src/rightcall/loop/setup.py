@@ -8,9 +8,7 @@ from msgspec import Struct
 
 from rightcall.core.budget import Budget
 from rightcall.core.call import CheckedCall
-from rightcall.core.context import ignore
 from rightcall.core.decision import Grant
-from rightcall.core.events import Emit
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message
 from rightcall.core.ports import (
@@ -26,7 +24,6 @@ from rightcall.core.ports import (
 )
 from rightcall.core.request import ToolChoice
 from rightcall.core.tool import Spec, Tool
-from rightcall.core.usage import Usage
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError
 from rightcall.gate.attempt import Setting, SystemClock
@@ -143,15 +140,6 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     speculate: bool = True
     dependencies: Any = None
     clock: Clock = SystemClock()
-
-    def setting(self, key: str, ledger: list[Usage], emit: Emit | None) -> Setting:
-        """What a call of this run is run with."""
-        return Setting(
-            dependencies=self.dependencies,
-            key=f"{self.run}.{key}",
-            spend=ledger.append,
-            tell=emit or ignore,
-        )
 
 
 class Following:

@@ -13,7 +13,9 @@ from msgspec import Struct
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow
 from rightcall.core.events import CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
-from rightcall.core.usage import Usage
+from rightcall.core.handler import ignore
+from rightcall.core.parts import Usage
+from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check
 from rightcall.gate.gate import Execution, decision_for, watched_by
 from rightcall.loop.decide import call_key
@@ -80,15 +82,34 @@ class Speculation:
 
     def _launch(self, checked: CheckedCall) -> None:
         ledger: list[Usage] = []
-        task = asyncio.get_running_loop().create_task(self._run(self._ended - 1, checked, ledger))
+        task = asyncio.get_running_loop().create_task(self._run_early(self._ended - 1, checked, ledger))
         self._early.append(Early(checked.call, task, ledger))
 
-    async def _run(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
+    async def _run_early(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
         key = call_key(self._turn, index, checked.tool.name)
         with watched_by(self._guard):
-            return await self._setup.executor.run(checked, self._setup.setting(key, ledger, self._emit))
+            return await self._run(checked, key, ledger)
 
-    def take(self, call: Call) -> Early | None:
+    async def _run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
+        setup = self._setup
+        setting = Setting(
+            dependencies=setup.dependencies,
+            key=f"{setup.run}.{key}",
+            spend=ledger.append,
+            tell=self._emit or ignore,
+        )
+        return await setup.executor.run(checked, setting)
+
+    async def run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
+        """What a call came to: as it was started early, or run now. ``ledger`` gets what it spends."""
+        early = self._take(checked.call)
+        if early is None:
+            return await self._run(checked, key, ledger)
+        execution = await early.task
+        ledger += early.ledger
+        return execution
+
+    def _take(self, call: Call) -> Early | None:
         """The early run of this very call, if there is one that nobody took."""
         for position, early in enumerate(self._early):
             if early.call.name == call.name and early.call.arguments == call.arguments:

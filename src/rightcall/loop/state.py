@@ -9,9 +9,8 @@ from rightcall.core.budget import Budget, LimitName
 from rightcall.core.decision import Approval, Grant
 from rightcall.core.entry import RunStarted
 from rightcall.core.message import Message, Reply, Results, Transcript, User
+from rightcall.core.parts import Result, Usage
 from rightcall.core.request import ToolChoice, Wanted
-from rightcall.core.result import Result
-from rightcall.core.usage import Usage
 from rightcall.loop.circles import extended, is_circling, signature
 
 Slip: TypeAlias = Literal["circling", "answer"]

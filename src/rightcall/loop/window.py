@@ -21,9 +21,8 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.ports import TokenCounter
-from rightcall.core.result import Result
 from rightcall.core.sanitize import encodable
 from rightcall.errors import UsageError
 

@@ -13,10 +13,9 @@ from msgspec import Struct, field
 
 from rightcall.core.handler import Handler
 from rightcall.core.jsontext import JsonObject, JsonValue, dump, shorten
-from rightcall.core.problem import Problem, json_path
+from rightcall.core.problem import Problem, Valid, json_path
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Effect, Facts, Limits, Tool
-from rightcall.core.validate import Valid
 from rightcall.errors import ToolFailure
 from rightcall.manifest.ownership import distrust
 from rightcall.process.command import Command, Exited, Isolation, decode, describe

@@ -13,7 +13,7 @@ from rightcall.core.tool import Effect, Facts, Reach
 from rightcall.manifest.command_tool import Element, Entry
 from rightcall.manifest.diagnostics import Refused, Spot, each_of, flag, text, texts, whole, word
 from rightcall.manifest.ownership import distrust
-from rightcall.manifest.signature import check_interpreter, check_use, read_argv, read_parameters
+from rightcall.manifest.parameters import check_interpreter, check_use, read_argv, read_parameters
 from rightcall.process.command import Isolation
 from rightcall.process.isolate import NoIsolation, offered
 

@@ -18,7 +18,7 @@ import msgspec
 
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, UsageError
-from rightcall.record.encode import Redact, decode, encode
+from rightcall.record.entry_text import Redact, decode, encode
 from rightcall.record.redact import redact_secrets
 
 if sys.platform != "win32":

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, UsageError
-from rightcall.record.encode import Redact, decode, encode
+from rightcall.record.entry_text import Redact, decode, encode
 from rightcall.record.redact import redact_secrets
 
 _PATIENCE = 30.0

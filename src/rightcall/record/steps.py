@@ -6,7 +6,7 @@ from inspect import isawaitable
 
 from msgspec.structs import replace
 
-from rightcall.core.decision import Allow, Deny, FinalDecision
+from rightcall.core.decision import NOT_RECORDED, Allow, Deny, FinalDecision
 from rightcall.core.entry import (
     CallChecked,
     CallDecided,
@@ -23,7 +23,6 @@ from rightcall.core.entry import (
 )
 from rightcall.core.events import StreamEvent
 from rightcall.core.ports import AsyncJournal, Journal, Observer, Steps
-from rightcall.core.reasons import NOT_RECORDED
 from rightcall.core.secret import REDACTED
 from rightcall.errors import UsageError
 

@@ -19,9 +19,8 @@ from rightcall.core.call import Call
 from rightcall.core.events import ModelEvent, unfolded
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, StopReason
-from rightcall.core.parts import Text
+from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Profile, Request
-from rightcall.core.usage import Usage
 from rightcall.errors import UsageError
 
 

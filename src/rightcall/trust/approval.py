@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Approval, Scope
-from rightcall.core.leaves import leaves
+from rightcall.core.jsontext import leaves
 from rightcall.trust.facts import settled
 from rightcall.trust.spelling import active
 

@@ -6,8 +6,7 @@ from typing import Any, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.jsontext import JsonObject
-from rightcall.core.leaves import leaves
+from rightcall.core.jsontext import JsonObject, leaves
 from rightcall.core.tool import Danger, Effect, Facts, Reach, Tool
 
 Fields: TypeAlias = bool | tuple[str, ...]

@@ -15,12 +15,11 @@ from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow, Ask, Decision, Deny, Evidence, Grant, Rewrite
-from rightcall.core.jsontext import JsonValue
-from rightcall.core.leaves import leaves
+from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
+from rightcall.core.parts import Result
 from rightcall.core.ports import Tools
 from rightcall.core.problem import json_path
-from rightcall.core.result import Result
 from rightcall.core.secret import may_hold_secret, redact_formats
 from rightcall.core.tool import Tool
 from rightcall.trust.facts import WORST, Settled, offered, settled

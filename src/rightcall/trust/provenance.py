@@ -13,10 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.core.decision import Evidence, Origin
-from rightcall.core.jsontext import JsonValue
-from rightcall.core.leaves import leaves
+from rightcall.core.jsontext import JsonValue, leaves
+from rightcall.core.parts import Result
 from rightcall.core.problem import json_path
-from rightcall.core.result import Result
 from rightcall.trust.facts import Settled
 from rightcall.trust.spelling import (
     apart,

@@ -8,8 +8,7 @@ from msgspec import Struct, field
 
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Evidence, Grant, Origin
-from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.core.leaves import leaves
+from rightcall.core.jsontext import JsonObject, JsonValue, leaves
 from rightcall.core.tool import Danger, Effect, Reach
 from rightcall.errors import UsageError
 from rightcall.trust.facts import Settled

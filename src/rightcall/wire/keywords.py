@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from rightcall.core.jsontext import JsonObject, dump
-from rightcall.core.pointer import at, nodes
+from rightcall.core.jsontext import JsonObject, at, dump, nodes
 
 SILENT = frozenset(
     ["title", "$comment", "$schema", "$id", "$anchor", "$defs", "definitions", "$vocabulary"]

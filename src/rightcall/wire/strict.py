@@ -1,4 +1,4 @@
-"""A tool into what a vendor takes: its schema in strict mode, the ceilings of a request, native tools.
+"""A tool's schema into what a vendor takes in strict mode, and the ceilings of a request.
 
 The original schema always validates what comes back; these are only what the vendor is told. Optional
 members that had to be required take null instead, which is to be left out again: ``Strict.nulled``.
@@ -14,7 +14,7 @@ from rightcall.wire.rewrite import Rewriter
 from rightcall.wire.schema_rules import OPENAI, Rules, Strict
 
 __all__ = [
-    "OPENAI", "Rules", "Strict", "check_ceilings", "native_of", "strict_schema", "structure",
+    "OPENAI", "Rules", "Strict", "check_ceilings", "strict_schema", "structure",
     "subset_schema",
 ]  # fmt: skip
 
@@ -68,23 +68,6 @@ def check_ceilings(specs: Sequence[Spec], schemas: Sequence[JsonObject], rules: 
                 f"non-strict, first {names[worst]!r}{share}.",
                 where=f"tool {names[worst]!r}",
             )
-
-
-def native_of(spec: Spec, dialect: str) -> dict[str, Any]:
-    """The vendor's own definition, as it was given; empty for a tool without one.
-
-    Calls of such a tool have the name that the definition has, or, where it has none, its type.
-    """
-    definition = dict(spec.native.get(dialect, {}))
-    named = definition.get("name", definition.get("type"))
-    if definition and named != spec.name:
-        raise EncodeError(
-            dialect,
-            f"the native definition is for {named!r}, and calls of that would not find the tool "
-            f"{spec.name!r}; give both the same name, or leave the definition out.",
-            where=f"tool {spec.name!r}",
-        )
-    return definition
 
 
 def _strict(rewritten: JsonObject, rewriter: Rewriter) -> Strict:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rightcall.core.context import Context
+from rightcall.core.handler import Context
 from rightcall.core.jsontext import dump
+from rightcall.core.problem import Valid
 from rightcall.core.tool import Tool
-from rightcall.core.validate import Valid
 from rightcall.errors import ToolFailure
 
 ATTACKER = Path(__file__).with_name("attacker.py")

@@ -9,10 +9,10 @@ from builtin.files.kit import CANARY, refusal, tree, use
 from rightcall.builtin.files.patch_tool import apply_patch
 from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.tree import FileLimits
-from rightcall.core.context import Context
+from rightcall.core.handler import Context
 from rightcall.core.jsontext import dump
+from rightcall.core.problem import Valid
 from rightcall.core.tool import Facts, Tool
-from rightcall.core.validate import Valid
 from rightcall.errors import ToolFailure, UsageError
 
 PATCH = "@@ def main():\n-    return 1\n+    return 2\n"

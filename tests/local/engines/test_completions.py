@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
 from request.server import dropped, serving, streamed, whole
+from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts
-from rightcall.core.usage import Usage
 from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
 from rightcall.local.engines.llama_server import LlamaServer

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Usage
 from rightcall.errors import UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
 from rightcall.local.engines.llama_server import MOST_TOKENS, Chunk, Props, read, refusal, request

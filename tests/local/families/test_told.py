@@ -1,8 +1,7 @@
 import json
 
 from rightcall.core.call import Call
-from rightcall.core.parts import Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Result, Text
 from rightcall.core.tool import Spec
 from rightcall.local.families.call_text import PromptedTools
 from rightcall.local.families.known import named

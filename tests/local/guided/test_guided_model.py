@@ -4,11 +4,9 @@ from local.kit import ScriptedEngine, spent
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
 from rightcall.core.message import Reply, Results, User, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Named, Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
-from rightcall.core.usage import Usage
 from rightcall.local.engine import Finish
 from rightcall.local.guided.guided_model import GuidedModel
 

@@ -1,6 +1,6 @@
 import asyncio
 
-from rightcall.core.progress import CallProgress
+from rightcall.core.handler import CallProgress
 from rightcall.mcp.server.remote_client import ProgressSender
 
 

@@ -8,8 +8,7 @@ import pytest
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Text
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Text, Usage
 from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
 from rightcall.wire import anthropic
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut

@@ -8,11 +8,9 @@ import pytest
 
 from rightcall.core.jsontext import parse
 from rightcall.core.message import Reply, Results, User, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
-from rightcall.core.usage import Usage
 from rightcall.errors import VendorError
 from rightcall.wire import anthropic
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, rows, same_at_every_cut

@@ -8,8 +8,7 @@ import pytest
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Media, Text
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import gemini
 from rightcall.wire.gemini.reply import ArgumentsText, steps

@@ -6,10 +6,8 @@ import pytest
 
 from rightcall.core.jsontext import parse
 from rightcall.core.message import Results, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Request
-from rightcall.core.result import Result
-from rightcall.core.usage import Usage
 from rightcall.wire import gemini
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, rows, same_at_every_cut
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Unknown
-from rightcall.core.parts import Media, Text
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
 from rightcall.wire import openai_chat as dialect
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut

@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from rightcall.core.message import Reasoning, Results, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
-from rightcall.core.result import Result
 from rightcall.errors import VendorError
 from rightcall.wire import openai_chat as dialect
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, rows, same_at_every_cut

@@ -9,9 +9,8 @@ import pytest
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Unknown, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Request
-from rightcall.core.usage import Usage
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import openai_responses as dialect
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut

@@ -11,10 +11,9 @@ from typing_extensions import get_type_hints
 
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, User, said
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.ports import Dialect
 from rightcall.core.request import Named, Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire import openai_responses as dialect

@@ -8,10 +8,8 @@ import pytest
 from rightcall.core.events import CallEnd
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Results, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Request
-from rightcall.core.result import Result
-from rightcall.core.usage import Usage
 from rightcall.errors import VendorError
 from rightcall.wire import openai_responses as dialect
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, rows, same_at_every_cut

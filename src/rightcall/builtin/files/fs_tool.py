@@ -9,7 +9,7 @@ from rightcall.builtin.files.place import Place, place
 from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.textfile import load, read
 from rightcall.builtin.files.tree import Access, FileLimits
-from rightcall.core.context import Context
+from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.tool import Facts, Limits, Tool
 from rightcall.errors import ToolFailure

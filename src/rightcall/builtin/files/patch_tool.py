@@ -19,7 +19,7 @@ from rightcall.builtin.files.place import Place, place
 from rightcall.builtin.files.root import Root, kind_of
 from rightcall.builtin.files.textfile import in_bytes, load_whole
 from rightcall.builtin.files.tree import Access, FileLimits, in_words
-from rightcall.core.context import Context
+from rightcall.core.handler import Context
 from rightcall.core.tool import Limits, Tool
 from rightcall.errors import ToolFailure, UsageError
 

@@ -15,8 +15,8 @@ from rightcall.cli.summary import Watch
 from rightcall.cli.terminal import is_typed, next_line, remembered
 from rightcall.cli.wording import one_line, usage_words
 from rightcall.core.message import Transcript, User
+from rightcall.core.parts import Usage
 from rightcall.core.sanitize import printable
-from rightcall.core.usage import Usage
 from rightcall.errors import RightcallError, UsageError
 
 PROMPT = "> "

@@ -10,8 +10,7 @@ from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow, Answer, Ask, Deny, Rewrite
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Results, said
-from rightcall.core.parts import Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Result, Text
 from rightcall.core.sanitize import printable
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError

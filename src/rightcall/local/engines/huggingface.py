@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Usage
 from rightcall.errors import UsageError, VendorError
 from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
 from rightcall.local.engines.constraint import Constraint, WordWatch

@@ -11,8 +11,8 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
-from rightcall.core.usage import Usage
 from rightcall.errors import TruncatedStream, UsageError, VendorError
 from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
 from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in

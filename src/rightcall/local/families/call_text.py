@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, dump, parse
-from rightcall.core.result import Result
+from rightcall.core.parts import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.families.family import (

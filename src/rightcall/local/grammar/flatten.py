@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from rightcall.core.jsontext import JsonValue, dump
-from rightcall.core.pointer import at, nodes
+from rightcall.core.jsontext import JsonValue, at, dump, nodes
 from rightcall.errors import UsageError
 
 SubSchema: TypeAlias = Mapping[str, Any] | bool

@@ -13,11 +13,9 @@ from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
 from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Reply, StopReason, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.request import Named, Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
-from rightcall.core.usage import Usage
 from rightcall.local.engine import Engine, Finish, Grammar, Piece, Sampling, Syntax
 from rightcall.local.grammar.build import grammar_for_output
 from rightcall.local.grammar.nodes import ANY_CHAR, Node, chars, choice, other_than, repeat, row, word

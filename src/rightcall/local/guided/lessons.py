@@ -17,9 +17,8 @@ from msgspec import Struct
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.message import Message, Reply, Results, User, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text
 from rightcall.core.request import Named, Request
-from rightcall.core.result import Result
 from rightcall.core.tool import Spec
 
 Shown: TypeAlias = tuple[str, str]

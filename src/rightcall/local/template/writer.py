@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, User
-from rightcall.core.parts import Media, Part, Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.local.template.chat_template import NAME

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from mcp.client.client import Client
 
 from rightcall.background import Background
-from rightcall.core.context import Context
+from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.ports import LiveTools
 from rightcall.core.schema import Schema

@@ -28,7 +28,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from rightcall.core.progress import CallProgress
+from rightcall.core.handler import CallProgress
 from rightcall.errors import ToolFailure
 from rightcall.mcp.server.client_questions import (
     Answer,

@@ -34,11 +34,10 @@ from msgspec.structs import replace
 from pydantic import TypeAdapter
 
 from rightcall.core.call import Call
+from rightcall.core.decision import busy
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.outcome import Denied, Failed, Returned
-from rightcall.core.parts import Media, Text
-from rightcall.core.reasons import busy
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import Misfit, Returns
 from rightcall.declare.toolbox import Toolbox

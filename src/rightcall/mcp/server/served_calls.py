@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import Deny, FinalDecision, Proposal
+from rightcall.core.decision import CLIENT_CANNOT_ASK, Deny, FinalDecision, Proposal, nobody_answered
 from rightcall.core.entry import (
     CallFinished,
     Entry,
@@ -27,10 +27,9 @@ from rightcall.core.entry import (
 )
 from rightcall.core.message import Reply
 from rightcall.core.outcome import Cancelled, Failed
+from rightcall.core.parts import Usage
 from rightcall.core.ports import AsyncJournal, Journal, Tools
-from rightcall.core.reasons import CLIENT_CANNOT_ASK, nobody_answered
 from rightcall.core.tool import Tool
-from rightcall.core.usage import Usage
 from rightcall.errors import ToolFailure
 from rightcall.gate.attempt import Setting
 from rightcall.gate.executor import Executor

@@ -23,7 +23,7 @@ from mcp_types import (
 )
 from starlette.types import ASGIApp
 
-from rightcall.core.context import ignore
+from rightcall.core.handler import ignore
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate.executor import Executor

@@ -39,8 +39,8 @@ from rightcall.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
-from rightcall.wire.strict import check_ceilings, native_of, strict_schema
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, native_of, sequence
+from rightcall.wire.strict import check_ceilings, strict_schema
 
 _PATH = "/v1/messages"
 _VERSION = "2023-06-01"

@@ -14,9 +14,8 @@ from msgspec import Raw, Struct
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
-from rightcall.core.result import Result
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS, UNPARSED
 from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in

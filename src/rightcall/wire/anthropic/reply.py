@@ -22,9 +22,9 @@ from rightcall.core.events import (
 )
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.anthropic.tables import CUTTING, NAME, STOPS, UNPARSED, merged_usage, usage
+from rightcall.wire.anthropic.tables import CUTTING, NAME, STOPS, UNPARSED
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
@@ -281,3 +281,35 @@ class ReplyBuilder:
         if not block.pieces and call.arguments not in ("", "{}"):
             self.events.append(CallDelta(block.call, call.arguments))
         self.events.append(CallEnd(block.call, call))
+
+
+def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The counts so far with later ones over them. They are totals, not increments.
+
+    What is null or left out stays, and so does input that a host counts as zero at the end.
+    """
+    fresh = {
+        key: value
+        for key, value in after.items()
+        if value is not None and (value or "input" not in key or key not in before)
+    }
+    return {**before, **fresh}
+
+
+def usage(counts: Mapping[str, Any]) -> Usage:
+    """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
+    cached = _count(counts, "cache_read_input_tokens")
+    written = _count(counts, "cache_creation_input_tokens")
+    details = counts.get("output_tokens_details")
+    return Usage(
+        input_tokens=_count(counts, "input_tokens") + cached + written,
+        output_tokens=_count(counts, "output_tokens"),
+        cached_tokens=cached,
+        cache_written_tokens=written,
+        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
+    )
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int:
+    value = counts.get(name)
+    return value if isinstance(value, int) else 0

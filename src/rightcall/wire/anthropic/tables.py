@@ -1,10 +1,8 @@
 """Anthropic's words, as data: why it stopped, what it counted, how much it thinks, which schemas."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from rightcall.core.message import StopReason
-from rightcall.core.usage import Usage
 from rightcall.wire.schema_rules import STRING_FORMATS, Rules
 
 NAME = "anthropic"
@@ -81,35 +79,3 @@ RULES = Rules(
     max_optional=24,
     max_unions=16,
 )
-
-
-def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The counts so far with later ones over them. They are totals, not increments.
-
-    What is null or left out stays, and so does input that a host counts as zero at the end.
-    """
-    fresh = {
-        key: value
-        for key, value in after.items()
-        if value is not None and (value or "input" not in key or key not in before)
-    }
-    return {**before, **fresh}
-
-
-def usage(counts: Mapping[str, Any]) -> Usage:
-    """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
-    cached = _count(counts, "cache_read_input_tokens")
-    written = _count(counts, "cache_creation_input_tokens")
-    details = counts.get("output_tokens_details")
-    return Usage(
-        input_tokens=_count(counts, "input_tokens") + cached + written,
-        output_tokens=_count(counts, "output_tokens"),
-        cached_tokens=cached,
-        cache_written_tokens=written,
-        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
-    )
-
-
-def _count(counts: Mapping[str, Any], name: str) -> int:
-    value = counts.get(name)
-    return value if isinstance(value, int) else 0

@@ -9,8 +9,7 @@ from msgspec import Raw
 
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
-from rightcall.core.parts import Media, Text
-from rightcall.core.result import Result
+from rightcall.core.parts import Media, Result, Text
 from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, object_in, sequence
 from rightcall.wire.gemini.tables import NAME, NESTED_MEDIA
 

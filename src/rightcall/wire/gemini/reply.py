@@ -20,8 +20,7 @@ from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReasoningDelta, TextDelta
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Media, Text
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Media, Text, Usage
 from rightcall.wire.gemini.tables import NAME, STOPS, UNSAID
 
 Step: TypeAlias = str | int

@@ -20,9 +20,8 @@ from msgspec import Raw
 from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
-from rightcall.core.parts import Media, Text
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
-from rightcall.core.result import Result
 from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
 from rightcall.wire.openai_chat.hosts import Host, Ids
 from rightcall.wire.openai_chat.tables import NAME

@@ -18,11 +18,11 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, with_examples
+from rightcall.wire.encoding import EncodeCache, as_bytes, native_of, with_examples
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
-from rightcall.wire.strict import OPENAI, check_ceilings, native_of, strict_schema
+from rightcall.wire.strict import OPENAI, check_ceilings, strict_schema
 
 _RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")

@@ -18,9 +18,8 @@ from msgspec import Raw, Struct
 from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
-from rightcall.core.parts import Media, Part, Text
+from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
-from rightcall.core.result import Result
 from rightcall.errors import EncodeError
 from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
 from rightcall.wire.openai_responses.reply import Item, is_object

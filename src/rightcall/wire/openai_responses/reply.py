@@ -11,8 +11,7 @@ import msgspec
 
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Text
-from rightcall.core.usage import Usage
+from rightcall.core.parts import Text, Usage
 from rightcall.wire.openai_responses.tables import CALLS, INCOMPLETE, NAME, NATIVE, TEXTS, USAGE, Channel
 
 Item: TypeAlias = dict[str, Any]
