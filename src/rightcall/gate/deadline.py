@@ -7,7 +7,6 @@ whoever waited for it goes on.
 import asyncio
 import os
 from collections.abc import Coroutine, Generator
-from functools import partial
 from typing import Any, TypeAlias
 
 GRACE = 1.0
@@ -43,7 +42,7 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, Any]) -> Any:
     work = _Work(coroutine)
     task = asyncio.get_running_loop().create_task(work)
     try:
-        cancelled = await _wait(task, seconds)
+        cancelled = await _wait(task, work, seconds)
         expired = not task.done()
         if expired:
             cancelled |= await _stop(task, work)
@@ -71,7 +70,7 @@ def _result(task: Task, *, expired: bool) -> Any:
         del task
 
 
-async def _wait(task: Task, seconds: float) -> bool:
+async def _wait(task: Task, work: "_Work", seconds: float) -> bool:
     """Wait until a task ends or time is up; whether the caller was cancelled, and the task with it.
 
     asyncio.wait does this for several tasks and at twice the price, which each call of a tool would pay.
@@ -80,10 +79,8 @@ async def _wait(task: Task, seconds: float) -> bool:
     end = loop.time() + seconds
     cancelled = False
     while True:
-        waiter = loop.create_future()
-        wake = partial(_wake, waiter)
-        task.add_done_callback(wake)
-        timer = loop.call_at(end, wake)
+        waiter = work.waiter = loop.create_future()
+        timer = loop.call_at(end, work.wake)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -98,18 +95,13 @@ async def _wait(task: Task, seconds: float) -> bool:
             return cancelled
 
 
-def _wake(waiter: asyncio.Future[None], _: Task | None = None) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
-
-
 async def _stop(task: Task, work: "_Work") -> bool:
     """Cancel a task, or set it adrift; whether the caller was cancelled meanwhile."""
     cancelled = False
     for grace in (GRACE, GRACE / 20):
         # Some obey only the second time.
         task.cancel()
-        cancelled |= await _wait(task, grace)
+        cancelled |= await _wait(task, work, grace)
         if task.done():
             return cancelled
     work.adrift = True
@@ -133,11 +125,23 @@ class _Work(Coroutine[Any, Any, Any]):
         self._coroutine = coroutine
         self._process = os.getpid()
         self.adrift = False
+        self.waiter: asyncio.Future[None] | None = None
+        """Whoever waits for the end. Woken in the last step itself: a callback of the task would do it
+        one turn of the event loop later."""
+
+    def wake(self) -> None:
+        """Tell whoever waits that the end has come, or that time is up."""
+        waiter = self.waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     def send(self, value: Any) -> Any:
         """Take a step. A child that the tool forked goes no further."""
         try:
             return self._coroutine.send(value)
+        except BaseException:
+            self.wake()
+            raise
         finally:
             leave_if_forked(self._process)
 
@@ -145,6 +149,9 @@ class _Work(Coroutine[Any, Any, Any]):
         """Take a step that begins with an exception: a cancellation, mostly."""
         try:
             waiting = self._coroutine.throw(*error)
+        except BaseException:
+            self.wake()
+            raise
         finally:
             leave_if_forked(self._process)
             del error  # which leads to this frame

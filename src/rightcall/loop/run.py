@@ -41,7 +41,7 @@ from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
-from rightcall.record.steps import WatchedSteps, showing
+from rightcall.record.steps import LiveSteps, WatchedSteps, showing
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 
@@ -228,7 +228,7 @@ class Run:
             approve=setup.approve,
             hooks=setup.hooks,
             guard=self._guard,
-            steps=setup.steps,
+            steps=None if type(setup.steps) is LiveSteps else setup.steps,
             decisions=self._decisions,
             approvals=self._approvals,
         )
