@@ -15,11 +15,21 @@ if TYPE_CHECKING:
     from rightcall.core import outcome
     from rightcall.core.budget import Budget, Stop
     from rightcall.core.call import Call, CheckedCall
-    from rightcall.core.decision import Allow, Answer, Ask, Decision, Deny, Grant, Proposal, Rewrite
+    from rightcall.core.decision import (
+        Allow,
+        Answer,
+        Ask,
+        Decision,
+        Deny,
+        FinalDecision,
+        Grant,
+        Proposal,
+        Rewrite,
+    )
     from rightcall.core.handler import Context
     from rightcall.core.message import Reply, User
     from rightcall.core.parts import Media, Result, Text, Usage
-    from rightcall.core.ports import Journal, Model
+    from rightcall.core.ports import AsyncJournal, Journal, Model, Observer, Steps
     from rightcall.core.problem import Problem
     from rightcall.core.request import Named, Profile, Request
     from rightcall.core.tool import Facts, Limits, Spec, Tool
@@ -43,6 +53,7 @@ _HOMES = {
     "Allow": "core.decision",
     "Answer": "core.decision",
     "Ask": "core.decision",
+    "AsyncJournal": "core.ports",
     "Budget": "core.budget",
     "Call": "core.call",
     "CallRecord": "loop.result",
@@ -54,6 +65,7 @@ _HOMES = {
     "Execution": "gate.gate",
     "Executor": "gate.executor",
     "Facts": "core.tool",
+    "FinalDecision": "core.decision",
     "Grant": "core.decision",
     "Hooks": "gate.gate",
     "Journal": "core.ports",
@@ -61,6 +73,7 @@ _HOMES = {
     "Media": "core.parts",
     "Model": "core.ports",
     "Named": "core.request",
+    "Observer": "core.ports",
     "Output": "declare.output",
     "Problem": "core.problem",
     "Profile": "core.request",
@@ -72,6 +85,7 @@ _HOMES = {
     "Rewrite": "core.decision",
     "RunResult": "loop.result",
     "Spec": "core.tool",
+    "Steps": "core.ports",
     "Stop": "core.budget",
     "Text": "core.parts",
     "Timeouts": "core.transport",
@@ -106,6 +120,7 @@ __all__ = [
     "Allow",
     "Answer",
     "Ask",
+    "AsyncJournal",
     "Budget",
     "Call",
     "CallRecord",
@@ -117,6 +132,7 @@ __all__ = [
     "Execution",
     "Executor",
     "Facts",
+    "FinalDecision",
     "Grant",
     "Hooks",
     "Journal",
@@ -124,6 +140,7 @@ __all__ = [
     "Media",
     "Model",
     "Named",
+    "Observer",
     "Output",
     "Problem",
     "Profile",
@@ -135,6 +152,7 @@ __all__ = [
     "Rewrite",
     "RunResult",
     "Spec",
+    "Steps",
     "Stop",
     "Text",
     "Timeouts",

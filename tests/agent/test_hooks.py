@@ -10,7 +10,7 @@ from loop.sound import assert_sound
 from rightcall import Agent, Hooks, Veto
 from rightcall.core.budget import Stop
 from rightcall.core.outcome import Returned
-from rightcall.errors import JournalError
+from rightcall.errors import JournalError, UsageError
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -153,3 +153,22 @@ async def test_a_journal_that_cannot_be_written_ends_the_run_with_what_it_came_t
         await agent.run("Go.")
     assert told(caught.value.result.transcript)[0] == "user: Go."
     assert_nothing_is_left()
+
+
+async def _no(_):
+    return False
+
+
+@pytest.mark.parametrize("name", HOOKS)
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [(_no, "Veto or None, and not bool"), (lambda _: None, "an async function")],
+    ids=["no veto", "not async"],
+)
+async def test_a_hook_whose_answer_is_no_veto_lets_nothing_pass(name, hook, words):
+    desk = Desk()
+    model = ScriptedModel([reply(call("find", what="x")), "Done."])
+    agent = Agent(model, [desk.tool("find")], hooks=Hooks(**{name: hook}))
+    with pytest.raises(UsageError, match=words):
+        await agent.run("Go.")
+    assert desk.done == ([] if name != "after_tool" else ["find x"])

@@ -11,6 +11,7 @@ from rightcall.core.entry import CallDecided
 from rightcall.errors import UsageError
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
+from rightcall.trust.rules import Rules
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
@@ -199,3 +200,34 @@ async def test_decisions_are_recorded_with_who_made_them():
         CallDecided(key="t1.0.send", call_id="a", decision=Deny(), by="person"),
         CallDecided(key="t1.1.find", call_id="b", decision=Deny("no"), by="policy"),
     ]
+
+
+async def _refuses(_):
+    return Deny()
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (_refuses, "a coroutine: a policy is a plain function"),
+        (lambda _: False, "not bool"),
+        (lambda _: "deny", "not str"),
+        (lambda _: Deny, "not StructMeta"),
+    ],
+    ids=["async", "a bool", "a word", "a class"],
+)
+@pytest.mark.parametrize("rules", [None, Rules()], ids=["alone", "with rules"])
+async def test_a_policy_whose_answer_is_no_decision_lets_nothing_run(policy, words, rules):
+    desk = Desk()
+    agent = Agent(ScriptedModel([reply(SEND), "Done."]), [desk.tool("send")], policy=policy, trust=rules)
+    with pytest.raises(UsageError, match=words):
+        await agent.run("Go.")
+    assert desk.done == []
+
+
+async def test_an_approver_that_is_not_async_is_told_so():
+    agent = Agent(
+        ScriptedModel([reply(SEND)]), [Desk().tool("send", approval=True)], approve=lambda _: True
+    )
+    with pytest.raises(UsageError, match="approve is an async function"):
+        await agent.run("Go.")

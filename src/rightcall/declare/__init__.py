@@ -1,1 +1,1 @@
-"""Phase 1: functions, models and raw schemas into tools, and tools into toolboxes."""
+"""Functions, models and raw schemas into tools, and tools into toolboxes."""

@@ -1,1 +1,1 @@
-"""Phase 3: check -> policy -> plan -> run -> outcome -> render."""
+"""The one gate: check -> decide -> run -> render."""

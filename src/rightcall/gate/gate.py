@@ -10,10 +10,11 @@ A call passes four stations::
 Those three differ in who is asked, what is recorded and how a call is executed, and in nothing else.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TypeAlias
+from inspect import isawaitable
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field, json
 from msgspec.structs import replace
@@ -131,7 +132,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         steps, hooks, call, effect = self.steps, self.hooks, checked.call, checked.tool.effect
         if steps is not None and effect == "write" and steps.was_started(key):
             return not_run(call, Interrupted())
-        if hooks.before_tool is not None and (veto := await hooks.before_tool(checked)):
+        if hooks.before_tool is not None and (veto := await vetoed(hooks.before_tool, checked)):
             await self._note_decision(key, call, Finding(decision=Deny(veto.reason)), "hook")
             return not_run(call, Denied(veto.reason))
         if steps is not None and effect != "pure":
@@ -140,7 +141,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             execution = await execute(checked)
         if self.guard is not None and self.guard.rules.screen is not None:
             execution = await _screened(execution, self.guard.rules.screen)
-        if hooks.after_tool is not None and (veto := await hooks.after_tool(execution)):
+        if hooks.after_tool is not None and (veto := await vetoed(hooks.after_tool, execution)):
             withheld = not_run(call, Denied(veto.reason, ran=True))
             execution = replace(execution, outcome=withheld.outcome, result=withheld.result)
         return execution
@@ -188,7 +189,10 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         """Ask the person who is there. The answer is a step: nobody is asked twice."""
 
         async def body() -> Entry:
-            answer = final_decision(await approve(proposal))
+            waiting = approve(proposal)
+            if not isawaitable(waiting):
+                raise UsageError("approve is an async function")
+            answer = final_decision(await waiting)
             return StepDone(key=f"{key}.asked", value=json.encode(answer).decode())
 
         entry = await (body() if self.steps is None else self.steps.step(f"{key}.asked", body))
@@ -228,7 +232,7 @@ def decision_for(
     A tool that requires approval is asked about even where the policy would allow it; a policy can be
     stricter than the tool, not laxer. ``early`` is a call that may start while the reply streams.
     """
-    decision = None if policy is None else policy(checked)
+    decision = None if policy is None else _decided(policy(checked))
     if isinstance(decision, Deny | Answer | Rewrite):
         return Finding(decision=decision)
     finding = _NOTHING if guard is None else guard.judge(checked, early=early)
@@ -238,6 +242,28 @@ def decision_for(
         asked = decision if isinstance(decision, Ask) else Ask()
         return Finding(decision=asked, reason=asked.reason, evidence=finding.evidence)
     return finding
+
+
+def _decided(answer: object) -> Decision | None:
+    """Read what a policy answered. What is no decision must not pass for a yes."""
+    if answer is None or isinstance(answer, Decision):
+        return answer
+    kind = type(answer).__name__
+    if isinstance(answer, Coroutine):
+        answer.close()
+        kind = "a coroutine: a policy is a plain function"
+    raise UsageError(f"a policy answers Allow, Deny, Ask, Rewrite, Answer or None, and not {kind}")
+
+
+async def vetoed(hook: Callable[[Any], Awaitable[Veto | None]], what: object) -> Veto | None:
+    """Ask a hook about something. What is no Veto and not None must not pass for a yes."""
+    waiting = hook(what)
+    if not isawaitable(waiting):
+        raise UsageError("a hook is an async function")
+    answer = await waiting
+    if answer is None or isinstance(answer, Veto):
+        return answer
+    raise UsageError(f"a hook answers Veto or None, and not {type(answer).__name__}")
 
 
 def _review(checked: CheckedCall, guard: Guard | None) -> Finding:

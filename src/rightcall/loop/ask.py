@@ -24,6 +24,7 @@ from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
 from rightcall.errors import RightcallError
+from rightcall.gate.gate import vetoed
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.request.wire_model import Batches
@@ -119,10 +120,10 @@ class _Piece:
 async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
     hooks, started = setup.hooks, setup.clock.now()
-    if hooks.before_model is not None and (veto := await hooks.before_model(question.request)):
+    if hooks.before_model is not None and (veto := await vetoed(hooks.before_model, question.request)):
         return StepDone(key=question.key, value=veto.reason)
     generated = await _generate(setup, question)
-    if hooks.after_model is not None and (veto := await hooks.after_model(generated.reply)):
+    if hooks.after_model is not None and (veto := await vetoed(hooks.after_model, generated.reply)):
         return StepDone(key=question.key, value=veto.reason)
     seconds = setup.clock.now() - started
     if not generated.in_time:

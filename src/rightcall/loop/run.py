@@ -85,9 +85,9 @@ class Run:
         steps = self._setup.steps
         try:
             if first is not None:
-                await steps.note(
-                    "run.started" if isinstance(first, RunStarted) else "run.resumed", first
-                )
+                # A run may be resumed after each of its turns.
+                resumed = f"t{self._state.progress.turns}.resumed"
+                await steps.note("run.started" if isinstance(first, RunStarted) else resumed, first)
             stop = await self.until_stop()
             if stop.reason != "pending":
                 await steps.note("run.ended", RunEnded(stop=stop))

@@ -144,14 +144,18 @@ class WatchedSteps:
 
 
 def showing(observers: Sequence[Observer], run: str) -> Callable[[Entry | StreamEvent], None]:
-    """Shows what happens in a run to each observer. One that raises is logged, and harms nobody."""
+    """Shows what happens in a run to each observer. One that raises is logged once, and harms nobody."""
+    failed: set[int] = set()
 
     def show(happened: Entry | StreamEvent) -> None:
-        for observer in observers:
+        for number, observer in enumerate(observers):
             try:
                 observer(run, happened)
             except Exception:
-                logger.exception("an observer of run %s failed", run)
+                # Once: one that fails at every event would fill the log.
+                if number not in failed:
+                    failed.add(number)
+                    logger.exception("an observer of run %s failed", run)
 
     return show
 

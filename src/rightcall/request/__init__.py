@@ -1,1 +1,1 @@
-"""Phase 2: one exchange with a model: sent, retried, timed, decoded, priced."""
+"""One exchange with a model: sent, retried, timed, decoded, priced."""
