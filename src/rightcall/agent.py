@@ -11,12 +11,12 @@ from rightcall.background import run_sync
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import FinalDecision
-from rightcall.core.entry import Entry, RunResumed, RunStarted
+from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.jsontext import dump
-from rightcall.core.message import User, said
+from rightcall.core.message import Transcript, User, said
 from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
 from rightcall.core.request import Named, ToolChoice, Wanted
@@ -24,7 +24,7 @@ from rightcall.core.tool import Limits, Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import LimitReached, RightcallError, ToolFailure, UsageError
+from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import final_decision, guard_above
 from rightcall.loop.events import Event, events_of
@@ -42,7 +42,8 @@ from rightcall.loop.setup import (
 from rightcall.loop.state import started
 from rightcall.loop.window import Window
 from rightcall.models.connect import Connected, connect
-from rightcall.record.steps import JournalSteps, LiveSteps, decisions_in, entries_of, redacted_calls
+from rightcall.record.hold import Holding
+from rightcall.record.steps import LiveSteps, decisions_in, redacted_calls
 from rightcall.trust.facts import facts_together, labelled
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
@@ -169,41 +170,54 @@ class Agent(Generic[Out]):
         *,
         dependencies: Any = None,
         steps: Steps | None = None,
+        wait: float = 0.0,
     ) -> RunResult[Out]:
         """Go on with a run that waits for a person, here or in another process.
 
         ``decisions`` are by call id, and every pending call needs one: True or ``Allow()``, False or
         ``Deny("why")``, ``Rewrite({...})`` for other arguments, ``Answer("...")`` for a result given
-        by hand.
+        by hand. The first answer stands: the same one again does nothing twice, another one is
+        AlreadyDecided. ``wait`` is how many seconds to wait for a run that somebody else holds, before
+        RunHeld.
         """
-        if missing := [p.call_id for p in result.pending if p.call_id not in decisions]:
+        pending = [proposal.call_id for proposal in result.pending]
+        if missing := [call_id for call_id in pending if call_id not in decisions]:
             raise UsageError(f"no decision about {', '.join(missing)}")
+        if unknown := [call_id for call_id in decisions if call_id not in pending]:
+            raise UsageError(f"a decision about {', '.join(unknown)}, which nobody asked for")
         decided = {call_id: final_decision(decision) for call_id, decision in decisions.items()}
-        steps = self._steps(result.run, steps, await self._entries(result.run))
-        run = Run(
-            self._setup_for(result.run, steps, dependencies),
-            result.state,
-            begins=result.begins,
-            decisions=decided,
-            earlier=result.calls,
-        )
-        return self._with_output(await run.go(RunResumed(decisions=decided)))
+        async with Holding(self._journal, result.run, wait=wait) as held:
+            given = decisions_in(held.entries)
+            stands = {call_id: given[call_id] for call_id in pending if call_id in given}
+            if any(decided[call_id] != decision for call_id, decision in stands.items()):
+                raise AlreadyDecided(result.run, stands)
+            run = Run(
+                self._setup_for(result.run, self._steps(held, steps), dependencies),
+                result.state,
+                begins=result.begins,
+                decisions=decided,
+                earlier=result.calls,
+            )
+            return self._with_output(await run.go(RunResumed(decisions=decided)))
 
-    async def recover(self, run: str, *, dependencies: Any = None) -> RunResult[Out]:
-        """Go on with a run whose process died, from its journal: what was done is not done again."""
+    async def recover(self, run: str, *, dependencies: Any = None, wait: float = 0.0) -> RunResult[Out]:
+        """Go on with a run whose process died, from its journal: what was done is not done again.
+
+        A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld.
+        """
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
-        entries = await self._entries(run)
-        start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
-        if start is None:
-            raise UsageError(f"the journal holds no run {run!r}")
-        again = Run(
-            self._setup_for(run, self._steps(run, None, entries), dependencies),
-            started(start),
-            begins=len(start.messages) - 1,
-            decisions={**redacted_calls(entries), **decisions_in(entries)},
-        )
-        return self._with_output(await again.go())
+        async with Holding(self._journal, run, wait=wait) as held:
+            start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
+            if start is None:
+                raise UsageError(f"the journal holds no run {run!r}")
+            again = Run(
+                self._setup_for(run, held.steps(), dependencies),
+                started(start),
+                begins=len(start.messages) - 1,
+                decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
+            )
+            return self._with_output(await again.go())
 
     def as_tool(
         self,
@@ -243,13 +257,23 @@ class Agent(Generic[Out]):
         given = options.get("history", ())
         history = mend(given).messages if given else ()
         run = options.get("run") or urandom(16).hex()
-        if await self._entries(run):
-            raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
-        steps = self._steps(run, options.get("steps"))
-        setup = self._setup_for(run, steps, options.get("dependencies"))
-        wanted = self._wanted()
-        start = RunStarted(
-            messages=(*history, _user(prompt)),
+        async with Holding(self._journal, run) as held:
+            if held.entries:
+                raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
+            steps = self._steps(held, options.get("steps"))
+            setup = self._setup_for(run, steps, options.get("dependencies"))
+            start = self._start((*history, _user(prompt)), setup, options)
+            going = Run(setup, started(start), begins=len(history), emit=emit)
+            return self._with_output(await going.go(start))
+
+    def _start(self, messages: Transcript, setup: Setup, options: RunOptions) -> RunStarted:
+        wanted, grant = self._wanted(), options.get("grant")
+        if grant is not None and setup.trust is None:
+            raise UsageError(
+                "a grant needs rules to hold the run to it; give the agent some with trust="
+            )
+        return RunStarted(
+            messages=messages,
             budget=options.get("budget") or self.budget,
             system=setup.system,
             specs=setup.specs,
@@ -257,21 +281,12 @@ class Agent(Generic[Out]):
             sticky_choice=options.get("sticky_choice", False),
             retry_broken=self._retry_broken,
             wanted=wanted,
-            grant=options.get("grant"),
+            grant=grant,
         )
-        if start.grant is not None and setup.trust is None:
-            raise UsageError(
-                "a grant needs rules to hold the run to it; give the agent some with trust="
-            )
-        going = Run(setup, started(start), begins=len(history), emit=emit)
-        return self._with_output(await going.go(start))
 
-    async def _entries(self, run: str) -> Sequence[Entry]:
-        return () if self._journal is None else await entries_of(self._journal, run)
-
-    def _steps(self, run: str, given: Steps | None, entries: Sequence[Entry] = ()) -> Steps:
+    def _steps(self, held: Holding, given: Steps | None) -> Steps:
         if given is None:
-            return LiveSteps() if self._journal is None else JournalSteps(self._journal, run, entries)
+            return held.steps()
         if self._journal is not None:
             raise UsageError("a run is recorded by its agent's journal or by steps=, not by both")
         return given

@@ -8,6 +8,8 @@ The first split is blame::
       EncodeError           you: a vendor's format cannot express what was asked of it
       ReplayError           you: a replay needs something that its journal does not hold
       JournalError          you or the disk: a journal cannot be read or written
+      RunHeld               another process, or another task of this one, holds the run
+      AlreadyDecided        somebody else has answered what a run waited for
       ProtocolError         them: bytes or events that break the agreed form
         TruncatedStream     ... by ending in the middle
       VendorError           them: a well-formed refusal from a model's vendor
@@ -19,6 +21,7 @@ The first split is blame::
 Every class has a stable ``code``, keeps its facts as attributes, and survives pickling.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
@@ -83,6 +86,30 @@ class JournalError(RightcallError):
         self.where = where
         """The file, and the line or entry in it."""
         self.reason = reason
+
+
+class RunHeld(RightcallError):
+    """A run is held by somebody else, or was taken over: only its holder can append to it."""
+
+    code = "run_held"
+
+    def __init__(self, run: str, holder: str) -> None:
+        super().__init__(f"the run {run!r} is held by {holder}; wait for it, or leave it to them")
+        self.run = run
+        self.holder = holder
+        """Who holds it, as far as that can be told."""
+
+
+class AlreadyDecided(RightcallError):
+    """A run that waited for a person has been answered in another way; the first answer stands."""
+
+    code = "already_decided"
+
+    def __init__(self, run: str, decisions: Mapping[str, Any]) -> None:
+        super().__init__(f"the run {run!r} was answered already: {decisions}; recover it to go on")
+        self.run = run
+        self.decisions = decisions
+        """The decisions that stand, by call id."""
 
 
 class EncodeError(RightcallError):

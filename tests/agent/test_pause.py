@@ -17,7 +17,7 @@ from rightcall import Agent, Allow, Answer, Ask, Deny, Rewrite
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.decision import Proposal
 from rightcall.core.entry import RunEnded, RunPaused, RunResumed
-from rightcall.errors import UsageError
+from rightcall.errors import AlreadyDecided, UsageError
 from rightcall.loop.result import RunResult
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
@@ -213,10 +213,21 @@ async def test_a_run_that_is_resumed_twice_does_nothing_twice_if_it_has_a_journa
     agent = Agent(ScriptedModel(script), [desk.tool("send", approval=True)], journal=journal)
     paused = await agent.run("Go.")
     first = await agent.resume(paused, {"a": True})
-    for decision in (True, False):
-        again = await agent.resume(paused, {"a": decision})
-        assert (again.transcript, again.stop) == (first.transcript, first.stop)
+    again = await agent.resume(paused, {"a": True})
+    assert (again.transcript, again.stop) == (first.transcript, first.stop)
+    with pytest.raises(AlreadyDecided) as caught:
+        await agent.resume(paused, {"a": False})
+    assert caught.value.decisions == {"a": Allow()}
     assert desk.done == ["send x"]
+
+
+async def test_a_decision_that_nobody_asked_for_is_refused():
+    agent = Agent(
+        ScriptedModel([reply(call("send", id="a")), "Done."]), [Desk().tool("send", approval=True)]
+    )
+    paused = await agent.run("Go.")
+    with pytest.raises(UsageError, match="about b, which nobody asked for"):
+        await agent.resume(paused, {"a": True, "b": True})
 
 
 async def test_a_rewrite_by_policy_still_holds_when_a_person_allows_it_later():

@@ -122,6 +122,27 @@ class Journal(Protocol):
         ...
 
 
+class Hold(Protocol):
+    """A run in the hands of one holder: nobody else can append to it until it is released."""
+
+    def append(self, entry: Entry, /) -> None:
+        """Write one entry at the end of the run's record; RunHeld if somebody has taken it over."""
+        ...
+
+    def release(self) -> None:
+        """Let others hold the run."""
+        ...
+
+
+@runtime_checkable
+class HoldingJournal(Protocol):
+    """A journal that gives each run to one holder at a time. The journals of ``record`` are such."""
+
+    def hold(self, run: str, /) -> Hold:
+        """Hold a run; RunHeld, with who it is, where somebody does already."""
+        ...
+
+
 class AsyncJournal(Protocol):
     """A journal whose writes and reads are awaited, as those of a database elsewhere are."""
 

@@ -19,6 +19,7 @@ import msgspec
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, UsageError
 from rightcall.record.entry_text import Redact, decode, encode
+from rightcall.record.hold import RunLock
 from rightcall.record.redact import redact_secrets
 
 if sys.platform != "win32":
@@ -94,6 +95,11 @@ class JsonLinesJournal:
             self._catch_up()
             return tuple(self._index)
 
+    def hold(self, run: str, /) -> "JsonLinesHold":
+        """Hold a run; RunHeld, with who it is, where another process or task does."""
+        with self._disk_errors():
+            return JsonLinesHold(self, run, RunLock(self.path, run))
+
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
         with self._lock:
@@ -162,6 +168,23 @@ class JsonLinesJournal:
             yield
         except OSError as error:
             raise JournalError(str(self.path), error.strerror or str(error)) from error
+
+
+class JsonLinesHold:
+    """A run of a file, held by a lock."""
+
+    def __init__(self, journal: JsonLinesJournal, run: str, lock: RunLock) -> None:
+        self._journal = journal
+        self._run = run
+        self._lock = lock
+
+    def append(self, entry: Entry, /) -> None:
+        """Write one entry at the end of the run's record."""
+        self._journal.append(self._run, entry)
+
+    def release(self) -> None:
+        """Let others hold the run."""
+        self._lock.release()
 
 
 @contextmanager

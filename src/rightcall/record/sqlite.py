@@ -10,8 +10,9 @@ from threading import Lock
 from typing import Any, Self
 
 from rightcall.core.entry import Entry
-from rightcall.errors import JournalError, UsageError
+from rightcall.errors import JournalError, RunHeld, UsageError
 from rightcall.record.entry_text import Redact, decode, encode
+from rightcall.record.hold import RunLock, myself
 from rightcall.record.redact import redact_secrets
 
 _PATIENCE = 30.0
@@ -24,6 +25,16 @@ CREATE TABLE IF NOT EXISTS entries (
     entry TEXT NOT NULL
 )
 """
+_HOLDS = "CREATE TABLE IF NOT EXISTS holds (run TEXT PRIMARY KEY, number INTEGER, holder TEXT)"
+_TAKE = """
+INSERT INTO holds (run, number, holder) VALUES (?, 1, ?)
+ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
+"""
+_APPEND_HELD = """
+INSERT INTO entries (run, at, entry) SELECT ?1, ?2, ?3
+WHERE (SELECT number FROM holds WHERE run = ?1) = ?4 RETURNING id
+"""
+# The number is looked at in the transaction that writes: a holder that comes back late writes nothing.
 _INDEX = "CREATE INDEX IF NOT EXISTS entries_by_run ON entries (run, id)"
 
 
@@ -71,6 +82,24 @@ class SqliteJournal:
         rows = self._execute("SELECT run FROM entries GROUP BY run ORDER BY min(id)")
         return tuple([run for (run,) in rows])
 
+    def hold(self, run: str, /) -> "SqliteHold":
+        """Hold a run; RunHeld, with who it is, where another process or task does."""
+        with self._disk_errors():
+            lock = RunLock(self.path, run)
+        try:
+            ((number,),) = self._execute(_TAKE, (run, myself()))
+        except BaseException:
+            lock.release()
+            raise
+        return SqliteHold(self, run, lock, number)
+
+    def append_held(self, run: str, entry: Entry, number: int) -> None:
+        """Write one entry, if the run is still held under that number."""
+        text = encode(entry, self._redact, str(self.path)).decode()
+        if not self._execute(_APPEND_HELD, (run, time.time(), text, number)):
+            ((holder,),) = self._execute("SELECT holder FROM holds WHERE run = ?", (run,))
+            raise RunHeld(run, holder)
+
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
         with self._lock, self._disk_errors():
@@ -100,6 +129,24 @@ class SqliteJournal:
             raise JournalError(str(self.path), error.strerror or str(error)) from error
 
 
+class SqliteHold:
+    """A run of a database, held by a lock, and by a number that every entry must carry."""
+
+    def __init__(self, journal: SqliteJournal, run: str, lock: RunLock, number: int) -> None:
+        self._journal = journal
+        self._run = run
+        self._lock = lock
+        self._number = number
+
+    def append(self, entry: Entry, /) -> None:
+        """Write one entry at the end of the run's record; RunHeld if the number is stale."""
+        self._journal.append_held(self._run, entry, self._number)
+
+    def release(self) -> None:
+        """Let others hold the run."""
+        self._lock.release()
+
+
 def _prepare(connection: sqlite3.Connection, *, sync: bool) -> None:
     """Set the connection up, and the database if it is new."""
     deadline = time.monotonic() + _PATIENCE
@@ -108,6 +155,7 @@ def _prepare(connection: sqlite3.Connection, *, sync: bool) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             connection.execute(_TABLE)
+            connection.execute(_HOLDS)
             connection.execute(_INDEX)
         except sqlite3.OperationalError as error:
             # Processes that turn a new file to WAL at once can each hold what the other needs. SQLite

@@ -22,7 +22,7 @@ from rightcall.core.entry import (
     StepDone,
 )
 from rightcall.core.events import StreamEvent
-from rightcall.core.ports import AsyncJournal, Journal, Observer, Steps
+from rightcall.core.ports import AsyncJournal, Hold, Journal, Observer, Steps
 from rightcall.core.secret import REDACTED
 from rightcall.errors import UsageError
 
@@ -63,9 +63,16 @@ class LiveSteps:
 class JournalSteps:
     """Effects of one run, recorded in a journal. Those in ``entries`` do not happen again."""
 
-    def __init__(self, journal: Journal | AsyncJournal, run: str, entries: Iterable[Entry] = ()) -> None:
+    def __init__(
+        self,
+        journal: Journal | AsyncJournal,
+        run: str,
+        entries: Iterable[Entry] = (),
+        hold: Hold | None = None,
+    ) -> None:
         self._journal = journal
         self._run = run
+        self._hold = hold
         self._done: dict[str, Entry] = {}
         self._noted: set[str] = set()
         for entry in entries:
@@ -76,7 +83,7 @@ class JournalSteps:
         if (known := self._done.get(key)) is not None:
             return known
         entry = await body()
-        await append(self._journal, self._run, entry)
+        await self._append(entry)
         return entry
 
     async def note(self, key: str, entry: Entry) -> bool:
@@ -84,12 +91,18 @@ class JournalSteps:
         if key in self._noted:
             return False
         self._noted.add(key)
-        await append(self._journal, self._run, entry)
+        await self._append(entry)
         return True
 
     def was_started(self, key: str) -> bool:
         """Whether the journal knows that the call was started, and not how it ended."""
         return f"{key}.started" in self._noted and key not in self._done
+
+    async def _append(self, entry: Entry) -> None:
+        if self._hold is not None:
+            self._hold.append(entry)
+        else:
+            await append(self._journal, self._run, entry)
 
     def _remember(self, entry: Entry) -> None:
         match entry:
