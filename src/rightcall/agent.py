@@ -42,8 +42,7 @@ from rightcall.loop.setup import (
 from rightcall.loop.state import started
 from rightcall.loop.window import Window
 from rightcall.models.connect import Connected, connect
-from rightcall.record.hold import Holding
-from rightcall.record.steps import LiveSteps, decisions_in, redacted_calls
+from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
 from rightcall.trust.facts import facts_together, labelled
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]

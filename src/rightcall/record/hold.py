@@ -5,7 +5,6 @@ beside the journal, locked, stands for the hold: the system unlocks it when its 
 ends, so a holder that died holds nobody up. A holder that is stopped keeps it.
 """
 
-import asyncio
 import errno
 import logging
 import os
@@ -14,17 +13,8 @@ import sys
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Self
 
-from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Steps
 from rightcall.errors import RunHeld
-from rightcall.record.steps import JournalSteps, LiveSteps, entries_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rightcall.core.entry import Entry
 
 if sys.platform != "win32":
     import fcntl
@@ -32,8 +22,6 @@ if sys.platform != "win32":
 logger = logging.getLogger("rightcall")
 
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
-_PATIENCE = 0.05
-"""Seconds between two tries of one who waits for a run."""
 
 
 class RunLock:
@@ -97,53 +85,3 @@ def _cannot_hold(why: object) -> None:
 def myself() -> str:
     """How others are told of this process."""
     return f"process {os.getpid()} on {socket.gethostname()}"
-
-
-class Holding:
-    """Holds a run while it is entered, and knows what was recorded of it before.
-
-    Without a journal there is nothing to hold. A journal of somebody's own that has no ``hold`` leaves
-    it to them that nobody else is at the run.
-    """
-
-    def __init__(self, journal: Journal | AsyncJournal | None, run: str, *, wait: float = 0.0) -> None:
-        self._journal = journal
-        self._run = run
-        self._wait = wait
-        self._hold: Hold | None = None
-        self.entries: Sequence[Entry] = ()
-
-    async def __aenter__(self) -> Self:
-        if self._journal is not None:
-            if isinstance(self._journal, HoldingJournal):
-                self._hold = await self._held(self._journal)
-            try:
-                self.entries = await entries_of(self._journal, self._run)
-            except BaseException:
-                self._release()
-                raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._release()
-
-    def steps(self) -> Steps:
-        """The steps of the run, under this hold."""
-        if self._journal is None:
-            return LiveSteps()
-        return JournalSteps(self._journal, self._run, self.entries, self._hold)
-
-    async def _held(self, journal: HoldingJournal) -> Hold:
-        end = monotonic() + self._wait
-        while True:
-            try:
-                return journal.hold(self._run)
-            except RunHeld:
-                if monotonic() >= end:
-                    raise
-            await asyncio.sleep(_PATIENCE)
-
-    def _release(self) -> None:
-        if self._hold is not None:
-            self._hold.release()
-            self._hold = None

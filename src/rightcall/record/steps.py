@@ -1,8 +1,11 @@
-"""Effects taken through a journal: done once, recorded, and from then on remembered."""
+"""Effects taken through a journal: done once, recorded, remembered, and by one holder of their run."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
+from time import monotonic
+from typing import Self
 
 from msgspec.structs import replace
 
@@ -22,13 +25,15 @@ from rightcall.core.entry import (
     StepDone,
 )
 from rightcall.core.events import StreamEvent
-from rightcall.core.ports import AsyncJournal, Hold, Journal, Observer, Steps
+from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Observer, Steps
 from rightcall.core.secret import REDACTED
-from rightcall.errors import UsageError
+from rightcall.errors import RunHeld, UsageError
 
 logger = logging.getLogger("rightcall")
 
 Body = Callable[[], Awaitable[Entry]]
+_PATIENCE = 0.05
+"""Seconds between two tries of one who waits for a run."""
 
 
 async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> None:
@@ -154,6 +159,56 @@ class WatchedSteps:
         if is_new:
             self._show(entry)
         return is_new
+
+
+class Holding:
+    """Holds a run while it is entered, and knows what was recorded of it before.
+
+    Without a journal there is nothing to hold. A journal of somebody's own that has no ``hold`` leaves
+    it to them that nobody else is at the run.
+    """
+
+    def __init__(self, journal: Journal | AsyncJournal | None, run: str, *, wait: float = 0.0) -> None:
+        self._journal = journal
+        self._run = run
+        self._wait = wait
+        self._hold: Hold | None = None
+        self.entries: Sequence[Entry] = ()
+
+    async def __aenter__(self) -> Self:
+        if self._journal is not None:
+            if isinstance(self._journal, HoldingJournal):
+                self._hold = await self._held(self._journal)
+            try:
+                self.entries = await entries_of(self._journal, self._run)
+            except BaseException:
+                self._release()
+                raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._release()
+
+    def steps(self) -> Steps:
+        """The steps of the run, under this hold."""
+        if self._journal is None:
+            return LiveSteps()
+        return JournalSteps(self._journal, self._run, self.entries, self._hold)
+
+    async def _held(self, journal: HoldingJournal) -> Hold:
+        end = monotonic() + self._wait
+        while True:
+            try:
+                return journal.hold(self._run)
+            except RunHeld:
+                if monotonic() >= end:
+                    raise
+            await asyncio.sleep(_PATIENCE)
+
+    def _release(self) -> None:
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None
 
 
 def showing(observers: Sequence[Observer], run: str) -> Callable[[Entry | StreamEvent], None]:
