@@ -11,7 +11,7 @@ import pytest
 
 import rightcall as rc
 from record.hold_child import agent_at, journal_at
-from rightcall.core.entry import CallFinished, RunEnded, RunResumed, RunStarted
+from rightcall.core.entry import CallFinished, CallStarted, RunEnded, RunResumed, RunStarted
 from rightcall.errors import AlreadyDecided, RunHeld
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -54,26 +54,35 @@ async def recover(path: Path, **options) -> rc.RunResult:
         return await agent_at(path, 0.0, journal).recover("r", **options)
 
 
-def cut_before_the_call(path: Path) -> None:
-    """Leave what a process leaves that was killed before it started the call."""
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> list[object]:
+    path = tmp_path_factory.mktemp("whole") / "journal.jsonl"
     assert end(begin(path, "run")) == "end: ['returned']"
-    kept = [entry for entry in entries(path) if not isinstance(entry, CallFinished | RunEnded)][:3]
-    path.with_suffix(".acts").unlink()
-    for file in path.parent.glob(f"{path.name}*"):
-        file.unlink()
+    return entries(path)
+
+
+ENTRIES = 9
+
+
+def test_the_run_has_so_many_entries(recorded):
+    assert len(recorded) == ENTRIES
+
+
+@pytest.mark.parametrize("kept", range(1, ENTRIES))
+def test_of_two_processes_that_recover_a_run_from_any_entry_one_does(tmp_path, recorded, kept):
+    path = tmp_path / ("journal.db" if kept % 2 else "journal.jsonl")
     with journal_at(path) as journal:
-        for entry in kept:
+        for entry in recorded[:kept]:
             journal.append("r", entry)
-
-
-def test_of_two_processes_that_recover_a_run_at_once_one_does(path):
-    cut_before_the_call(path)
-    children = [begin(path, "recover", 0.7) for _ in range(2)]
+    children = [begin(path, "recover", 0.3) for _ in range(2)]
     said = sorted(end(child) for child in children)
-    assert said[0] == "end: ['returned']"
+    is_started = any(isinstance(entry, CallStarted) for entry in recorded[:kept])
+    is_finished = any(isinstance(entry, CallFinished) for entry in recorded[:kept])
+    outcome = "interrupted" if is_started and not is_finished else "returned"
+    assert said[0] == f"end: ['{outcome}']"
     # Whoever comes when the first is done finds everything done.
     assert said[1].startswith("run_held: the run 'r' is held by process ") or said[1] == said[0]
-    assert acts(path) == 1
+    assert acts(path) == (not is_started)
     assert sum(isinstance(entry, CallFinished) for entry in entries(path)) == 1
     assert not is_held(path)
 
