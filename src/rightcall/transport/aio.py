@@ -138,7 +138,9 @@ async def _pool_here() -> _Pool:
         pool = _pools.get(loop)
     if pool is None:
         for gone in [each for each in list(_pools) if each.is_closed()]:
-            _pools.pop(gone).abandon()
+            # Another thread may be about to do the same.
+            if (left := _pools.pop(gone, None)) is not None:
+                left.abandon()
         # Last to be registered is first to be called: whoever ends this loop at exit does so after it.
         atexit.unregister(_close_all)
         atexit.register(_close_all)
@@ -212,6 +214,10 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
             if isinstance(error, raised()):
                 raise translated(error) from error
             raise
+        if self._was_ended:
+            # The reply began in the moment in which it was given up: the timeout came too late for it.
+            await self.__aexit__()
+            raise TransportError(_CLOSED)
         self._body = None  # it may be long, and so may the reply take
         names = {name.lower(): value for name, value in response.headers.items()}
         return Incoming(response.status, names, _Chunks(response.content))
