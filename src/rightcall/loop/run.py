@@ -85,9 +85,7 @@ class Run:
         steps = self._setup.steps
         try:
             if first is not None:
-                await steps.note(
-                    "run.started" if isinstance(first, RunStarted) else "run.resumed", first
-                )
+                await steps.note(_first_key(first, self._state), first)
             stop = await self.until_stop()
             if stop.reason != "pending":
                 await steps.note("run.ended", RunEnded(stop=stop))
@@ -302,6 +300,11 @@ class Run:
         if wanted is None or answer is None or wanted.mode != "native":
             return None
         return answer.parameters
+
+
+def _first_key(first: RunStarted | RunResumed, state: State) -> str:
+    # A run may pause more than once, and each time go on under another key.
+    return "run.started" if isinstance(first, RunStarted) else f"t{state.progress.turns}.resumed"
 
 
 def _both(emit: Emit, show: Emit) -> Emit:

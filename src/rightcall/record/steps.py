@@ -1,6 +1,7 @@
 """Effects taken through a journal: done once, recorded, and from then on remembered."""
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 
@@ -34,7 +35,7 @@ Body = Callable[[], Awaitable[Entry]]
 async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> None:
     """Write one entry, in a journal of either kind."""
     written = journal.append(run, entry)
-    if written is not None:
+    if isawaitable(written):
         await written
 
 
@@ -150,7 +151,8 @@ def showing(observers: Sequence[Observer], run: str) -> Callable[[Entry | Stream
         for observer in observers:
             try:
                 observer(run, happened)
-            except Exception:
+            except (Exception, CancelledError):
+                # A cancellation that an observer met is none of the run's.
                 logger.exception("an observer of run %s failed", run)
 
     return show
