@@ -1,5 +1,8 @@
 """Policies, and a person who is there to be asked: what may become of a call before it runs."""
 
+import asyncio
+import warnings
+
 import pytest
 
 from agent.kit import Desk, outcomes, told
@@ -167,6 +170,26 @@ async def test_an_answer_that_is_no_decision_is_a_mistake_of_the_developers(answ
 
     with pytest.raises(UsageError, match=f"not of the type {type(answer).__name__}"):
         await run(approval=True, approve=approve)
+
+
+@pytest.mark.parametrize("effect", ["write", "read"])
+@pytest.mark.parametrize(
+    "answer", [False, True, "no", asyncio.sleep], ids=["False", "True", "no", "async"]
+)
+async def test_a_policy_that_gives_no_decision_is_one_too_and_nothing_runs(answer, effect):
+    desk = Desk()
+
+    def policy(_):
+        return answer(0) if callable(answer) else answer
+
+    # Something follows the call, so that it would start early.
+    model = ScriptedModel([reply(SEND, "And then?")])
+    with (
+        warnings.catch_warnings(action="ignore"),  # nobody awaits a policy
+        pytest.raises(UsageError, match="a policy answers with Allow"),
+    ):
+        await Agent(model, [desk.tool("send", effect)], policy=policy).run("Go.")
+    assert desk.done == []
 
 
 async def test_everyone_is_asked_before_anything_of_the_reply_runs():

@@ -229,6 +229,12 @@ def decision_for(
     stricter than the tool, not laxer. ``early`` is a call that may start while the reply streams.
     """
     decision = None if policy is None else policy(checked)
+    if decision is not None and not isinstance(decision, Decision):
+        # What is no yes must not count as one, as False would.
+        raise UsageError(
+            "a policy answers with Allow, Deny, Ask, Rewrite, Answer or None, "
+            f"and not with the type {type(decision).__name__}"
+        )
     if isinstance(decision, Deny | Answer | Rewrite):
         return Finding(decision=decision)
     finding = _NOTHING if guard is None else guard.judge(checked, early=early)
