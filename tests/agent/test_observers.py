@@ -1,5 +1,6 @@
 """Observers see everything that happens in a run, and change nothing."""
 
+import asyncio
 import logging
 
 import pytest
@@ -79,11 +80,14 @@ async def test_a_reader_of_the_stream_and_an_observer_see_the_same_events():
     assert eye.events == streamed[:-1]
 
 
-async def test_several_observers_see_the_same_and_one_that_raises_is_logged_and_harms_nobody(caplog):
+@pytest.mark.parametrize("error", [ValueError("no"), asyncio.CancelledError("no")], ids=repr)
+async def test_several_observers_see_the_same_and_one_that_raises_is_logged_and_harms_nobody(
+    error, caplog
+):
     first, last, desk = Eye(), Eye(), Desk()
 
     def broken(run, happened):
-        raise ValueError("no")
+        raise error
 
     agent = Agent(ScriptedModel(SCRIPT), [desk.tool("find")], observers=[first, broken, last])
     with caplog.at_level(logging.ERROR, "rightcall"):
@@ -91,7 +95,7 @@ async def test_several_observers_see_the_same_and_one_that_raises_is_logged_and_
     assert (told(result.transcript)[-1], desk.done) == ("model: Done.", ["find x"])
     assert first.seen == last.seen
     assert {record.message for record in caplog.records} == {"an observer of run r failed"}
-    assert "ValueError: no" in caplog.text
+    assert f"{type(error).__name__}: no" in caplog.text
 
 
 async def test_what_is_remembered_from_an_earlier_attempt_is_not_shown_again():

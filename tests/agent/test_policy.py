@@ -206,20 +206,24 @@ async def _refuses(_):
     return Deny()
 
 
+@pytest.mark.parametrize("effect", ["write", "read"])
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (_refuses, "a coroutine: a policy is a plain function"),
-        (lambda _: False, "not bool"),
-        (lambda _: "deny", "not str"),
-        (lambda _: Deny, "not StructMeta"),
+        (_refuses, "not with a coroutine: it is a plain function"),
+        (lambda _: False, "not of the type bool"),
+        (lambda _: True, "not of the type bool"),
+        (lambda _: "deny", "not of the type str"),
+        (lambda _: Deny, "not of the type StructMeta"),
     ],
-    ids=["async", "a bool", "a word", "a class"],
+    ids=["async", "no", "yes", "a word", "a class"],
 )
 @pytest.mark.parametrize("rules", [None, Rules()], ids=["alone", "with rules"])
-async def test_a_policy_whose_answer_is_no_decision_lets_nothing_run(policy, words, rules):
+async def test_a_policy_whose_answer_is_no_decision_lets_nothing_run(policy, words, rules, effect):
     desk = Desk()
-    agent = Agent(ScriptedModel([reply(SEND), "Done."]), [desk.tool("send")], policy=policy, trust=rules)
+    # Something follows the call, so that it would start early.
+    model = ScriptedModel([reply(SEND, "And then?"), "Done."])
+    agent = Agent(model, [desk.tool("send", effect)], policy=policy, trust=rules)
     with pytest.raises(UsageError, match=words):
         await agent.run("Go.")
     assert desk.done == []

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from agent.kit import Desk, outcomes, told
 from rightcall import Agent, replay
-from rightcall.core.entry import CallFinished, Entry, ReplyReceived
+from rightcall.core.entry import CallFinished, Entry, ReplyReceived, RunResumed
 from rightcall.errors import UsageError
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
@@ -87,6 +87,29 @@ async def test_a_pause_ends_the_steps_and_resuming_takes_others():
         paused, {paused.pending[0].call_id: True}, steps=later
     )
     assert (resumed.text, desk.done, list(later.done)) == ("Done.", ["pay y"], ["t1.0.pay", "t2.model"])
+
+
+async def test_a_run_that_pauses_twice_goes_on_twice_through_the_same_steps():
+    desk, engine, seen = Desk(), Engine(), []
+    script = [reply(call("pay", what="x")), reply(call("pay", what="y")), "Done."]
+    tools = [desk.tool("pay", approval=True)]
+    agent = Agent(ScriptedModel(script), tools, observers=[lambda _, happened: seen.append(happened)])
+    result = await agent.run("Go.", run="r", steps=engine)
+    while result.pending:
+        result = await agent.resume(result, {result.pending[0].call_id: True}, steps=engine)
+    resumed = [each for each in seen if isinstance(each, RunResumed)]
+    assert (desk.done, len(resumed)) == (["pay x", "pay y"], 2)
+    assert [entry for entry in engine.notes.values() if isinstance(entry, RunResumed)] == resumed
+
+
+async def test_what_a_plain_journal_returns_is_not_looked_at():
+    class Counting(MemoryJournal):
+        def append(self, run, entry):
+            super().append(run, entry)
+            return len(self.entries(run))
+
+    journal = Counting()
+    assert (await agent_of(Desk(), journal=journal).run("Go.", run="r")).text == "Done."
 
 
 async def test_a_run_is_recorded_by_a_journal_or_by_steps_and_not_by_both():

@@ -6,6 +6,7 @@ import weakref
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 
+import anyio
 import pytest
 
 from rightcall.gate import deadline
@@ -485,3 +486,41 @@ async def test_it_can_be_seen_where_a_coroutine_stands():
     assert "sleeps() running at" in repr(task)
     caller.cancel()
     await asyncio.wait([caller], timeout=5)
+
+
+async def test_a_scope_of_anyio_around_it_ends_as_scopes_do():
+    with anyio.move_on_after(GRACE) as scope:
+        await run(sleeps())
+    assert scope.cancelled_caught
+    with pytest.raises(TimeoutError), anyio.fail_after(GRACE):
+        await run(cleans_up(), 10 * GRACE)
+
+
+async def test_a_cancelled_caller_is_told_what_was_said_to_it():
+    caller = asyncio.create_task(run(sleeps()))
+    await asyncio.sleep(0)
+    caller.cancel("because")
+    with pytest.raises(asyncio.CancelledError, match="because"):
+        await caller
+
+
+@pytest.mark.parametrize("wish", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("cancelled", [False, True], ids=["by-itself", "while-it-cleans-up"])
+async def test_the_wish_to_end_the_program_is_raised_where_the_coroutine_was_awaited(wish, cancelled):
+    async def leaves():
+        try:
+            await asyncio.sleep(FOREVER if cancelled else 0)
+        finally:
+            raise wish
+
+    async def catches():
+        try:
+            await run(leaves())
+        except wish:
+            return "caught"
+
+    caller = asyncio.create_task(catches())
+    await asyncio.sleep(GRACE)
+    if cancelled:
+        caller.cancel()
+    assert await caller == "caught"

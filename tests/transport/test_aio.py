@@ -68,6 +68,24 @@ print("aiohttp" in sys.modules)
 """
 
 
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("/model/a.claude-v2%3A1/invoke", "/model/a.claude-v2%3A1/invoke"),
+        ("/a%2Fb/c?x=%2B%20%41&y=1+2", "/a%2Fb/c?x=%2B%20%41&y=1+2"),
+        ("/a b/é", "/a%20b/%C3%A9"),
+    ],
+)
+async def test_an_address_is_sent_as_it_was_signed(written, sent):
+    async with serving(whole(b"{}")) as server:
+        transport = AiohttpTransport()
+        url = server.url + written
+        async with transport.post(url, headers={}, body=b"", timeouts=Timeouts()) as incoming:
+            assert incoming.status == 200
+        await transport.close()
+        assert [target for target, _, _ in server.requests] == [sent]
+
+
 def test_an_agent_is_ready_without_an_http_library():
     done = subprocess.run([sys.executable, "-c", READY], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

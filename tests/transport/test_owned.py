@@ -25,6 +25,7 @@ from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import TransportError
 from rightcall.request.wire_model import Retry
+from rightcall.transport import aio
 
 CHAT = (
     b'{"id":"c","model":"m","choices":[{"index":0,"message":{"content":"Hi."},"finish_reason":"stop"}]}'
@@ -383,6 +384,44 @@ CLOSED_BY_HAND = """
 async def test_a_loop_that_is_closed_without_its_generators_leaves_one_connection_at_most():
     async with serving(ANSWER) as server:
         assert await python(CLOSED_BY_HAND, f"{server.url}|m", flags=()) == "1\n"
+
+
+def test_threads_that_find_the_same_closed_loop_do_not_stumble_over_it(monkeypatch):
+    class Raced(dict):
+        """Shows a closed loop that another thread has just dropped."""
+
+        def __iter__(self):
+            yield closed
+
+    closed = asyncio.new_event_loop()
+    closed.close()
+    monkeypatch.setattr(aio, "_pools", Raced())
+
+    async def opens() -> None:
+        await (await aio._pool_here()).close()
+
+    asyncio.run(opens())
+
+
+async def test_closing_a_model_whose_reply_begins_in_that_moment_ends_it_too(monkeypatch):
+    released = asyncio.Event()
+    async with serving(ANSWER, held(released)) as server:
+        other, model = model_at(server), model_at(server)
+        await rc.Agent(other).run("Hi")  # keeps the connections open
+        session = (await aio._pool_here()).session
+        request = session._request
+
+        async def closed_as_it_comes(*arguments, **options):
+            response = await request(*arguments, **options)
+            await model.close()
+            return response
+
+        monkeypatch.setattr(type(session), "_request", staticmethod(closed_as_it_comes))
+        async with asyncio.timeout(5):
+            with pytest.raises(TransportError, match="closed before the reply was complete"):
+                await anext(model.stream(ASKED))
+        released.set()
+        await other.close()
 
 
 async def test_an_agent_closes_the_model_that_it_connected_and_no_other():

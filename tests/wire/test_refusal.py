@@ -33,6 +33,10 @@ WAITS = {
     ),
     "a date and no clock": ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, None),
     "nan": ({"retry-after": "nan"}, None),
+    "a year beyond all": (
+        {"retry-after": f"Wed, 21 Oct {10**19} 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"},
+        None,
+    ),
     "nan milliseconds": ({"retry-after-ms": "NaN", "retry-after": "3"}, 3.0),
     "endless": ({"retry-after": "inf"}, None),
     "endless digits": ({"retry-after": "9" * 400}, None),

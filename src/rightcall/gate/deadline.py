@@ -41,18 +41,21 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, Any]) -> Any:
     """
     work = _Work(coroutine)
     task = asyncio.get_running_loop().create_task(work)
+    cancelled: asyncio.CancelledError | None = None
     try:
         cancelled = await _wait(task, work, seconds)
         expired = not task.done()
         if expired:
-            cancelled |= await _stop(task, work)
-        if cancelled:
-            _take_exception(task)
-            raise asyncio.CancelledError
+            again = await _stop(task, work)
+            cancelled = cancelled or again
+            del again
+        if cancelled is not None and not _leaves(task):
+            # The caller's own: anyio's scopes know by its words that they are meant.
+            raise cancelled
         return _result(task, expired=expired)
     finally:
         # An exception of the task leads to this frame, which must not lead back to it.
-        del task
+        del task, cancelled
 
 
 def _result(task: Task, *, expired: bool) -> Any:
@@ -66,56 +69,88 @@ def _result(task: Task, *, expired: bool) -> Any:
         if isinstance(error, asyncio.CancelledError):
             raise CancelledInside from error
         raise
+    except _Leaves as leaving:
+        raise leaving.error from None
     finally:
         del task
 
 
-async def _wait(task: Task, work: "_Work", seconds: float) -> bool:
-    """Wait until a task ends or time is up; whether the caller was cancelled, and the task with it.
+async def _wait(task: Task, work: "_Work", seconds: float) -> asyncio.CancelledError | None:
+    """Wait until a task ends or time is up; how the caller was cancelled, and the task with it.
 
     asyncio.wait does this for several tasks and at twice the price, which each call of a tool would pay.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
-    cancelled = False
-    while True:
-        waiter = work.waiter = loop.create_future()
-        timer = loop.call_at(end, work.wake)
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            cancelled = True
-            task.cancel()
-        except GeneratorExit:
-            task.cancel()
-            raise
-        finally:
-            timer.cancel()
-        if task.done() or loop.time() >= end:
-            return cancelled
+    cancelled: asyncio.CancelledError | None = None
+    try:
+        while True:
+            waiter = work.waiter = loop.create_future()
+            timer = loop.call_at(end, work.wake)
+            try:
+                await waiter
+            except asyncio.CancelledError as error:
+                cancelled = cancelled or error
+                task.cancel()
+            except GeneratorExit:
+                task.cancel()
+                raise
+            finally:
+                timer.cancel()
+            if task.done() or loop.time() >= end:
+                return cancelled
+    finally:
+        del cancelled  # which leads to this frame
 
 
-async def _stop(task: Task, work: "_Work") -> bool:
-    """Cancel a task, or set it adrift; whether the caller was cancelled meanwhile."""
-    cancelled = False
-    for grace in (GRACE, GRACE / 20):
-        # Some obey only the second time.
-        task.cancel()
-        cancelled |= await _wait(task, work, grace)
-        if task.done():
-            return cancelled
+async def _stop(task: Task, work: "_Work") -> asyncio.CancelledError | None:
+    """Cancel a task, or set it adrift; how the caller was cancelled meanwhile, if it was."""
+    cancelled: asyncio.CancelledError | None = None
+    try:
+        for grace in (GRACE, GRACE / 20):
+            # Some obey only the second time.
+            task.cancel()
+            again = await _wait(task, work, grace)
+            cancelled = cancelled or again
+            del again
+            if task.done():
+                return cancelled
+        _set_adrift(task, work)
+        return cancelled
+    finally:
+        del cancelled
+
+
+def _set_adrift(task: Task, work: "_Work") -> None:
     work.adrift = True
     task.set_name("rightcall: abandoned")
     _adrift.add(task)
     task.add_done_callback(_adrift.discard)
     task.add_done_callback(_take_exception)
-    return cancelled
 
 
 def _take_exception(task: Task) -> None:
     """So that asyncio does not complain of an exception that nobody looks at."""
     if task.done() and not task.cancelled():
         task.exception()
+
+
+def _leaves(task: Task) -> bool:
+    """Whether a task ended with the wish to end the program, which goes before a cancellation."""
+    _take_exception(task)
+    return task.done() and not task.cancelled() and isinstance(task.exception(), _Leaves)
+
+
+class _Leaves(Exception):
+    """The coroutine wants to end the program.
+
+    That is raised where it was awaited: raised in a task of its own, it would stop the event loop there
+    and then, and nobody could tidy up.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
 
 
 class _Work(Coroutine[Any, Any, Any]):
@@ -139,6 +174,11 @@ class _Work(Coroutine[Any, Any, Any]):
         """Take a step. A child that the tool forked goes no further."""
         try:
             return self._coroutine.send(value)
+        except (KeyboardInterrupt, SystemExit) as error:
+            self.wake()
+            if self.adrift:
+                raise
+            raise _Leaves(error) from None
         except BaseException:
             self.wake()
             raise
@@ -149,6 +189,11 @@ class _Work(Coroutine[Any, Any, Any]):
         """Take a step that begins with an exception: a cancellation, mostly."""
         try:
             waiting = self._coroutine.throw(*error)
+        except (KeyboardInterrupt, SystemExit) as leaving:
+            self.wake()
+            if self.adrift:
+                raise
+            raise _Leaves(leaving) from None
         except BaseException:
             self.wake()
             raise

@@ -248,11 +248,11 @@ def _decided(answer: object) -> Decision | None:
     """Read what a policy answered. What is no decision must not pass for a yes."""
     if answer is None or isinstance(answer, Decision):
         return answer
-    kind = type(answer).__name__
+    kind = f"of the type {type(answer).__name__}"
     if isinstance(answer, Coroutine):
         answer.close()
-        kind = "a coroutine: a policy is a plain function"
-    raise UsageError(f"a policy answers Allow, Deny, Ask, Rewrite, Answer or None, and not {kind}")
+        kind = "with a coroutine: it is a plain function"
+    raise UsageError(f"a policy answers with Allow, Deny, Ask, Rewrite, Answer or None, and not {kind}")
 
 
 async def vetoed(hook: Callable[[Any], Awaitable[Veto | None]], what: object) -> Veto | None:

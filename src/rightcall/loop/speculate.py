@@ -15,6 +15,7 @@ from rightcall.core.decision import Allow
 from rightcall.core.events import CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
 from rightcall.core.handler import ignore
 from rightcall.core.parts import Usage
+from rightcall.errors import UsageError
 from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check
 from rightcall.gate.gate import Execution, decision_for, watched_by
@@ -129,5 +130,9 @@ class Speculation:
         tool = checked.tool
         if tool.effect not in {"pure", "read"} or tool.serial:
             return False
-        decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision
+        try:
+            decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision
+        except UsageError:
+            # Raised again at the gate: here it would be taken for a fault of the stream.
+            return False
         return isinstance(decision, Allow | None)

@@ -39,7 +39,7 @@ _PATIENCE = 0.05
 async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> None:
     """Write one entry, in a journal of either kind."""
     written = journal.append(run, entry)
-    if written is not None:
+    if isawaitable(written):
         await written
 
 
@@ -219,8 +219,9 @@ def showing(observers: Sequence[Observer], run: str) -> Callable[[Entry | Stream
         for number, observer in enumerate(observers):
             try:
                 observer(run, happened)
-            except Exception:
-                # Once: one that fails at every event would fill the log.
+            except (Exception, asyncio.CancelledError):
+                # A cancellation that an observer met is none of the run's. Logged once: one that fails
+                # at every event would fill the log.
                 if number not in failed:
                     failed.add(number)
                     logger.exception("an observer of run %s failed", run)

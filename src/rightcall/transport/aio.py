@@ -10,6 +10,7 @@ Proxies come from the environment (``HTTPS_PROXY``, ``NO_PROXY``), and so do cer
 import asyncio
 import atexit
 import os
+import re
 import socket
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -25,11 +26,14 @@ from rightcall.errors import TransportError, TransportTimeout
 
 if TYPE_CHECKING:
     import aiohttp
+    import yarl
 
 _CONNECTIONS = 1000
 _EXIT_SECONDS = 2.0
 """How long the end of the program waits for another thread's event loop to close its connections."""
 _CLOSED = "closed before the reply was complete"
+_WRITTEN = re.compile(r"[\w.~:/?#\[\]@!$&'()*+,;=%-]+", re.ASCII)
+"""The characters of an address (RFC 3986)."""
 
 
 class AiohttpTransport:
@@ -138,7 +142,9 @@ async def _pool_here() -> _Pool:
         pool = _pools.get(loop)
     if pool is None:
         for gone in [each for each in list(_pools) if each.is_closed()]:
-            _pools.pop(gone).abandon()
+            # Another thread may be about to do the same.
+            if (left := _pools.pop(gone, None)) is not None:
+                left.abandon()
         # Last to be registered is first to be called: whoever ends this loop at exit does so after it.
         atexit.unregister(_close_all)
         atexit.register(_close_all)
@@ -199,7 +205,7 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
             async with asyncio.timeout(self._timeouts.first_byte) as self._until_head:
                 self._response = response = await pool.session.request(
                     self._method,
-                    self._url,
+                    _as_written(self._url),
                     headers=self._headers,
                     data=self._body,
                     timeout=_limits(self._timeouts),
@@ -212,6 +218,10 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
             if isinstance(error, raised()):
                 raise translated(error) from error
             raise
+        if self._was_ended:
+            # The reply began in the moment in which it was given up: the timeout came too late for it.
+            await self.__aexit__()
+            raise TransportError(_CLOSED)
         self._body = None  # it may be long, and so may the reply take
         names = {name.lower(): value for name, value in response.headers.items()}
         return Incoming(response.status, names, _Chunks(response.content))
@@ -266,6 +276,17 @@ def _limits(timeouts: Timeouts) -> "aiohttp.ClientTimeout":
     return aiohttp.ClientTimeout(
         total=timeouts.whole, connect=timeouts.connect, sock_read=timeouts.between_chunks
     )
+
+
+@lru_cache(maxsize=256)
+def _as_written(url: str) -> "yarl.URL | str":
+    """The address as it is sent: aiohttp would write ``%3A`` as a colon, which nobody has signed.
+
+    What is no address yet, with spaces or letters beyond ASCII, is left to it.
+    """
+    import yarl  # noqa: PLC0415 - light until used
+
+    return yarl.URL(url, encoded=True) if _WRITTEN.fullmatch(url) else url
 
 
 @lru_cache(maxsize=256)

@@ -107,7 +107,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     try:
         until = parsedate_to_datetime(headers["retry-after"])
         return max((until - parsedate_to_datetime(headers["date"])).total_seconds(), 0.0)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 

@@ -389,6 +389,12 @@ async def test_no_more_run_at_once_than_the_bounds_say():
     assert most == 2
 
 
+async def test_a_policy_that_gives_no_decision_lets_nothing_run():
+    async with connect(send, policy=lambda _: False) as client:
+        with pytest.raises(MCPError, match="could not take the call to its end"):
+            await client.call_tool("send", {"to": "bob"})
+
+
 async def test_a_policy_that_breaks_is_none_of_the_clients_business(caplog):
     def policy(_):
         raise RuntimeError("the password is swordfish")
