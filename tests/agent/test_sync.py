@@ -1,14 +1,15 @@
 """``run_sync``: the same run, for code that cannot await."""
 
 import asyncio
+import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 
 import pytest
 
 from agent.kit import told
-from rightcall import Agent
+from rightcall import Agent, RunResult
 from rightcall.core.budget import Stop
 from rightcall.declare.function import tool
 from rightcall.errors import VendorError
@@ -118,3 +119,35 @@ def test_what_a_run_raises_reaches_the_caller():
     with pytest.raises(VendorError, match="overloaded") as caught:
         Agent(ScriptedModel([broken])).run_sync("Go.")
     assert told(caught.value.result.transcript) == ["user: Go."]
+
+
+def in_a_thread(agent: Agent) -> RunResult:
+    """What its run comes to; one that hangs fails its test and holds up nothing."""
+    done: Future[RunResult] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(agent.run_sync("Go."))
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return done.result(5)
+
+
+def test_an_exit_that_a_run_raises_reaches_the_caller_and_the_next_run_is_as_good_as_any():
+    with pytest.raises(SystemExit):
+        in_a_thread(Agent(ScriptedModel(lambda _: sys.exit(3))))
+    assert told(in_a_thread(agent()).transcript) == EXPECTED
+
+
+def test_a_tool_that_stops_the_event_loop_stops_nothing():
+    @tool
+    async def stop() -> str:
+        """Stop the loop."""
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        return "stopped"
+
+    result = in_a_thread(Agent(ScriptedModel([reply(call("stop")), "Done."]), [stop]))
+    assert (result.calls[0].result.text, result.text) == ("stopped", "Done.")
