@@ -11,8 +11,10 @@ import pytest
 from agent.kit import told
 from rightcall import Agent, RunResult
 from rightcall.core.budget import Stop
+from rightcall.core.entry import CallFinished
 from rightcall.declare.function import tool
 from rightcall.errors import VendorError
+from rightcall.record import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 who: ContextVar[str] = ContextVar("who", default="nobody")
@@ -151,3 +153,38 @@ def test_a_tool_that_stops_the_event_loop_stops_nothing():
 
     result = in_a_thread(Agent(ScriptedModel([reply(call("stop")), "Done."]), [stop]))
     assert (result.calls[0].result.text, result.text) == ("stopped", "Done.")
+
+
+def exits() -> str:
+    """Exit."""
+    sys.exit("no such option")
+
+
+async def exits_in_the_loop() -> str:
+    """Exit."""
+    sys.exit("no such option")
+
+
+def interrupts() -> str:
+    """Exit as Ctrl-C does."""
+    raise KeyboardInterrupt("no such option")
+
+
+async def interrupts_in_the_loop() -> str:
+    """Exit as Ctrl-C does."""
+    raise KeyboardInterrupt("no such option")
+
+
+@pytest.mark.parametrize(
+    "function", [exits, exits_in_the_loop, interrupts, interrupts_in_the_loop], ids=lambda f: f.__name__
+)
+def test_a_tool_that_exits_has_failed_and_its_exit_is_on_record(function):
+    journal = MemoryJournal()
+    leaving = Agent(
+        ScriptedModel([reply(call("leave")), "Done."]), [tool(function, name="leave")], journal=journal
+    )
+    result = in_a_thread(leaving)
+    assert (result.calls[0].outcome, result.text) == ("failed", "Done.")
+    (finished,) = (e for e in journal.entries(result.run) if isinstance(e, CallFinished))
+    assert finished.error.startswith("Traceback")
+    assert "no such option" in finished.error

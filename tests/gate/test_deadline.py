@@ -9,7 +9,7 @@ from contextvars import ContextVar
 import pytest
 
 from rightcall.gate import deadline
-from rightcall.gate.deadline import CancelledInside, DeadlinePassed, adrift, within
+from rightcall.gate.deadline import CancelledInside, DeadlinePassed, WrappedBaseException, adrift, within
 
 GRACE = 0.05
 FOREVER = 60.0
@@ -51,6 +51,11 @@ async def raises():
     raise KeyError("x")
 
 
+async def exits():
+    await asyncio.sleep(0)
+    raise SystemExit
+
+
 async def raises_timeout():
     await asyncio.sleep(0)
     raise TimeoutError
@@ -80,6 +85,7 @@ async def many_steps():
         (many_steps, 100),
         (raises, (KeyError, None)),
         (raises_timeout, (TimeoutError, None)),
+        (exits, (WrappedBaseException, None)),
         (cancels_itself, (CancelledInside, None)),
         (awaits_a_cancelled_task, (CancelledInside, None)),
     ],
@@ -450,8 +456,8 @@ async def test_nobody_is_told_of_an_exception_that_nobody_waits_for(body, cancel
 
 @pytest.mark.parametrize(
     ("body", "seconds"),
-    [(returns, FOREVER), (raises, FOREVER), (cancels_itself, FOREVER), (sleeps, 0.01)],
-    ids=["returns", "raises", "cancels-itself", "sleeps"],
+    [(returns, FOREVER), (raises, FOREVER), (exits, FOREVER), (cancels_itself, FOREVER), (sleeps, 0.01)],
+    ids=["returns", "raises", "exits", "cancels-itself", "sleeps"],
 )
 async def test_nothing_is_left_to_the_garbage_collector(body, seconds):
     class Witness:

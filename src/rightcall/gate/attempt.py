@@ -74,7 +74,8 @@ async def retry(
 async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: float) -> Outcome:
     """Run a call for the ``number``-th time, within so many seconds.
 
-    Raises nothing but cancellation and what may not be caught.
+    Whatever the tool raises is a failure, SystemExit included. Raises nothing but cancellation, Ctrl-C
+    and what the program's own signal handlers raise.
     """
     handler = checked.tool.invocation
     if handler is None:
