@@ -61,7 +61,8 @@ async def retry(
     outcome: Outcome = failed
     count = 1
     while isinstance(outcome, Failed) and outcome.retryable and count <= limits.retries:
-        pause = limits.backoff * 2 ** (count - 1)
+        # 2.0**1023 is the largest power that a float holds; only next to no backoff comes that far.
+        pause = limits.backoff * 2.0 ** min(count - 1, 1023)
         left = limits.timeout - (clock.now() - started) - pause
         if left <= 0:
             break
