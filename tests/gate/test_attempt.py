@@ -262,6 +262,27 @@ async def test_a_tool_that_cancels_itself_was_cancelled_and_nobody_else(function
     assert task.cancelling() == 0
 
 
+async def cancels_its_task() -> str:
+    asyncio.current_task().cancel()
+    return "value"
+
+
+async def cancels_its_task_and_waits() -> str:
+    asyncio.current_task().cancel()
+    await asyncio.sleep(0)
+    return "value"
+
+
+@pytest.mark.parametrize("function", [cancels_its_task, cancels_its_task_and_waits])
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_a_tool_that_cancels_its_task_does_not_cancel_what_its_caller_awaits_next(function, calls):
+    asked = [rc.Call(id=str(n), name="f") for n in range(calls)]
+    done = await rc.run_calls(asked, rc.tool(function, name="f"))
+    await asyncio.sleep(0)
+    assert [each.outcome for each in done] == [Cancelled()] * calls
+    assert asyncio.current_task().cancelling() == 0
+
+
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("calls", [1, 2])
 def test_ctrl_c_is_never_swallowed(late, calls):
