@@ -8,7 +8,8 @@ import sys
 import threading
 import time
 import warnings
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -127,6 +128,187 @@ def test_who_waits_for_something_when_it_is_stopped_waits_no_longer(background):
         background.stop()
         with pytest.raises(CancelledError):
             waiting.result(5)
+
+
+def begin(function, *arguments):
+    """A call in a thread: one that hangs fails its test and holds up nothing."""
+    done = Future()
+
+    def work():
+        try:
+            done.set_result(function(*arguments))
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return done
+
+
+def finished(function, *arguments):
+    return begin(function, *arguments).result(5)
+
+
+async def raises(error):
+    await asyncio.sleep(0)
+    raise error
+
+
+async def raises_in_a_task(error):
+    await asyncio.create_task(raises(error))
+
+
+async def raises_in_a_group(error):
+    async with asyncio.TaskGroup() as group:
+        group.create_task(raises(error))
+        group.create_task(asyncio.sleep(60))
+
+
+async def raises_in_a_callback(error):
+    def throw():
+        raise error
+
+    asyncio.get_running_loop().call_soon(throw)
+    await asyncio.sleep(0.01)
+    raise error
+
+
+EXIT_WAYS = [raises, raises_in_a_task, raises_in_a_group, raises_in_a_callback]
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("body", EXIT_WAYS, ids=lambda body: body.__name__)
+def test_an_exit_comes_out_of_its_own_call_and_the_others_go_on(background, body, error):
+    begun, go = threading.Event(), threading.Event()
+
+    async def other():
+        begun.set()
+        while not go.is_set():
+            await asyncio.sleep(0.001)
+        return "went on"
+
+    waiting = begin(background.run, other())
+    assert begun.wait(5)
+    with pytest.raises(type(error)) as caught:
+        finished(background.run, body(error))
+    assert caught.value is error
+    go.set()
+    assert waiting.result(5) == "went on"
+    assert finished(background.run, here()).is_alive()
+
+
+def test_a_loop_that_something_stops_goes_on(background):
+    async def stops():
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0.01)
+        return "went on"
+
+    assert finished(background.run, stops()) == "went on"
+    assert finished(background.run, here()).is_alive()
+
+
+def test_when_the_loop_breaks_who_waits_is_told_and_the_next_call_gets_another(background):
+    begun = threading.Event()
+
+    async def other():
+        asyncio.current_task()._log_destroy_pending = False
+        begun.set()
+        await asyncio.sleep(60)
+
+    async def breaks():
+        # What a tool does that makes itself a daemon: it closes every descriptor it finds.
+        asyncio.current_task()._log_destroy_pending = False
+        os.close(asyncio.get_running_loop()._selector.fileno())
+        await asyncio.sleep(60)
+
+    first = finished(background.run, here())
+    waiting = begin(background.run, other())
+    assert begun.wait(5)
+    with pytest.raises(UsageError, match="test: the event loop ended before this was done: OSError"):
+        finished(background.run, breaks())
+    with pytest.raises(UsageError, match="the event loop ended") as caught:
+        waiting.result(5)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert finished(background.run, here()) is not first
+    first.join(5)
+    assert not first.is_alive()
+
+
+def test_who_waits_for_something_that_ignores_the_stop_is_told(background, monkeypatch):
+    monkeypatch.setattr("rightcall.background._CANCEL_SECONDS", 0.05)
+    begun = threading.Event()
+
+    async def deaf():
+        asyncio.current_task()._log_destroy_pending = False
+        begun.set()
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+
+    waiting = begin(background.run, deaf())
+    assert begun.wait(5)
+    background.stop()
+    with pytest.raises(UsageError, match="test: the event loop ended before this was done"):
+        waiting.result(5)
+
+
+def interrupted(body: str) -> tuple[float, int, str, str]:
+    """A program that gets a Ctrl-C when it says that it is ready: how long it then took, and its end."""
+    code = (
+        "import asyncio, signal, threading, time\nfrom rightcall.background import run_sync\n"
+        "async def forever():\n    print('ready', flush=True)\n    await asyncio.sleep(60)\n" + body
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            begun = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            out, errors = child.communicate(timeout=10)
+            return time.monotonic() - begun, child.returncode, out, errors
+        finally:
+            child.kill()
+
+
+WAITS = {
+    "alone": "run_sync(forever())\n",
+    "inside asyncio.run": "async def main():\n    run_sync(forever())\nasyncio.run(main())\n",
+    "in a task inside asyncio.run": (
+        "async def task():\n    run_sync(forever())\n"
+        "async def main():\n    await asyncio.gather(task(), asyncio.sleep(60))\nasyncio.run(main())\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", WAITS.values(), ids=WAITS)
+def test_ctrl_c_ends_the_wait_at_once(body):
+    seconds, code, _, errors = interrupted(body)
+    assert (code, errors.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt")
+    assert seconds < 3
+
+
+def test_after_the_wait_ctrl_c_is_asyncios_again():
+    body = (
+        "async def nothing():\n    pass\n"
+        "async def main():\n    run_sync(nothing())\n    try:\n        await forever()\n"
+        "    except asyncio.CancelledError:\n        print('cancelled')\n        raise\n"
+        "asyncio.run(main())\n"
+    )
+    _, code, out, _ = interrupted(body)
+    assert (code, out) == (-signal.SIGINT, "cancelled\n")
+
+
+def test_a_program_that_handles_ctrl_c_itself_goes_on_doing_so():
+    body = (
+        "signal.signal(signal.SIGINT, lambda *_: done.set())\ndone = threading.Event()\n"
+        "async def until():\n    print('ready', flush=True)\n"
+        "    while not done.is_set():\n        await asyncio.sleep(0.001)\n    return 'finished'\n"
+        "async def main():\n    print(run_sync(until()))\nasyncio.run(main())\n"
+    )
+    _, code, out, errors = interrupted(body)
+    assert (code, out, errors) == (0, "finished\n", "")
 
 
 def test_a_forked_child_has_a_loop_of_its_own_and_leaves_the_parents_alone(background):

@@ -1,19 +1,27 @@
 """Coroutines into their values for code that cannot await: an event loop in a daemon thread.
 
-Synchronous runs and synchronous MCP connections share this. The loop is closed when it is stopped, and
-when the interpreter exits at the latest, without a word; in a forked child it begins anew.
+Synchronous runs and synchronous MCP connections share this. Nothing that is run there ends the loop for
+the others, and whoever waits is told when the loop breaks. It is closed when it is stopped, and when the
+interpreter exits at the latest, without a word; in a forked child it begins anew.
 """
 
 import asyncio
 import atexit
+import logging
 import os
+import signal
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from rightcall.errors import UsageError
 
 T = TypeVar("T")
+
+logger = logging.getLogger("rightcall")
 
 _CANCEL_SECONDS = 2.0
 """How long cancelled tasks have to end, when the loop is stopped."""
@@ -30,21 +38,27 @@ class Background:
 
     def _begin_anew(self) -> None:
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: _LoopThread | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Wait for a coroutine there. Interrupting the wait cancels it."""
+        """Wait for a coroutine there. Interrupting the wait cancels it, and Ctrl-C interrupts it.
+
+        Whatever it raises comes out here, SystemExit and KeyboardInterrupt included. Raises UsageError
+        when the loop breaks under it; the next call gets another loop.
+        """
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise UsageError(
                 f"{self._name} inside something that it runs would wait for itself; use await"
             )
-        # Under the lock: a loop that is stopped meanwhile would never run what it is given.
-        with self._lock:
-            future = asyncio.run_coroutine_threadsafe(coroutine, self._started())
+        # Made here, so that an interruption at any point has it to cancel.
+        future: Future[T] = Future()
         try:
-            return future.result()
+            with _ctrl_c_raises():
+                # Under the lock: a loop that is stopped meanwhile would never run what it is given.
+                with self._lock:
+                    self._started().submit(coroutine, future)
+                return future.result()
         except BaseException:
             future.cancel()
             raise
@@ -52,34 +66,148 @@ class Background:
     def stop(self) -> None:
         """Cancel what is left there, close the loop and end its thread, in bounded time."""
         with self._lock:
-            loop, thread = self._loop, self._thread
-            self._loop = self._thread = None
+            thread = self._thread
+            self._thread = None
         _running.discard(self)
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join(_JOIN_SECONDS)
+        if thread is not None:
+            thread.stop()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(
-                target=_serve, args=(self._loop,), name=f"rightcall: {self._name}", daemon=True
-            )
+    def _started(self) -> "_LoopThread":
+        if self._thread is None:
+            self._thread = _LoopThread(self._name, self._drop)
             self._thread.start()
             _running.add(self)
-        return self._loop
+        return self._thread
+
+    def _drop(self, thread: "_LoopThread") -> None:
+        """Close a loop that has ended, and give it nothing more to run."""
+        with self._lock:
+            if self._thread is thread:
+                self._thread = None
+            # Under the lock: what broke the loop may have closed its descriptors, and another loop must
+            # not be given their numbers just before they are closed here.
+            thread.close()
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    # The thread that ran the loop closes it, in the order of asyncio.run: tasks, then generators. Not
-    # asyncio.Runner, which would also wait for the threads of tools that do not return.
-    asyncio.set_event_loop(loop)
+class _LoopThread(threading.Thread):
+    """A thread that runs an event loop until it is told to stop, or the loop itself breaks."""
+
+    def __init__(self, name: str, drop: Callable[["_LoopThread"], None]) -> None:
+        super().__init__(name=f"rightcall: {name}", daemon=True)
+        self._name_of_loop = name
+        self._drop = drop
+        self._loop = asyncio.new_event_loop()
+        self._stopping = False
+        self._waiting: set[Future[Any]] = set()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T], future: "Future[T]") -> None:
+        """Run a coroutine there, for a future that can be cancelled."""
+        self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        self._loop.call_soon_threadsafe(self._begin, coroutine, future)
+
+    def _begin(self, coroutine: Coroutine[Any, Any, T], future: "Future[T]") -> None:
+        task = self._loop.create_task(_settle(coroutine, future))
+
+        def cancel(settled: "Future[T]") -> None:
+            if settled.cancelled():
+                with suppress(RuntimeError):  # the loop is closed
+                    self._loop.call_soon_threadsafe(task.cancel)
+
+        future.add_done_callback(cancel)
+
+    def stop(self) -> None:
+        """Cancel what is left, close the loop and end, in bounded time."""
+        self._stopping = True
+        with suppress(RuntimeError):  # the loop broke, and is closed already
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self.join(_JOIN_SECONDS)
+
+    def run(self) -> None:
+        """Serve. The thread that ran the loop closes it, in the order of asyncio.run."""
+        # Not asyncio.Runner, which would also wait for the threads of tools that do not return.
+        asyncio.set_event_loop(self._loop)
+        broken: BaseException | None = None
+        try:
+            while not self._stopping:
+                # A task may have called loop.stop(), which is not its to do.
+                self._run_forever()
+            self._complete(_cancel_all())
+            self._complete(self._loop.shutdown_asyncgens())
+        except Exception as error:  # noqa: BLE001 - told to everyone who waits
+            broken = error
+        finally:
+            self._drop(self)
+            self._tell_waiting(broken)
+
+    def close(self) -> None:
+        """Close the loop, as far as that can be done to one that broke."""
+        with suppress(OSError, ValueError):
+            self._loop.close()
+
+    def _run_forever(self) -> None:
+        try:
+            self._loop.run_forever()
+        except (SystemExit, KeyboardInterrupt) as error:
+            # Signals reach the main thread only, so this is one task's own, and asyncio has it on that
+            # task's record. The loop is as good as before.
+            logger.warning("%s: a task raised %r; the others go on", self._name_of_loop, error)
+
+    def _complete(self, coroutine: Coroutine[Any, Any, object]) -> None:
+        task = self._loop.create_task(coroutine)
+        task.add_done_callback(lambda _: self._loop.stop())
+        while not task.done():
+            self._run_forever()
+
+    def _tell_waiting(self, broken: BaseException | None) -> None:
+        for future in tuple(self._waiting):
+            error = UsageError(
+                f"{self._name_of_loop}: the event loop ended before this was done"
+                + ("" if broken is None else f": {broken!r}")
+            )
+            error.__cause__ = broken
+            with suppress(InvalidStateError):  # it was cancelled just now
+                future.set_exception(error)
+
+
+async def _settle(coroutine: Coroutine[Any, Any, T], future: "Future[T]") -> None:
     try:
-        loop.run_forever()
-        loop.run_until_complete(_cancel_all())
-        loop.run_until_complete(loop.shutdown_asyncgens())
+        value = await coroutine
+    except asyncio.CancelledError:
+        future.cancel()
+        raise
+    except BaseException as error:  # noqa: BLE001 - for whoever waits
+        # Not raised here: asyncio lets an exit out of the loop as well.
+        with suppress(InvalidStateError):  # cancelled, and nobody waits any more
+            future.set_exception(error)
+    else:
+        with suppress(InvalidStateError):
+            future.set_result(value)
+
+
+@contextmanager
+def _ctrl_c_raises() -> Iterator[None]:
+    """Let Ctrl-C end a wait inside ``asyncio.run`` too.
+
+    There it only cancels the main task, which takes effect at that task's next await; whoever waits here
+    in the loop's thread keeps it from coming to one.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not _is_asyncios(handler):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
     finally:
-        loop.close()
+        signal.signal(signal.SIGINT, handler)
+
+
+def _is_asyncios(handler: object) -> bool:
+    # Any other handler is the program's own wish.
+    return isinstance(handler, partial) and isinstance(
+        getattr(handler.func, "__self__", None), asyncio.Runner
+    )
 
 
 async def _cancel_all() -> None:

@@ -1,17 +1,20 @@
 """``run_sync``: the same run, for code that cannot await."""
 
 import asyncio
+import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 
 import pytest
 
 from agent.kit import told
-from rightcall import Agent
+from rightcall import Agent, RunResult
 from rightcall.core.budget import Stop
+from rightcall.core.entry import CallFinished
 from rightcall.declare.function import tool
 from rightcall.errors import VendorError
+from rightcall.record import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 who: ContextVar[str] = ContextVar("who", default="nobody")
@@ -118,3 +121,70 @@ def test_what_a_run_raises_reaches_the_caller():
     with pytest.raises(VendorError, match="overloaded") as caught:
         Agent(ScriptedModel([broken])).run_sync("Go.")
     assert told(caught.value.result.transcript) == ["user: Go."]
+
+
+def in_a_thread(agent: Agent) -> RunResult:
+    """What its run comes to; one that hangs fails its test and holds up nothing."""
+    done: Future[RunResult] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(agent.run_sync("Go."))
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return done.result(5)
+
+
+def test_an_exit_that_a_run_raises_reaches_the_caller_and_the_next_run_is_as_good_as_any():
+    with pytest.raises(SystemExit):
+        in_a_thread(Agent(ScriptedModel(lambda _: sys.exit(3))))
+    assert told(in_a_thread(agent()).transcript) == EXPECTED
+
+
+def test_a_tool_that_stops_the_event_loop_stops_nothing():
+    @tool
+    async def stop() -> str:
+        """Stop the loop."""
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        return "stopped"
+
+    result = in_a_thread(Agent(ScriptedModel([reply(call("stop")), "Done."]), [stop]))
+    assert (result.calls[0].result.text, result.text) == ("stopped", "Done.")
+
+
+def exits() -> str:
+    """Exit."""
+    sys.exit("no such option")
+
+
+async def exits_in_the_loop() -> str:
+    """Exit."""
+    sys.exit("no such option")
+
+
+def interrupts() -> str:
+    """Exit as Ctrl-C does."""
+    raise KeyboardInterrupt("no such option")
+
+
+async def interrupts_in_the_loop() -> str:
+    """Exit as Ctrl-C does."""
+    raise KeyboardInterrupt("no such option")
+
+
+@pytest.mark.parametrize(
+    "function", [exits, exits_in_the_loop, interrupts, interrupts_in_the_loop], ids=lambda f: f.__name__
+)
+def test_a_tool_that_exits_has_failed_and_its_exit_is_on_record(function):
+    journal = MemoryJournal()
+    leaving = Agent(
+        ScriptedModel([reply(call("leave")), "Done."]), [tool(function, name="leave")], journal=journal
+    )
+    result = in_a_thread(leaving)
+    assert (result.calls[0].outcome, result.text) == ("failed", "Done.")
+    (finished,) = (e for e in journal.entries(result.run) if isinstance(e, CallFinished))
+    assert finished.error.startswith("Traceback")
+    assert "no such option" in finished.error

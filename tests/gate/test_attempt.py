@@ -1,8 +1,11 @@
 """One call into its outcome: in its thread or its task, under its deadline, and again where it may."""
 
+import argparse
 import asyncio
 import contextvars
 import functools
+import signal
+import sys
 import threading
 
 import pytest
@@ -128,8 +131,64 @@ async def runs_dry_async():
     return next(iter([]))
 
 
+class Panic(BaseException):
+    """As PyO3 raises it when Rust panics."""
+
+
 def exits():
     raise SystemExit(3)
+
+
+async def exits_async():
+    raise SystemExit(3)
+
+
+async def exits_late():
+    await asyncio.sleep(0)
+    raise SystemExit(3)
+
+
+async def parses_wrong_options():
+    argparse.ArgumentParser().parse_args(["--unknown"])
+
+
+def interrupts():
+    raise KeyboardInterrupt
+
+
+def panics():
+    raise Panic("index out of bounds")
+
+
+async def panics_async():
+    raise Panic("index out of bounds")
+
+
+async def panics_in_a_group():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(panics_async())
+
+
+async def panics_when_cancelled():
+    task = asyncio.current_task()
+    asyncio.get_running_loop().call_soon(task.cancel)
+    try:
+        await asyncio.sleep(SECONDS)
+    finally:
+        raise Panic("index out of bounds")
+
+
+def closes():
+    raise GeneratorExit
+
+
+async def closes_async():
+    raise GeneratorExit
+
+
+async def closes_late():
+    await asyncio.sleep(0)
+    raise GeneratorExit
 
 
 async def inner_timeout():
@@ -145,7 +204,18 @@ async def inner_timeout():
         (raises_at_once, "KeyError: 'x'"),
         (runs_dry, "StopIteration"),
         (runs_dry_async, "StopIteration"),
-        (exits, "ThreadExit"),
+        (exits, "SystemExit: 3"),
+        (exits_async, "SystemExit: 3"),
+        (exits_late, "SystemExit: 3"),
+        (parses_wrong_options, "SystemExit: 2"),
+        (interrupts, "KeyboardInterrupt"),
+        (panics, "Panic: index out of bounds"),
+        (panics_async, "Panic: index out of bounds"),
+        (panics_in_a_group, "Panic: index out of bounds"),
+        (panics_when_cancelled, "Panic: index out of bounds"),
+        (closes, "GeneratorExit"),
+        (closes_async, "GeneratorExit"),
+        (closes_late, "GeneratorExit"),
         (inner_timeout, "TimeoutError"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -154,7 +224,7 @@ async def test_whatever_a_tool_raises_is_a_failure_with_the_traceback_on_record(
     outcome = (await run(rc.tool(function, name="f"))).outcome
     assert isinstance(outcome, Failed)
     assert (outcome.message, outcome.retryable) == ("", False)
-    assert outcome.error.startswith("Traceback")
+    assert "Traceback" in outcome.error.splitlines()[0]
     assert named in outcome.error
     assert function.__name__ in outcome.error
 
@@ -192,19 +262,74 @@ async def test_a_tool_that_cancels_itself_was_cancelled_and_nobody_else(function
     assert task.cancelling() == 0
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+async def cancels_its_task() -> str:
+    asyncio.current_task().cancel()
+    return "value"
+
+
+async def cancels_its_task_and_waits() -> str:
+    asyncio.current_task().cancel()
+    await asyncio.sleep(0)
+    return "value"
+
+
+@pytest.mark.parametrize("function", [cancels_its_task, cancels_its_task_and_waits])
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_a_tool_that_cancels_its_task_does_not_cancel_what_its_caller_awaits_next(function, calls):
+    asked = [rc.Call(id=str(n), name="f") for n in range(calls)]
+    done = await rc.run_calls(asked, rc.tool(function, name="f"))
+    await asyncio.sleep(0)
+    assert [each.outcome for each in done] == [Cancelled()] * calls
+    assert asyncio.current_task().cancelling() == 0
+
+
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("calls", [1, 2])
-def test_the_end_of_the_process_is_never_swallowed(error, late, calls):
+def test_ctrl_c_is_never_swallowed(late, calls):
     @rc.tool
-    async def ends() -> None:
+    async def interrupted() -> None:
         if late:
             await asyncio.sleep(0)
-        raise error
+        signal.default_int_handler(signal.SIGINT, None)
 
-    asked = [rc.Call(id=str(n), name="ends") for n in range(calls)]
-    with pytest.raises(error):
-        asyncio.run(rc.Executor().execute(asked, rc.Toolbox(ends)))
+    asked = [rc.Call(id=str(n), name="interrupted") for n in range(calls)]
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(rc.Executor().execute(asked, rc.Toolbox(interrupted)))
+
+
+class Handler:
+    def __call__(self, *_: object) -> None:
+        sys.exit(7)
+
+    def leave(self, code: int, *_: object) -> None:
+        raise SystemExit(code)
+
+
+HANDLERS = {
+    "function": lambda *_: sys.exit(7),
+    "object": Handler(),
+    "method": functools.partial(Handler().leave, 7),
+}
+
+
+@pytest.mark.parametrize("handler", HANDLERS.values(), ids=HANDLERS)
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_signal_that_ends_the_program_ends_it_in_the_middle_of_a_tool(handler, late, calls):
+    @rc.tool
+    async def busy() -> None:
+        if late:
+            await asyncio.sleep(0)
+        signal.raise_signal(signal.SIGUSR1)
+
+    asked = [rc.Call(id=str(n), name="busy") for n in range(calls)]
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            asyncio.run(rc.Executor().execute(asked, rc.Toolbox(busy)))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert caught.value.code == 7
 
 
 async def test_a_blocking_tool_does_not_block_the_loop():

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from rightcall.gate import deadline
-from rightcall.gate.deadline import CancelledInside, DeadlinePassed, adrift, within
+from rightcall.gate.deadline import CancelledInside, DeadlinePassed, WrappedBaseException, adrift, within
 
 GRACE = 0.05
 FOREVER = 60.0
@@ -52,6 +52,11 @@ async def raises():
     raise KeyError("x")
 
 
+async def exits():
+    await asyncio.sleep(0)
+    raise SystemExit
+
+
 async def raises_timeout():
     await asyncio.sleep(0)
     raise TimeoutError
@@ -81,6 +86,7 @@ async def many_steps():
         (many_steps, 100),
         (raises, (KeyError, None)),
         (raises_timeout, (TimeoutError, None)),
+        (exits, (WrappedBaseException, None)),
         (cancels_itself, (CancelledInside, None)),
         (awaits_a_cancelled_task, (CancelledInside, None)),
     ],
@@ -451,8 +457,8 @@ async def test_nobody_is_told_of_an_exception_that_nobody_waits_for(body, cancel
 
 @pytest.mark.parametrize(
     ("body", "seconds"),
-    [(returns, FOREVER), (raises, FOREVER), (cancels_itself, FOREVER), (sleeps, 0.01)],
-    ids=["returns", "raises", "cancels-itself", "sleeps"],
+    [(returns, FOREVER), (raises, FOREVER), (exits, FOREVER), (cancels_itself, FOREVER), (sleeps, 0.01)],
+    ids=["returns", "raises", "exits", "cancels-itself", "sleeps"],
 )
 async def test_nothing_is_left_to_the_garbage_collector(body, seconds):
     class Witness:
@@ -504,19 +510,18 @@ async def test_a_cancelled_caller_is_told_what_was_said_to_it():
         await caller
 
 
-@pytest.mark.parametrize("wish", [SystemExit, KeyboardInterrupt])
 @pytest.mark.parametrize("cancelled", [False, True], ids=["by-itself", "while-it-cleans-up"])
-async def test_the_wish_to_end_the_program_is_raised_where_the_coroutine_was_awaited(wish, cancelled):
+async def test_an_interrupt_is_raised_where_the_coroutine_was_awaited(cancelled):
     async def leaves():
         try:
             await asyncio.sleep(FOREVER if cancelled else 0)
         finally:
-            raise wish
+            raise KeyboardInterrupt
 
     async def catches():
         try:
             await run(leaves())
-        except wish:
+        except KeyboardInterrupt:
             return "caught"
 
     caller = asyncio.create_task(catches())

@@ -40,6 +40,13 @@ async def test_pauses_double_from_the_tools_own_backoff(clock):
     assert (done.attempts, clock.pauses) == (5, [3.0, 6.0, 12.0, 24.0])
 
 
+@pytest.mark.parametrize(("retries", "backoff"), [(1100, 0.0), (1100, 5e-324)])
+async def test_however_many_retries_there_are_the_pauses_can_be_told(clock, retries, backoff):
+    limits = rc.Limits(retries=retries, backoff=backoff)
+    done = await run(flaky(retries, limits, clock), clock)
+    assert (done.outcome.kind, done.attempts, len(clock.pauses)) == ("returned", retries + 1, retries)
+
+
 async def test_when_retries_run_out_the_last_failure_stands(clock):
     done = await run(flaky(9, rc.Limits(retries=2), clock), clock)
     assert (done.outcome, done.attempts) == (Failed("Busy.", retryable=True), 3)

@@ -9,7 +9,8 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.gate import threads
-from rightcall.gate.threads import Job, ThreadExit, Threads
+from rightcall.gate.deadline import WrappedBaseException
+from rightcall.gate.threads import Job, Threads
 
 SECONDS = 5
 """How long a test waits for something that must happen."""
@@ -114,9 +115,10 @@ async def test_beyond_so_many_stuck_threads_no_new_one_is_started(monkeypatch):
 @pytest.mark.parametrize(
     ("raised", "received"),
     [
-        (SystemExit(3), ThreadExit),
+        (SystemExit(3), WrappedBaseException),
+        (GeneratorExit(), WrappedBaseException),
         (StopIteration(1), RuntimeError),
-        (KeyboardInterrupt(), KeyboardInterrupt),
+        (KeyboardInterrupt(), WrappedBaseException),
         (asyncio.CancelledError(), asyncio.CancelledError),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),

@@ -61,7 +61,8 @@ async def retry(
     outcome: Outcome = failed
     count = 1
     while isinstance(outcome, Failed) and outcome.retryable and count <= limits.retries:
-        pause = limits.backoff * 2 ** (count - 1)
+        # 2.0**1023 is the largest power that a float holds; only next to no backoff comes that far.
+        pause = limits.backoff * 2.0 ** min(count - 1, 1023)
         left = limits.timeout - (clock.now() - started) - pause
         if left <= 0:
             break
@@ -74,7 +75,8 @@ async def retry(
 async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: float) -> Outcome:
     """Run a call for the ``number``-th time, within so many seconds.
 
-    Raises nothing but cancellation and what may not be caught.
+    Whatever the tool raises is a failure, SystemExit included. Raises nothing but cancellation, Ctrl-C
+    and what the program's own signal handlers raise.
     """
     handler = checked.tool.invocation
     if handler is None:

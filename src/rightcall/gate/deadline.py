@@ -6,8 +6,13 @@ whoever waited for it goes on.
 
 import asyncio
 import os
+import signal
+import threading
 from collections.abc import Coroutine, Generator
+from traceback import walk_tb
 from typing import Any, TypeAlias
+
+from rightcall.core.handler import unwrap
 
 GRACE = 1.0
 """Seconds that a cancelled coroutine has to clean up."""
@@ -26,6 +31,16 @@ class DeadlinePassed(Exception):
 
 class CancelledInside(Exception):
     """The coroutine ended as cancelled, though nobody cancelled whoever awaits it."""
+
+
+class WrappedBaseException(Exception):
+    """What a tool raised that is no Exception, as one. It is the cause.
+
+    asyncio lets some of those out of the event loop, whoever else is in it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("raised by the tool")
 
 
 def adrift() -> int:
@@ -174,13 +189,12 @@ class _Work(Coroutine[Any, Any, Any]):
         """Take a step. A child that the tool forked goes no further."""
         try:
             return self._coroutine.send(value)
-        except (KeyboardInterrupt, SystemExit) as error:
+        except Exception:
             self.wake()
-            if self.adrift:
-                raise
-            raise _Leaves(error) from None
-        except BaseException:
+            raise
+        except BaseException as raised:
             self.wake()
+            self._turn(raised)
             raise
         finally:
             leave_if_forked(self._process)
@@ -189,13 +203,12 @@ class _Work(Coroutine[Any, Any, Any]):
         """Take a step that begins with an exception: a cancellation, mostly."""
         try:
             waiting = self._coroutine.throw(*error)
-        except (KeyboardInterrupt, SystemExit) as leaving:
+        except Exception:
             self.wake()
-            if self.adrift:
-                raise
-            raise _Leaves(leaving) from None
-        except BaseException:
+            raise
+        except BaseException as raised:
             self.wake()
+            self._turn(raised)
             raise
         finally:
             leave_if_forked(self._process)
@@ -207,6 +220,14 @@ class _Work(Coroutine[Any, Any, Any]):
             raise asyncio.CancelledError
         return waiting
 
+    def _turn(self, raised: BaseException) -> None:
+        """Turn what is no Exception into one: asyncio would let it out of the event loop."""
+        if isinstance(raised, asyncio.CancelledError) or self.adrift:
+            return
+        if _goes_up(raised):
+            raise _Leaves(raised) from None
+        raise WrappedBaseException from raised
+
     def close(self) -> None:
         """End it where it stands."""
         self._coroutine.close()
@@ -217,6 +238,23 @@ class _Work(Coroutine[Any, Any, Any]):
     def __getattr__(self, name: str) -> Any:
         """Whatever else a coroutine tells: asyncio shows where it stands, anyio asks if it began."""
         return getattr(self._coroutine, name)
+
+
+def _goes_up(error: BaseException) -> bool:
+    """Whether what came out of a tool is not the tool's: Ctrl-C, or a signal handler's exit.
+
+    Python runs signal handlers in the main thread, in the middle of whatever is there. A
+    KeyboardInterrupt there is taken for Ctrl-C, whose own handler leaves no frame to know it by.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    return isinstance(error, KeyboardInterrupt) or _is_raised_by_a_signal(error)
+
+
+def _is_raised_by_a_signal(error: BaseException) -> bool:
+    handlers = (signal.getsignal(number) for number in signal.valid_signals())
+    codes = {getattr(unwrap(each), "__code__", None) for each in handlers if callable(each)} - {None}
+    return any(frame.f_code in codes for frame, _ in walk_tb(error.__traceback__))
 
 
 def leave_if_forked(process: int) -> None:

@@ -14,15 +14,11 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from rightcall.errors import ToolFailure
-from rightcall.gate.deadline import leave_if_forked
+from rightcall.gate.deadline import WrappedBaseException, leave_if_forked
 
 IDLE_SECONDS = 10.0
 MAX_ABANDONED = 64
 """Stuck threads beyond which no new ones are started."""
-
-
-class ThreadExit(Exception):
-    """The function asked its thread to exit."""
 
 
 class Job:
@@ -64,15 +60,16 @@ class Threads:
             error: BaseException | None = None
             try:
                 value = context.run(function)
-            except SystemExit as caught:
-                error = ThreadExit("the function asked its thread to exit")
-                error.__cause__ = caught
             except StopIteration as caught:
                 # A future refuses to carry it; a coroutine turns it into this too (PEP 479).
                 error = RuntimeError("the function raised StopIteration")
                 error.__cause__ = caught
-            except BaseException as caught:  # noqa: BLE001 - handed to whoever awaits
+            except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - for whoever awaits
                 error = caught
+            except BaseException as caught:  # noqa: BLE001 - for whoever awaits
+                # Signals reach the main thread only: in this one every exit is the function's own.
+                error = WrappedBaseException()
+                error.__cause__ = caught
             leave_if_forked(process)
             with self._lock:
                 job.done = True
