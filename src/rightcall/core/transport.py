@@ -29,7 +29,11 @@ class Incoming(Struct, frozen=True, eq=False):
 
 
 class Transport(Protocol):
-    """Carries requests. Its errors are TransportErrors."""
+    """Carries requests. Its errors are TransportErrors.
+
+    It follows no redirect, which would take the key and the conversation to another address: one is a
+    VendorError that says where it pointed.
+    """
 
     def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
