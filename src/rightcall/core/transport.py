@@ -6,6 +6,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
+MAX_REPLY_BYTES = 128 * 1024 * 1024
+"""A streamed reply longer than this, in all its events, is an attack or a fault: 128,000 tokens, each in
+an event of 350 bytes, are a third of it."""
+
 
 class Timeouts(Struct, frozen=True, kw_only=True, gc=False):
     """How long each part of an exchange may take, in seconds. None lifts a limit."""
