@@ -176,6 +176,22 @@ async def test_an_endless_line_is_refused_and_not_held(transport, monkeypatch):
             await reply_of(model_at(server, transport))
 
 
+BITS = {
+    "text": HELLO[0],
+    "arguments": chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f"}}]}),
+    "nothing": b": keep-alive\n\n",
+}
+
+
+@pytest.mark.parametrize("bit", BITS.values(), ids=BITS)
+async def test_a_stream_without_end_is_refused_although_each_event_is_short(bit, transport, monkeypatch):
+    monkeypatch.setattr("rightcall.request.wire_model.MAX_REPLY_BYTES", 1_000_000)
+    async with serving(endless(bit * 100)) as server:
+        with pytest.raises(ProtocolError, match="the reply is longer than 1,000,000 bytes"):
+            await reply_of(model_at(server, transport, timeouts=Timeouts()))
+        assert len(server.requests) == 1
+
+
 async def test_connections_are_used_again(transport):
     ports = set()
 

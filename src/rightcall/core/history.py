@@ -120,15 +120,15 @@ def _own_ids(ids: Sequence[str], index: int, used: Container[str], taken: Contai
 
     ``used`` are the ids given before; ``taken`` those that a made-up id must not be.
     """
-    own: list[str] = []
+    own: dict[str, None] = {}
+    given = set(ids)
     for position, call_id in enumerate(ids):
         if call_id and call_id not in used and call_id not in own:
-            own.append(call_id)
+            own[call_id] = None
         else:
-            others = {*ids, *own}
-            made_up = _candidates(index, position)
-            own.append(next(one for one in made_up if one not in taken and one not in others))
-    return own
+            free = (one for one in _candidates(index, position) if one not in taken)
+            own[next(one for one in free if one not in given and one not in own)] = None
+    return list(own)
 
 
 def _given(reply: Reply, ids: Sequence[str]) -> Reply:

@@ -6,6 +6,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
+MAX_REPLY_BYTES = 128 * 1024 * 1024
+"""A streamed reply longer than this, in all its events, is an attack or a fault: 128,000 tokens, each in
+an event of 350 bytes, are a third of it."""
+
 
 class Timeouts(Struct, frozen=True, kw_only=True, gc=False):
     """How long each part of an exchange may take, in seconds. None lifts a limit."""
@@ -29,7 +33,11 @@ class Incoming(Struct, frozen=True, eq=False):
 
 
 class Transport(Protocol):
-    """Carries requests. Its errors are TransportErrors."""
+    """Carries requests. Its errors are TransportErrors.
+
+    It follows no redirect, which would take the key and the conversation to another address: one is a
+    VendorError that says where it pointed.
+    """
 
     def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts

@@ -23,11 +23,24 @@ from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
-from rightcall.errors import RightcallError
+from rightcall.errors import ProtocolError, RightcallError
 from rightcall.gate.gate import vetoed
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.request.wire_model import Batches
+
+MAX_REPLY = 32_000_000
+"""Characters of a whole reply: its text, its reasoning and its calls' arguments."""
+MAX_ARGUMENTS = 8_000_000
+"""Characters of the arguments of one call."""
+MAX_CALLS = 4096
+"""Calls in one reply."""
+_KEPT = 64_000
+"""Characters that are kept of each part of a reply that was too long: no later request could hold it."""
+_TEXTS = (TextDelta, ReasoningDelta)
+_DELTAS = (*_TEXTS, CallDelta)
+_LONGEST_TURN = 0.05
+"""Seconds for which a stream that always has more is read before others get a turn."""
 
 
 class Question(Struct, frozen=True, kw_only=True, eq=False):
@@ -50,25 +63,64 @@ class Draft:
 
     def __init__(self) -> None:
         self._events: list[ModelEvent] = []
-        self.add = self._events.append
-        """Take the next event."""
-
-    @property
-    def end(self) -> ReplyEnd | None:
+        self._size = 0
+        self._calls = 0
+        self._arguments: dict[int, int] = {}
+        self._is_too_long = False
+        self.end: ReplyEnd | None = None
         """The end of the reply, once it has come."""
-        return next((e for e in reversed(self._events) if isinstance(e, ReplyEnd)), None)
+
+    def add(self, event: ModelEvent) -> None:
+        """Take the next event. Raises ProtocolError when there is more of the reply than may be."""
+        if isinstance(event, _DELTAS):
+            self._events.append(event)
+            self._size += len(event.text)
+            if self._size > MAX_REPLY:
+                self._refuse(f"the reply is longer than {MAX_REPLY:,} characters")
+            if isinstance(event, CallDelta):
+                self._grow(event.index, len(event.text))
+        else:
+            # Not kept before it was looked at: an end makes whole what stands before it.
+            self._look_at(event)
+            self._events.append(event)
+            if isinstance(event, ReplyEnd):
+                self.end = event
+
+    def _grow(self, index: int, size: int) -> None:
+        self._arguments[index] = held = self._arguments.get(index, 0) + size
+        if held > MAX_ARGUMENTS:
+            self._refuse(f"a call's arguments are longer than {MAX_ARGUMENTS:,} characters")
+
+    def _look_at(self, event: ModelEvent) -> None:
+        if isinstance(event, CallStart):
+            self._calls += 1
+            self._arguments[event.index] = 0
+        elif isinstance(event, CallEnd):
+            self._grow(event.index, len(event.call.arguments) - self._arguments.get(event.index, 0))
+        elif isinstance(event, ReplyEnd):
+            calls = event.reply.calls
+            self._calls = max(self._calls, len(calls))
+            if any(len(call.arguments) > MAX_ARGUMENTS for call in calls):
+                self._refuse(f"a call's arguments are longer than {MAX_ARGUMENTS:,} characters")
+        if self._calls > MAX_CALLS:
+            self._refuse(f"the reply has more than {MAX_CALLS:,} calls")
+
+    def _refuse(self, why: str) -> None:
+        self._is_too_long = True
+        raise ProtocolError(why)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing of the reply has come yet."""
-        return self.end is None and not self.broken("").content
+        return all(isinstance(event, CallDelta) for event in self._events)
 
     def broken(self, word: str) -> Reply:
         """The reply as far as it came. ``word`` says what broke it."""
         pieces = _Pieces()
         for event in self._events:
             pieces.add(event)
-        return Reply(tuple([piece.part() for piece in pieces.all]), "error", word)
+        most = _KEPT if self._is_too_long else None
+        return Reply(tuple([piece.part(most) for piece in pieces.all]), "error", word)
 
 
 class _Pieces:
@@ -79,11 +131,13 @@ class _Pieces:
         self._calls: dict[int, _Piece] = {}
 
     def add(self, event: ModelEvent) -> None:
+        if isinstance(event, _TEXTS):
+            kind = type(event)
+            if not self.all or self.all[-1].kind is not kind:
+                self.all.append(_Piece(kind))
+            self.all[-1].texts.append(event.text)
+            return
         match event:
-            case TextDelta(text) | ReasoningDelta(text):
-                if not self.all or self.all[-1].kind is not type(event):
-                    self.all.append(_Piece(type(event)))
-                self.all[-1].texts.append(text)
             case CallStart(index, name, call_id):
                 piece = self._calls[index] = _Piece(CallStart, Call(id=call_id, name=name))
                 self.all.append(piece)
@@ -108,8 +162,8 @@ class _Piece:
         self.call = call
         self.ended = False
 
-    def part(self) -> Text | Reasoning | Call:
-        text = "".join(self.texts)
+    def part(self, most: int | None = None) -> Text | Reasoning | Call:
+        text = "".join(self.texts)[:most]
         if self.call is None:
             return Text(text) if self.kind is TextDelta else Reasoning(text)
         if self.ended:
@@ -170,6 +224,8 @@ class _Names:
         """The ids that the model gave, in order."""
         self._own: list[str] = []
         """The ids that the calls have instead."""
+        self._taken: set[str] = set()
+        """Those, and the transcript's."""
         self._by_index: dict[int, str] = {}
 
     def named(self, event: ModelEvent) -> ModelEvent:
@@ -187,9 +243,12 @@ class _Names:
                 return event
 
     def _begin(self, index: int, given: str) -> str:
-        own, taken = given, self._question.ids
-        if not given or given in self._own or given in taken:
-            own = made_up_id(self._question.position, len(self._own), {*self._own, *taken})
+        if not self._own:
+            self._taken.update(self._question.ids)
+        own = given
+        if not given or given in self._taken:
+            own = made_up_id(self._question.position, len(self._own), self._taken)
+        self._taken.add(own)
         self._given.append(given)
         self._own.append(own)
         self._by_index[index] = own
@@ -237,17 +296,25 @@ async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequen
 async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
     names, speculation, add = _Names(question), question.speculation, draft.add
     show = None if question.emit is None else _Views(question.emit).show
+    now = asyncio.get_running_loop().time
+    turn = now() + _LONGEST_TURN
     async for events in stream.together if isinstance(stream, Batches) else _one_by_one(stream):
         for event in events:
             kind = type(event)
             if kind is not TextDelta and kind is not CallDelta:
                 event = names.named(event)  # noqa: PLW2901 - the same event, under the right id
+                add(event)
                 speculation.follow(event)
-            elif speculation.waits:
-                speculation.follow(event)
-            add(event)
+            else:
+                add(event)
+                if speculation.waits:
+                    speculation.follow(event)
             if show is not None:
                 show(event)
+        if now() > turn:
+            # Deadlines and cancellations reach only what waits, and a stream may never have to.
+            await asyncio.sleep(0)
+            turn = now() + _LONGEST_TURN
 
 
 async def _close(stream: AsyncIterator[ModelEvent]) -> None:

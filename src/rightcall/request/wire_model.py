@@ -16,7 +16,7 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
 from rightcall.core.ports import Decoder, Dialect, Encode
 from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
-from rightcall.core.transport import Incoming, Timeouts, Transport
+from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 
 MAX_BODY = 64 * 1024 * 1024
@@ -166,7 +166,11 @@ class WireModel:
                         raise self._dialect.error(incoming.status, incoming.headers, body)
                     reader = self._reader(incoming)
                     raw: list[bytes] = []
+                    size = 0
                     async for chunk in incoming.chunks:
+                        size += len(chunk)
+                        if size > MAX_REPLY_BYTES:
+                            raise ProtocolError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
                         if self._keep_raw:
                             raw.append(chunk)
                         if events := reader.feed(chunk):

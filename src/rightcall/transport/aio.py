@@ -5,6 +5,9 @@ have sent on its loop, and closed with the last of them, with its loop, or when 
 
 Proxies come from the environment (``HTTPS_PROXY``, ``NO_PROXY``), and so do certificates
 (``SSL_CERT_FILE``, ``SSL_CERT_DIR``).
+
+No redirect is followed, not even within an origin: the key, in whichever header, and the conversation
+were meant for the address that was asked, and no vendor's API needs one.
 """
 
 import asyncio
@@ -18,11 +21,11 @@ from contextlib import AbstractAsyncContextManager, suppress
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 from weakref import WeakKeyDictionary, WeakSet
 
 from rightcall.core.transport import Incoming, Timeouts
-from rightcall.errors import TransportError, TransportTimeout
+from rightcall.errors import TransportError, TransportTimeout, VendorError
 
 if TYPE_CHECKING:
     import aiohttp
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 _CONNECTIONS = 1000
 _EXIT_SECONDS = 2.0
 """How long the end of the program waits for another thread's event loop to close its connections."""
+_REDIRECTS = range(300, 400)
+_LONGEST_PLACE = 200
 _CLOSED = "closed before the reply was complete"
 _WRITTEN = re.compile(r"[\w.~:/?#\[\]@!$&'()*+,;=%-]+", re.ASCII)
 """The characters of an address (RFC 3986)."""
@@ -208,6 +213,7 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
                     _as_written(self._url),
                     headers=self._headers,
                     data=self._body,
+                    allow_redirects=False,
                     timeout=_limits(self._timeouts),
                     proxy=proxy_for(self._url),
                 )
@@ -222,6 +228,9 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
             # The reply began in the moment in which it was given up: the timeout came too late for it.
             await self.__aexit__()
             raise TransportError(_CLOSED)
+        if response.status in _REDIRECTS:
+            await self.__aexit__()
+            raise _redirected(self._url, response.status, response.headers.get("location", ""))
         self._body = None  # it may be long, and so may the reply take
         names = {name.lower(): value for name, value in response.headers.items()}
         return Incoming(response.status, names, _Chunks(response.content))
@@ -246,6 +255,21 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
     def _finished(self) -> None:
         if self._pool is not None:
             self._pool.under_way.get(self._owner, set()).discard(self)
+
+
+def _redirected(url: str, status: int, location: str) -> VendorError:
+    """The error for a redirect. Of the place it points to, what could be a secret is left out."""
+    try:
+        place = urlsplit(urljoin(url, location))
+        host = place.netloc.rpartition("@")[2]
+        where = f"{place.scheme}://{host}{place.path}"[:_LONGEST_PLACE] if location else "nowhere"
+    except ValueError:
+        where = "something that is no address"
+    return VendorError(
+        f"HTTP {status} points to {where}, and redirects are not followed; "
+        "if that is the right place, give it as the address",
+        status=status,
+    )
 
 
 class _Chunks:

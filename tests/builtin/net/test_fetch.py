@@ -202,6 +202,22 @@ async def test_a_redirect_to_a_host_that_is_not_granted_is_not_followed():
     assert [asked.target for asked in here.asked] == ["/"]
 
 
+@pytest.mark.parametrize("zone", ["%x", "%00", "%25x", "%2e"])
+async def test_an_address_in_the_clothes_of_a_granted_host_is_not_reached(zone):
+    async with site({"/": answer(PAGE)}) as here, site() as pointer:
+        tool = reader(hosts=["*.example.com", "start.test"], resolve=Names(start_test="127.0.0.1"))
+        disguised = here.url(name=f"127.0.0.1{zone}.example.com")
+        pointer.pages["/"] = redirect(disguised)
+        first = await text_of(tool, url=disguised)
+        later = await text_of(tool, url=pointer.url(name="start.test"))
+    assert here.asked == []
+    assert (
+        first
+        == later
+        == ("failed", f'"127.0.0.1{zone}.example.com" is not a plain host name or address.')
+    )
+
+
 async def test_redirects_in_a_circle_come_to_an_end():
     async with site({"/": redirect("/")}) as here:
         found = await text_of(reader(), url=here.url())

@@ -1,5 +1,6 @@
 """Which addresses and URLs may be reached."""
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
@@ -7,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from rightcall.builtin.net.ssrf import WebGrant, as_address, as_networks, follow, locate, refusal
+from rightcall.builtin.net.ssrf import (
+    WebGrant,
+    as_address,
+    as_hosts,
+    as_networks,
+    follow,
+    locate,
+    refusal,
+)
 from rightcall.errors import ToolFailure, UsageError
 
 PRIVATE = "it is private"
@@ -129,7 +138,9 @@ def test_what_is_no_network_is_the_developers_mistake(name):
     ("text", "address"),
     [
         ("127.0.0.1", IPv4Address("127.0.0.1")),
-        ("fe80::1%eth0", IPv6Address("fe80::1")),
+        ("fe80::1", IPv6Address("fe80::1")),
+        ("fe80::1%eth0", None),
+        ("127.0.0.1%x", None),
         ("127.1", None),
         ("2130706433", None),
         ("0x7f.0.0.1", None),
@@ -163,6 +174,7 @@ def test_an_address_is_read(text, url):
 
 
 ODD = "is an odd way to write an address; write it as a.b.c.d."
+NOT_PLAIN = "is not a plain host name or address."
 DISPUTED = "The URL holds a space, a backslash or a control character; encode it with %."
 REFUSED_URLS = {
     "a file": ("file:///etc/passwd", "Only http:// and https:// can be fetched."),
@@ -184,6 +196,16 @@ REFUSED_URLS = {
     "hexadecimal": ("http://0x7f.1/", f'"0x7f.1" {ODD}'),
     "too short": ("http://127.1/", f'"127.1" {ODD}'),
     "with a dot at the end": ("http://127.0.0.1./", f'"127.0.0.1." {ODD}'),
+    "a zone": ("http://127.0.0.1%x.example.com/", f'"127.0.0.1%x.example.com" {NOT_PLAIN}'),
+    "a zone of nothing": ("http://127.0.0.1%00.a.org/", f'"127.0.0.1%00.a.org" {NOT_PLAIN}'),
+    "an encoded zone": ("http://127.0.0.1%25x.a.org/", f'"127.0.0.1%25x.a.org" {NOT_PLAIN}'),
+    "a zone in brackets": ("http://[::1%x.a.org]/", f'"::1%x.a.org" {NOT_PLAIN}'),
+    "an encoded letter": ("http://exam%70le.com/", f'"exam%70le.com" {NOT_PLAIN}'),
+    "an encoded slash": ("http://a.org%2f.b.org/", f'"a.org%2f.b.org" {NOT_PLAIN}'),
+    "a sign in a name": ("http://a$b.org/", f'"a$b.org" {NOT_PLAIN}'),
+    "a list of names": ("http://a.org,b.org/", f'"a.org,b.org" {NOT_PLAIN}'),
+    "a star": ("http://*.example.com/", f'"*.example.com" {NOT_PLAIN}'),
+    "two dots": ("http://a..org/", f'"a..org" {NOT_PLAIN}'),
     "another port": ("http://example.com:22/", "Port 22 may not be reached; only 80, 443."),
     "a port that is none": ("http://example.com:99999/", '"http://example.com:99999/" is not a URL.'),
     "no host": ("http:///path", '"http:///path" is not a URL.'),
@@ -210,6 +232,9 @@ def test_what_is_no_address_of_the_web_is_refused_in_words(text, words):
     assert str(caught.value) == words
 
 
+PLAIN = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
+
+
 @given(st.text(max_size=60) | st.text(alphabet="htps:/.@[]%#?0123456789abx\\ \t-_", max_size=60))
 def test_any_text_gives_a_url_of_the_web_or_words(text):
     try:
@@ -217,11 +242,11 @@ def test_any_text_gives_a_url_of_the_web_or_words(text):
     except ToolFailure as failure:
         url = failure
     assert isinstance(url, ToolFailure) or (
-        url.scheme in {"http", "https"} and url.host and not url.user
+        url.scheme in {"http", "https"} and PLAIN.fullmatch(url.raw_host) and not url.user
     )
 
 
-HOSTS = WebGrant(hosts=("example.com", "*.example.org", "bücher.example"))
+HOSTS = WebGrant(hosts=as_hosts(["Example.com", "*.example.org", "bücher.example", "[2606:4700::1]"]))
 
 
 @pytest.mark.parametrize(
@@ -237,6 +262,8 @@ HOSTS = WebGrant(hosts=("example.com", "*.example.org", "bücher.example"))
         ("example.com.evil.net", False),
         ("bücher.example", True),
         ("xn--bcher-kva.example", True),
+        ("[2606:4700:0::1]", True),
+        ("[2606:4700::2]", False),
     ],
 )
 def test_hosts_can_be_narrowed_down(host, granted):
@@ -245,6 +272,14 @@ def test_hosts_can_be_narrowed_down(host, granted):
     else:
         with pytest.raises(ToolFailure, match="not among the hosts that may be reached: "):
             locate(f"https://{host}/", HOSTS)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "*", "a.org:80", "http://a.org", "a b", "1.1.1.1%x.a.org", "*.*.org"]
+)
+def test_what_is_no_host_is_the_developers_mistake(name):
+    with pytest.raises(UsageError, match="hosts: "):
+        as_hosts([name])
 
 
 def test_ports_can_be_opened():

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
-from request.server import dropped, serving, streamed, whole
+from request.server import dropped, endless, serving, streamed, whole
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts
 from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError, VendorError
@@ -171,6 +171,14 @@ NO_TOKENS = whole(b'{"tokens": []}')
 async def test_what_goes_wrong_on_the_way_is_told_apart(transport, answer, error):
     async with serving(PROPS, NO_TOKENS, answer) as server:
         with pytest.raises(error):
+            await said(LlamaServer(server.url, transport).complete("a"))
+
+
+async def test_a_stream_without_end_is_refused(transport, monkeypatch):
+    monkeypatch.setattr("rightcall.local.engines.remote.MAX_REPLY_BYTES", 1_000_000)
+    on = endless(b'data: {"content": "on and "}\n\n' * 100)
+    async with serving(PROPS, NO_TOKENS, on) as server, asyncio.timeout(20):
+        with pytest.raises(ProtocolError, match="longer than 1,000,000 bytes"):
             await said(LlamaServer(server.url, transport).complete("a"))
 
 

@@ -118,7 +118,7 @@ def _fetcher(
         grant=ssrf.WebGrant(
             private=allow_private,
             networks=ssrf.as_networks(networks),
-            hosts=None if hosts is None else tuple(hosts),
+            hosts=None if hosts is None else ssrf.as_hosts(hosts),
             ports=None if ports is None else tuple(ports),
         ),
         seconds=timeout,

@@ -4,6 +4,9 @@ Server-side request forgery is to have somebody else's machine ask for what one 
 a URL's form, host and port are checked, then every address that the host's name has; and the connection
 is bound to the addresses that were checked, whatever the name resolves to by then.
 
+The host that is checked is the one that will be connected to, in ASCII, and a plain name or address:
+what would have to be decoded or dropped first, two readers of URLs could take for two hosts.
+
 Python's own ``is_global`` has changed its mind between patch releases (CVE-2024-4032), so the networks
 are written out here, from the IANA registries of special-purpose addresses.
 https://www.iana.org/assignments/iana-ipv4-special-registry
@@ -72,9 +75,9 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def as_address(text: str) -> Address | None:
-    """The address that a text is, in the one way to write it; None for a name."""
+    """The address that a text is, in the one way to write it, without a zone; None for a name."""
     try:
-        return ip_address(text.partition("%")[0])
+        return None if "%" in text else ip_address(text)
     except ValueError:
         return None
 
@@ -85,6 +88,28 @@ def as_networks(names: Iterable[str]) -> tuple[Network, ...]:
         return _networks(*names)
     except ValueError as error:
         raise UsageError(f"networks: {error}; write them as 10.1.0.0/16") from None
+
+
+def as_hosts(names: Iterable[str]) -> tuple[str, ...]:
+    """Hosts that a developer names, as URLs hold them, in ASCII. Raises UsageError."""
+    return tuple(_as_host(name) for name in names)
+
+
+def _as_host(name: str) -> str:
+    star = "*." if name.startswith("*.") else ""
+    try:
+        host = URL.build(scheme="https", host=name.removeprefix(star).strip("[]")).raw_host or ""
+    except ValueError:
+        host = ""
+    if not _is_plain(host):
+        raise UsageError(
+            f"hosts: {name!r} is no host; write example.com, *.example.com or an address, without a port"
+        )
+    return star + host.lower().rstrip(".")
+
+
+def _is_plain(host: str) -> bool:
+    return as_address(host) is not None or _NAME.fullmatch(host) is not None
 
 
 def refusal(address: Address, granted: Iterable[Network] = (), *, private: bool = False) -> str | None:
@@ -119,6 +144,8 @@ def _carried(address: Address) -> Address:
 
 
 LONGEST = 4096
+# Names of hosts are wider than the standards': underscores are met, and hyphens at either end.
+_NAME = re.compile(r"(?=.{1,254}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.IGNORECASE | re.ASCII)
 _SCHEMES = ("http", "https")
 # Readers of URLs disagree about these: what one takes for a path, another takes for a host.
 _DISPUTED = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff\ud800-\udfff]")
@@ -135,7 +162,7 @@ class WebGrant(Struct, frozen=True, kw_only=True):
     networks: tuple[Network, ...] = ()
     """These addresses, whatever they are."""
     hosts: tuple[str, ...] | None = None
-    """Only these hosts; ``*.example.com`` stands for those below it. None: any."""
+    """Only these hosts, by ``as_hosts``; ``*.example.com`` stands for those below it. None: any."""
     ports: Collection[int] | None = (80, 443)
     """Only these ports. None: any."""
 
@@ -179,7 +206,7 @@ def refuse(url: URL, addresses: Collection[Address], grant: WebGrant) -> None:
     for address in addresses:
         why = refusal(address, grant.networks, private=grant.private)
         if why is not None:
-            host = shorten(url.host or "")
+            host = shorten(url.raw_host or "")
             raise ToolFailure(f"{host} may not be reached: its address is {address}, and {why}.")
 
 
@@ -190,9 +217,11 @@ def _granted(url: URL, grant: WebGrant) -> URL:
         raise ToolFailure(f"{shorten(str(url))} is not a URL.")
     if url.user is not None or url.password is not None:
         raise ToolFailure("A URL with a user name or a password in it is not fetched; leave them out.")
+    if not _is_plain(host):
+        raise ToolFailure(f"{shorten(host)} is not a plain host name or address.")
     if as_address(host) is None and _ODD_ADDRESS.fullmatch(host):
         raise ToolFailure(f"{shorten(host)} is an odd way to write an address; write it as a.b.c.d.")
-    if grant.hosts is not None and not any(_matches(url, each) for each in grant.hosts):
+    if grant.hosts is not None and not any(_matches(host, each) for each in grant.hosts):
         raise ToolFailure(
             f"{shorten(host)} is not among the hosts that may be reached: {_list(grant.hosts)}."
         )
@@ -201,12 +230,9 @@ def _granted(url: URL, grant: WebGrant) -> URL:
     return url
 
 
-def _matches(url: URL, pattern: str) -> bool:
-    pattern = pattern.lower().rstrip(".")
-    names = [name.lower().rstrip(".") for name in (url.host, url.raw_host) if name]
-    if pattern.startswith("*."):
-        return any(name.endswith(pattern[1:]) for name in names)
-    return pattern in names
+def _matches(host: str, pattern: str) -> bool:
+    host = host.lower().rstrip(".")
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
 
 
 def _list(items: Collection[object]) -> str:
@@ -242,7 +268,8 @@ async def _addresses(url: URL, resolve: Resolve) -> Sequence[Address]:
     if literal is not None:
         return [literal]
     try:
-        found = [as_address(each) for each in await resolve(host)]
+        # The zone that a resolver gives with an address of the link is not needed to judge it.
+        found = [as_address(each.partition("%")[0]) for each in await resolve(host)]
     except (OSError, UnicodeError):
         found = []
     addresses = list(dict.fromkeys(address for address in found if address is not None))

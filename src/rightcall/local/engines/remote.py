@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.sse import ServerEvent, SseDecoder
-from rightcall.core.transport import Incoming, Timeouts, Transport
+from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, VendorError
 
 T = TypeVar("T")
@@ -103,8 +103,13 @@ class RemoteServer:
         async with self._sent(path, body) as incoming:
             if incoming.status != _OK:
                 await self._whole(incoming)
-            decoder = SseDecoder()
+            decoder, size = SseDecoder(), 0
             async for chunk in incoming.chunks:
+                size += len(chunk)
+                if size > MAX_REPLY_BYTES:
+                    raise ProtocolError(
+                        f"a reply of {self._url} is longer than {MAX_REPLY_BYTES:,} bytes"
+                    )
                 for event in decoder.feed(chunk):
                     yield event
             for event in decoder.finish():

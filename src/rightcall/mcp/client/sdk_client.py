@@ -128,6 +128,8 @@ async def _http_streams(
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream, max_message_bytes)
 
+    # The SDK (from 2.3, the least that is asked for) sends each request, also those of ``auth``, so that
+    # a redirect is followed within its origin only, whatever the client here would do.
     client = httpx2.AsyncClient(
         headers={"accept-encoding": "identity", **target.headers},
         auth=target.auth,
