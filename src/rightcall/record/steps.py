@@ -1,6 +1,5 @@
 """Effects taken through a journal: done once, recorded, and from then on remembered."""
 
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 
@@ -25,8 +24,7 @@ from rightcall.core.events import StreamEvent
 from rightcall.core.ports import AsyncJournal, Journal, Observer, Steps
 from rightcall.core.secret import REDACTED
 from rightcall.errors import UsageError
-
-logger = logging.getLogger("rightcall")
+from rightcall.log import logger
 
 Body = Callable[[], Awaitable[Entry]]
 
