@@ -46,6 +46,15 @@ def decode(text: bytes, where: str) -> Entry:
     return entry
 
 
+def is_foreign(text: bytes) -> bool:
+    """Whether it is an entry of a newer rightcall's, and not a damaged one."""
+    try:
+        head = _HEAD.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return head.version > VERSION or head.type not in _KINDS
+
+
 def _dump(plain: object) -> bytes:
     try:
         return msgspec.json.encode(plain)
