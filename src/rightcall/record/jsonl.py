@@ -19,7 +19,7 @@ import msgspec
 
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, UsageError
-from rightcall.record.entry_text import Redact, decode, encode
+from rightcall.record.entry_text import Redact, check_name, decode, encode
 from rightcall.record.lines import CANCEL, Line, LineIndex, Place, parse_line
 from rightcall.record.redact import redact_secrets
 
@@ -53,7 +53,7 @@ class JsonLinesJournal:
     def append(self, run: str, entry: Entry, /) -> None:
         """Write one entry at the end of a run's record."""
         text = msgspec.Raw(encode(entry, self._redact, str(self.path)))
-        line = msgspec.json.encode(Line(run, time.time(), text)) + b"\n"
+        line = msgspec.json.encode(Line(check_name(run), time.time(), text)) + b"\n"
         with self._lock, self._disk_errors():
             self._check_open()
             with alone(self._descriptor):
@@ -63,6 +63,7 @@ class JsonLinesJournal:
 
     def entries(self, run: str, /) -> Sequence[Entry]:
         """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
+        check_name(run)
         with self._lock:
             self._catch_up()
             places, harm = tuple(self._index.places.get(run, ())), self._index.harm_to(run)

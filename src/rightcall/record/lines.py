@@ -5,6 +5,7 @@ there: such a run is not read, because it could have lost the start of a call th
 twice. Runs that ended before it, or have their start after it, have lost nothing.
 """
 
+import json
 import re
 
 import msgspec
@@ -17,6 +18,8 @@ CANCEL = b"\x18\n"
 _HEAD = re.compile(rb'\{"run":("(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*+"),"at":')
 # In what was overwritten there may have been the end of a line, and the beginning of another run's.
 _OVERWRITTEN = re.compile(rb"[\x00-\x08\x0a-\x1f]")
+_HALF = b"\\ud"
+"""How ``json`` begins the escape of one."""
 _STARTED, _ENDED = b'{"type":"run_started"', b'{"type":"run_ended"'
 
 
@@ -61,11 +64,24 @@ def parse_line(line: bytes) -> Line:
     try:
         read = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"the line is damaged: {error}") from None
+        found = _decode_halves(line) if _HALF in line else None
+        if found is None:
+            raise ValueError(f"the line is damaged: {error}") from None
+        read = found
     if _is_overwritten(line):
         # Inside of an entry's strings, which are not looked at before the entry is.
         raise ValueError("the line is damaged: it holds bytes that are no text")
     return read
+
+
+def _decode_halves(line: bytes) -> Line | None:
+    """A line with half a surrogate pair in its entry, which msgspec takes for damage."""
+    try:
+        plain = json.loads(line)
+        entry = json.dumps(plain["entry"], separators=(",", ":")).encode()
+        return msgspec.convert({**plain, "entry": msgspec.Raw(entry)}, Line)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 class LineIndex:
