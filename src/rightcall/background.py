@@ -7,7 +7,6 @@ interpreter exits at the latest, without a word; in a forked child it begins ane
 
 import asyncio
 import atexit
-import logging
 import os
 import signal
 import threading
@@ -18,10 +17,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rightcall.errors import UsageError
+from rightcall.log import logger
 
 T = TypeVar("T")
 
-logger = logging.getLogger("rightcall")
 
 _CANCEL_SECONDS = 2.0
 """How long cancelled tasks have to end, when the loop is stopped."""

@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 
+import rightcall as rc
 from record import writer
 from record.entries import EVERY_ENTRY
 from rightcall.core.entry import Entry, RequestSent, StepDone
@@ -16,6 +17,7 @@ from rightcall.errors import JournalError, UsageError
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.memory import MemoryJournal
 from rightcall.record.sqlite import SqliteJournal
+from rightcall.testing import ScriptedModel, call, reply
 
 FILES = {"jsonl": JsonLinesJournal, "sqlite": SqliteJournal}
 FIRST, SECOND, THIRD = (RequestSent(key=f"t{n}.model", messages=n) for n in (1, 2, 3))
@@ -226,15 +228,40 @@ def test_an_entry_that_could_not_be_read_back_is_not_written(reopen):
     assert journal.entries("a") == ()
 
 
-def test_half_a_surrogate_pair_is_replaced(reopen):
-    journal = reopen()
-    journal.append("a", StepDone(key="k", value="file-\udcff 😀 \ud83d"))
-    entry = EVERY_ENTRY[2]
-    journal.append("a", type(entry)(key="\ud800", reply=entry.reply, seconds=1.0, raw=entry.raw))
-    assert journal.entries("a") == (
-        StepDone(key="k", value="file-\ufffd 😀 \ufffd"),
-        type(entry)(key="\ufffd", reply=entry.reply, seconds=1.0, raw=entry.raw),
+def test_half_a_surrogate_pair_comes_back_as_it_was(reopen):
+    journal, entry = reopen(), EVERY_ENTRY[2]
+    odd = (
+        StepDone(key="k", value="file-\udcff 😀 \ud83d é"),
+        type(entry)(key="\ud800", reply=entry.reply, seconds=1.0, raw=b"\xff\x00"),
     )
+    for each in odd:
+        journal.append("a", each)
+    assert journal.entries("a") == reopen().entries("a") == odd
+
+
+def test_a_run_that_no_file_can_name_is_refused_in_words(reopen):
+    journal = reopen()
+    for use in (lambda: journal.append("a\ud800", FIRST), lambda: journal.entries("a\ud800")):
+        with pytest.raises(UsageError, match="half of a surrogate pair"):
+            use()
+    assert journal.runs() == ()
+
+
+async def test_a_reply_with_half_a_surrogate_pair_is_replayed_as_it_was(reopen):
+    @rc.tool(effect="read")
+    def read(path: str) -> str:
+        """Read."""
+        return f"{path} \udcff"
+
+    journal = reopen()
+    model = ScriptedModel([reply("odd \ud83d", call("read", path="x")), "naïve → \ud800!"])
+    agent = rc.Agent(model, tools=[read], journal=journal)
+    result = await agent.run("Go \udcff.", run="r")
+    again = await rc.replay(reopen(), "r")
+    assert again.transcript == result.transcript
+    assert again.text == "naïve → \ud800!"
+    with pytest.raises(UsageError, match="half of a surrogate pair"):
+        await agent.run("Go.", run="r\ud800")
 
 
 def test_a_closed_journal_says_so(reopen):

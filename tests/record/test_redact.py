@@ -15,8 +15,9 @@ from rightcall.core.decision import Allow, Deny, Rewrite
 from rightcall.core.entry import CallChecked, CallDecided, Entry, ReplyReceived, RunResumed, StepDone
 from rightcall.core.message import Reply
 from rightcall.core.parts import Media, Text
+from rightcall.core.secret import secrecy_of
 from rightcall.record.entry_text import decode, encode
-from rightcall.record.redact import redact_secrets, redact_text, secrecy_of
+from rightcall.record.redact import redact_secrets, redact_text
 
 MARK = "[redacted]"
 

@@ -241,6 +241,19 @@ def sse(parser: ArgumentParser) -> None:
     parser.epilog = "exit codes: 0 the stream holds a whole reply, 1 it does not, 2 bad usage"
 
 
+def journal(parser: ArgumentParser) -> None:
+    """Journals in .jsonl files: say what is damaged, and set it aside so that the rest is whole.
+
+    A run that has lost an entry cannot be recovered. repair moves all of it to FILE.damaged.
+    """
+    actions = parser.add_subparsers(dest="action", required=True, metavar="check|repair")
+    checking = actions.add_parser("check", help="say what is damaged, and change nothing")
+    repairing = actions.add_parser("repair", help="set damaged runs aside, in FILE.damaged")
+    for each in (checking, repairing):
+        each.add_argument("files", nargs="+", metavar="FILE.jsonl")
+    parser.epilog = "exit codes: 0 nothing is damaged, or not any more; 1 something is; 2 bad usage"
+
+
 def models(parser: ArgumentParser) -> None:
     """The local models that have a name: list them, give a GGUF file a name, take a name away.
 
@@ -298,6 +311,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
             "print the prompt that a local model would see, special tokens and all", render
         ),
         "sse": Command("say what became of each event in a recorded event stream", sse),
+        "journal": Command("check journals for damage, and set damaged runs aside", journal),
     },
     "keep models": {
         "models": Command("list, add and remove the local models that have a name", models),

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.message import Transcript
+from rightcall.core.secret import redact_formats
 from rightcall.core.tool import Spec
 
 
@@ -97,6 +98,9 @@ class Prepared(Struct, frozen=True, kw_only=True, gc=False):
     body: bytes
     time: float
     """Seconds since the epoch: signatures are dated, and a dialect has no clock."""
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.method} {redact_formats(self.url)!r}, {len(self.body)} bytes)"
 
 
 Sign: TypeAlias = Callable[[Prepared], Mapping[str, str]]

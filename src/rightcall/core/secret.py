@@ -1,12 +1,14 @@
-"""Keys, tokens and passwords in a text, known by their form alone, into a mark in their place.
+"""Keys, tokens and passwords in a text, known by their form or by the name they are set under.
 
 Each row was chosen to leave ordinary text alone: hashes, UUIDs, words with a hyphen. No pattern takes a
-quote or a line break that is not part of the secret, so a JSON text around one stays sound.
+quote or a line break that is not part of the secret, so a JSON text around one stays sound. Some
+vendors' keys have no form (Mistral's, Azure's old ones): those are known by their names alone.
 """
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
+from typing import Literal, TypeAlias
 
 REDACTED = "[redacted]"
 
@@ -45,10 +47,36 @@ _FORMATS = (
     _row(_START + r"glpat-[\w-]{20,}", "glpat-"),
     # Amazon: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
     _row(_START + r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![\w-])", "AKIA", "ASIA"),
+    # Google: keys of old and new, OAuth's tokens and clients
     _row(_START + r"AIza[\w-]{35}(?![\w-])", "AIza"),
-    _row(_START + r"xox[a-z]-[A-Za-z0-9-]{10,}", "xox"),
+    _row(_START + r"AQ\.[\w-]{40,}", "AQ."),
+    _row(_START + r"(?:ya29\.|GOCSPX-)[\w-]{20,}", "ya29.", "GOCSPX-"),
+    # Azure: https://github.com/microsoft/security-utilities, "common annotated security key"
+    _row(
+        _START + r"[A-Za-z0-9]{52}JQQJ9[9DH][A-Za-z0-9][A-L][A-Za-z0-9]{24}(?:[A-Za-z0-9]{2}==)?",
+        "JQQJ9",
+    ),
+    # The hosts of models: Cerebras, Fireworks, Groq, Together, xAI; NVIDIA, Perplexity, Replicate
+    _row(_START + r"csk-[A-Za-z0-9]{32,}", "csk-"),
+    _row(_START + rf"fw_{_DIGIT}[A-Za-z0-9]{{20,}}", "fw_"),
+    _row(_START + r"gsk_[A-Za-z0-9]{32,}", "gsk_"),
+    _row(_START + r"tgp_v1_[\w-]{32,}", "tgp_v1_"),
+    _row(_START + r"xai-[A-Za-z0-9]{32,}", "xai-"),
+    _row(_START + r"nvapi-[\w-]{32,}", "nvapi-"),
+    _row(_START + r"pplx-[A-Za-z0-9]{32,}", "pplx-"),
+    _row(_START + r"r8_[A-Za-z0-9]{32,}", "r8_"),
     _row(_START + r"hf_[A-Za-z0-9]{30,}", "hf_"),
+    # Search engines: Brave, Tavily
+    _row(_START + rf"BSA{_DIGIT}[\w-]{{27,28}}(?![\w-])", "BSA"),
+    _row(_START + rf"tvly-{_DIGIT}[\w-]{{20,}}", "tvly-"),
+    # Registries, and what else is found in a developer's environment
+    _row(_START + r"npm_[A-Za-z0-9]{30,}", "npm_"),
+    _row(_START + r"pypi-AgE[\w-]{30,}", "pypi-AgE"),
+    _row(_START + r"do[opr]_v1_[a-f0-9]{40,}", "o_v1_", "p_v1_", "r_v1_"),
+    _row(_START + r"SG\.[\w-]{16,}\.[\w-]{16,}", "SG."),
+    _row(_START + r"(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}", "xox", "xapp-"),
     _row(_START + r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}", "k_live_", "k_test_"),
+    _row(_START + r"whsec_[A-Za-z0-9+/=]{24,}", "whsec_"),
     # JSON Web Tokens: the first part is an object in base64, and every such begins so
     _row(_START + r"eyJ[\w-]{8,}(?:\.[\w-]{4,}\.[\w-]*)(?:\.[\w-]+)*", "eyJ"),
     _row(
@@ -58,7 +86,7 @@ _FORMATS = (
         replacement=rf"\1{REDACTED}",
     ),
     _row(
-        rf"(\b[Aa]uthorization:\s*[Bb]asic\s+){_BASE64}{{8,}}",
+        rf"(\b[Aa]uthorization:\s*(?:[Bb]asic|[Tt]oken|[Aa]pi-?[Kk]ey)\s+){_BASE64}{{8,}}",
         "uthorization:",
         replacement=rf"\1{REDACTED}",
     ),
@@ -70,10 +98,64 @@ _FORMATS = (
 )
 _HINTS = tuple({hint for hints, _, _ in _FORMATS for hint in hints})
 
+Secrecy: TypeAlias = Literal["open", "text", "all"]
+"""Of what goes by a name: it is not secret; its text is; its text and its numbers are."""
+
+# Names are compared without case and separators: api_key, Api-Key and APIKEY are one.
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_PASSWORDS = re.compile(r"(?:password|passwd|passphrase|passcode|secret)s?\d*$")
+# A number under one of these names is a count or an index.
+_TOKENS = re.compile(
+    r"(?:token|authorization|cookies?|credentials?"
+    r"|(?:api|access|account|auth|private|secret|signing|encryption|subscription)keys?)\d*$"
+)
+# A place in a long list and the marks of a tokeniser open no door.
+_HARMLESS = re.compile(r"(?:page|next|continuation|cursor|sync|[be]os|unk|pad|stop|mask)token$")
+_NAME_HINTS = (
+    "passw",
+    "passp",
+    "passc",
+    "secret",
+    "token",
+    "key",
+    "authorization",
+    "cookie",
+    "credential",
+)
+
+# password=x, API_KEY = "x", --token=x, 'secret': 'x', x-api-key: x. The value is in quotes, which may
+# be escaped, or ends where a word does, or a member of an address or of a connection string.
+_NAME = re.compile(
+    r"(?<![\w.-])(?P<name>'?[\w.-]{1,128}+'?)(?P<sign>[ \t]{0,8}+(?:=(?![=>~])|:(?![:=/]))[ \t]{0,8}+)"
+)
+_VALUE = re.compile(
+    r"(?P<quote>\\*+[\"'])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){1,4096}+)"
+    r"|(?P<bare>[^\s\"'&;<>\\`]{1,512}+)"
+)
+# The rest of a long one is looked for once it is known to be secret: what is looked at in vain, at every
+# name again, must be short.
+_REST = re.compile(r"[^\s\"'&;<>\\`]*+")
+_TRAILING = ".,:!?)]}"
+# What stands for a value that is elsewhere: $NAME, <your key>, {{ key }}, %s, ***, [redacted]
+_REFERENCE = re.compile(
+    r"\$[{(]|\$[A-Z_]+\b|<|[{\[(]|%(?:s|\(|[A-Z_]+%)|[*.…]{3}|x{4,}$"
+    r"|(?:None|null|nil|[Tt]rue|[Ff]alse|undefined|str|string|bytes)(?!\w)"
+)
+_EXPRESSION = re.compile(r"(?P<path>[A-Za-z_][\w.]*)(?P<next>[(\[]?)")
+_SHORTEST_GUESS = 6
+_LONGEST_WORD = 16
+_LONGEST_COUNT = 12
+"""Digits. A longer number counts nothing."""
+
 
 def may_hold_secret(text: str) -> bool:
     """Whether it is worth looking more closely."""
-    return has_any(text, _HINTS)
+    return has_any(text, _HINTS) or (("=" in text or ":" in text) and may_name_secret(text))
+
+
+def may_name_secret(text: str) -> bool:
+    """Whether something in the text may be the name of a secret."""
+    return has_any(text.lower(), _NAME_HINTS)
 
 
 def has_any(text: str, hints: Iterable[str]) -> bool:
@@ -82,8 +164,75 @@ def has_any(text: str, hints: Iterable[str]) -> bool:
 
 
 def redact_formats(text: str) -> str:
-    """``text`` with every secret of a known form replaced."""
+    """``text`` with every secret replaced that has a known form, or is set under a telling name."""
     for hints, pattern, replacement in _FORMATS:
         if has_any(text, hints):
             text = _compiled(pattern).sub(replacement, text)
+    if ("=" in text or ":" in text) and may_name_secret(text):
+        text = _redact_settings(text)
     return text
+
+
+def secrecy_of(name: str) -> Secrecy:
+    """What a name says about its value."""
+    return _secrecy_of_ending(name[-64:])
+
+
+@lru_cache(4096)
+def _secrecy_of_ending(name: str) -> Secrecy:
+    plain = _SEPARATORS.sub("", name.lower())
+    if _PASSWORDS.search(plain):
+        return "all"
+    return "text" if _TOKENS.search(plain) and not _HARMLESS.search(plain) else "open"
+
+
+def _redact_settings(text: str) -> str:
+    pieces, position = [], 0
+    for setting in _NAME.finditer(text):
+        if setting.start() < position or secrecy_of(setting["name"]) == "open":
+            continue
+        value = _VALUE.match(text, setting.end())
+        if value is not None and (secret := _secret_in(setting, value)):
+            start = value.start("bare" if value["quoted"] is None else "quoted")
+            pieces += [text[position:start], REDACTED]
+            end = start + len(secret)
+            is_cut = end == value.end() and value["quoted"] is None
+            position = _REST.match(text, end).end() if is_cut else end  # type: ignore[union-attr]
+    return "".join(pieces) + text[position:]
+
+
+def _secret_in(setting: re.Match[str], found: re.Match[str]) -> str:
+    """As much of the value as is secret."""
+    name, sign, quoted = setting["name"], setting["sign"], found["quoted"]
+    secrecy = secrecy_of(name)
+    value = found["bare"].rstrip(_TRAILING) if quoted is None else quoted
+    if _is_reference(name, value, quoted=quoted is not None) or (
+        secrecy == "text" and value.isdecimal() and len(value) <= _LONGEST_COUNT
+    ):
+        return ""
+    # An equals sign without a space sets something, and so does a quote; a colon also ends a sentence.
+    if sign == "=" or (quoted is not None and ("=" in sign or name.endswith("'"))):
+        return value
+    return value if _looks_secret(value, secrecy) else ""
+
+
+def _is_reference(name: str, value: str, *, quoted: bool) -> bool:
+    """Whether it only says where the secret is to be had: another name, a call, a gap to be filled."""
+    if _REFERENCE.match(value):
+        return True
+    expression = _EXPRESSION.match(value)
+    if quoted or expression is None:
+        return False
+    own = name.strip("'-").replace("-", "_")
+    last = expression["path"].rpartition(".")[2]
+    return bool(expression["next"]) or last == own or last.endswith(f"_{own}")
+
+
+def _looks_secret(value: str, secrecy: Secrecy) -> bool:
+    """Whether a word after a name is more likely its value than the rest of a sentence."""
+    if len(value) < _SHORTEST_GUESS or " " in value:
+        return False
+    has_letter, has_digit = any(map(str.isalpha, value)), any(map(str.isdecimal, value))
+    if has_digit:
+        return has_letter or secrecy == "all" or len(value) > _LONGEST_COUNT
+    return len(value) >= _LONGEST_WORD and value.isalnum() and not (value.islower() or value.isupper())

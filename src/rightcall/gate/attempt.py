@@ -1,7 +1,6 @@
 """One checked call into its outcome: run under its deadline, and again where the tool says so."""
 
 import asyncio
-import logging
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,8 +19,7 @@ from rightcall.core.ports import Clock
 from rightcall.errors import ToolFailure
 from rightcall.gate.deadline import CancelledInside, DeadlinePassed, within
 from rightcall.gate.threads import Job, current
-
-logger = logging.getLogger("rightcall")
+from rightcall.log import logger
 
 
 class SystemClock:

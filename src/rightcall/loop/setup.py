@@ -1,6 +1,5 @@
 """What can be said of an agent and of a run, and what a run is made with."""
 
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypedDict
 
@@ -28,11 +27,10 @@ from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.gate import Approve, Execution, Hooks, Policy
+from rightcall.log import logger
 from rightcall.loop.window import Window, estimate_tokens
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
-
-logger = logging.getLogger("rightcall")
 
 Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Words for the messages that no longer fit."""

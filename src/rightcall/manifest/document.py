@@ -1,6 +1,5 @@
 """A manifest file into tools, or into everything that is wrong with it."""
 
-import logging
 import os
 import stat
 from collections.abc import Collection, Iterator
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
+from rightcall.log import logger
 from rightcall.manifest.command_tool import Entry, make_tool
 from rightcall.manifest.diagnostics import Diagnostics, Finding, ManifestError, Refused, Spot, TooMany
 from rightcall.manifest.jsonsource import read_json
@@ -22,7 +22,6 @@ _LARGEST = 1024 * 1024
 _TOP = ("version", "tools")
 
 _place = attrgetter("line", "column")
-logger = logging.getLogger("rightcall")
 
 
 class Reading(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Entries into JSON text and back, for the journals that keep them in files."""
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable
 from typing import TypeAlias, get_args
@@ -8,12 +9,13 @@ from typing import TypeAlias, get_args
 import msgspec
 
 from rightcall.core.entry import VERSION, Entry, RunStarted
-from rightcall.errors import JournalError
+from rightcall.errors import JournalError, UsageError
 
 Redact: TypeAlias = Callable[[object], object]
 """Takes the plain form of an entry, in which bytes stay bytes, and gives the one to be written."""
 
 _ENTRY: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _KINDS = {kind.__struct_config__.tag for kind in get_args(Entry)}
 
 
@@ -38,22 +40,52 @@ def encode(entry: Entry, redact: Redact | None, where: str) -> bytes:
 def decode(text: bytes, where: str) -> Entry:
     """The entry that was encoded; ``where`` is for the JournalError if there is none."""
     try:
-        entry = _ENTRY.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        entry = _read(text)
+    except (ValueError, RecursionError) as error:
         raise JournalError(where, _explain(text, error)) from None
     if isinstance(entry, RunStarted) and entry.version > VERSION:
         raise JournalError(where, _too_new(entry.version))
     return entry
 
 
+def is_foreign(text: bytes) -> bool:
+    """Whether it is an entry of a newer rightcall's, and not a damaged one."""
+    try:
+        head = _HEAD.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return head.version > VERSION or head.type not in _KINDS
+
+
+def check_name(run: str) -> str:
+    """The name of a run, if a file can hold it; a UsageError if not."""
+    try:
+        run.encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"no journal can hold a run named {run!r}: half of a surrogate pair is no text. "
+            "Name it otherwise"
+        ) from None
+    return run
+
+
 def _dump(plain: object) -> bytes:
     try:
         return msgspec.json.encode(plain)
     except UnicodeEncodeError:
-        # Half a surrogate pair, from a file name or a careless tool. A record with a replacement
-        # character in it is better than none.
-        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), default=_base64)
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        # Half a surrogate pair, from a file name, a model's reply or a careless tool. As an escape it
+        # can be written, and a replay sees what the run saw.
+        return json.dumps(plain, separators=(",", ":"), default=_base64).encode()
+
+
+def _read(text: bytes) -> Entry:
+    try:
+        return _ENTRY.decode(text)
+    except msgspec.DecodeError:
+        if not _HALF.search(text):
+            raise
+        # msgspec takes no half of a pair; the standard library does.
+        return msgspec.convert(json.loads(text), Entry)  # type: ignore[no-any-return]
 
 
 def _base64(data: bytes) -> str:

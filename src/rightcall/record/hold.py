@@ -6,7 +6,6 @@ ends, so a holder that died holds nobody up. A holder that is stopped keeps it.
 """
 
 import errno
-import logging
 import os
 import socket
 import sys
@@ -15,11 +14,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from rightcall.errors import RunHeld
+from rightcall.log import logger
 
 if sys.platform != "win32":
     import fcntl
-
-logger = logging.getLogger("rightcall")
 
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
 

@@ -2,7 +2,8 @@
 
 An entry counts once its newline is written. A line that a killed process left without one is never
 read; the next append cancels it, with the control character that ASCII has for this, and goes on
-beneath it. So whatever else cannot be read is damage, and said to be.
+beneath it. So whatever else cannot be read is damage: the run that it is of says so, and ``repair`` sets
+that run aside. Other runs are read as ever.
 """
 
 import os
@@ -18,34 +19,15 @@ import msgspec
 
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, UsageError
-from rightcall.record.entry_text import Redact, decode, encode
+from rightcall.record.entry_text import Redact, check_name, decode, encode
 from rightcall.record.hold import RunLock
+from rightcall.record.lines import CANCEL, Line, LineIndex, Place, parse_line
 from rightcall.record.redact import redact_secrets
 
 if sys.platform != "win32":
     import fcntl
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-# JSON escapes every control character, so no line that is whole can end with this one.
-_CANCEL = b"\x18\n"
-
-
-class _Line(msgspec.Struct, gc=False):
-    run: str
-    at: float
-    """When it was written, in seconds since 1970."""
-    entry: msgspec.Raw
-
-
-class _Place(msgspec.Struct, gc=False):
-    """Where a line is."""
-
-    number: int
-    start: int
-    length: int
-
-
-_to_line = msgspec.json.Decoder(_Line).decode
 
 
 class JsonLinesJournal:
@@ -65,38 +47,41 @@ class JsonLinesJournal:
         self._redact = redact
         self._sync = sync
         self._lock = Lock()
-        self._index: dict[str, list[_Place]] = {}
-        self._indexed = _Place(0, 0, 0)
-        """The last line that the index knows."""
+        self._index = LineIndex()
         with self._disk_errors():
             self._descriptor = os.open(self.path, _FLAGS, 0o600)
 
     def append(self, run: str, entry: Entry, /) -> None:
         """Write one entry at the end of a run's record."""
         text = msgspec.Raw(encode(entry, self._redact, str(self.path)))
-        line = msgspec.json.encode(_Line(run, time.time(), text)) + b"\n"
+        line = msgspec.json.encode(Line(check_name(run), time.time(), text)) + b"\n"
         with self._lock, self._disk_errors():
             self._check_open()
-            with _alone(self._descriptor):
-                self._write(_CANCEL + line if self._is_torn() else line)
+            with alone(self._descriptor):
+                self._write(CANCEL + line if self._is_torn() else line)
             if self._sync:
                 os.fsync(self._descriptor)
 
     def entries(self, run: str, /) -> Sequence[Entry]:
         """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
+        check_name(run)
         with self._lock:
             self._catch_up()
-            places = tuple(self._index.get(run, ()))
+            places, harm = tuple(self._index.places.get(run, ())), self._index.harm_to(run)
+        if harm is not None:
+            doubt = f"this may be a line of run {run!r}; " if run in harm.doubted else ""
+            raise JournalError(self._where(harm.place), doubt + harm.reason)
         return tuple(self._read(places))
 
     def runs(self) -> Sequence[str]:
         """The runs that are recorded, oldest first."""
         with self._lock:
             self._catch_up()
-            return tuple(self._index)
+            return tuple(self._index.places)
 
     def hold(self, run: str, /) -> "JsonLinesHold":
         """Hold a run; RunHeld, with who it is, where another process or task does."""
+        check_name(run)
         with self._disk_errors():
             return JsonLinesHold(self, run, RunLock(self.path, run))
 
@@ -136,30 +121,23 @@ class JsonLinesJournal:
         """Index what was written since the last time, decoding no entry."""
         self._check_open()
         with self._disk_errors(), self.path.open("rb") as file:
-            file.seek(self._indexed.start + self._indexed.length)
+            file.seek(self._index.last.end)
             for line in file:
                 if not line.endswith(b"\n"):
                     break
-                last = self._indexed
-                place = _Place(last.number + 1, last.start + last.length, len(line))
-                if line.strip() and not line.endswith(_CANCEL):
-                    self._index.setdefault(self._parse(line, place).run, []).append(place)
-                self._indexed = place
+                self._index.add(line)
 
-    def _read(self, places: Sequence[_Place]) -> Iterator[Entry]:
+    def _read(self, places: Sequence[Place]) -> Iterator[Entry]:
         with self._disk_errors(), self.path.open("rb") as file:
             for place in places:
                 file.seek(place.start)
-                line = self._parse(file.read(place.length), place)
+                try:
+                    line = parse_line(file.read(place.length))
+                except ValueError as error:
+                    raise JournalError(self._where(place), str(error)) from None
                 yield decode(bytes(line.entry), self._where(place))
 
-    def _parse(self, line: bytes, place: _Place) -> _Line:
-        try:
-            return _to_line(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise JournalError(self._where(place), f"the line is damaged: {error}") from None
-
-    def _where(self, place: _Place) -> str:
+    def _where(self, place: Place) -> str:
         return f"{self.path}, line {place.number}"
 
     @contextmanager
@@ -188,7 +166,7 @@ class JsonLinesHold:
 
 
 @contextmanager
-def _alone(descriptor: int) -> Iterator[None]:
+def alone(descriptor: int) -> Iterator[None]:
     """Keep other processes from appending between the look at the last line and the write."""
     if sys.platform == "win32":
         yield

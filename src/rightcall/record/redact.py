@@ -1,32 +1,25 @@
 """The plain form of an entry into the same with its secrets blotted out, before it is written.
 
-A secret is known by its own form, wherever it stands, or by the name of the member that holds it,
-also in strings that are JSON text themselves. Keys are never touched, and what is left of a JSON text
-is what it was. What is blotted out is gone: a run that is resumed from its record goes on without it.
+A secret is known by its own form, wherever it stands, or by the name of the member or setting that
+holds it, also in strings that are JSON text themselves. Keys are never touched, and what is left of a
+JSON text is what it was. What is blotted out is gone: a run that is resumed from its record goes on
+without it.
 """
 
 import json
 import re
-from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from rightcall.core.secret import REDACTED, has_any, may_hold_secret, redact_formats
-
-_Secrecy: TypeAlias = Literal["open", "text", "all"]
-"""Of a member: it is not secret; its text is; its text and its numbers are."""
-
-_ORDER: tuple[_Secrecy, ...] = ("open", "text", "all")
-# Names are compared without case and separators: api_key, Api-Key and APIKEY are one.
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
-_PASSWORDS = re.compile(r"(?:password|passwd|passphrase|passcode|secret)s?\d*$")
-# A number under one of these names is a count or an index.
-_TOKENS = re.compile(
-    r"(?:token|authorization|cookies?|credentials?"
-    r"|(?:api|access|private|secret|signing|encryption)keys?)\d*$"
+from rightcall.core.secret import (
+    REDACTED,
+    Secrecy,
+    may_hold_secret,
+    may_name_secret,
+    redact_formats,
+    secrecy_of,
 )
-# A place in a long list and the marks of a tokeniser open no door.
-_HARMLESS = re.compile(r"(?:page|next|continuation|cursor|sync|[be]os|unk|pad|stop|mask)token$")
-_HINTS = ("passw", "passp", "passc", "secret", "token", "key", "authorization", "cookie", "credential")
+
+_ORDER: tuple[Secrecy, ...] = ("open", "text", "all")
 # A name may be written with escapes.
 _ESCAPED = "\\u00"
 # Under these names, members that begin with this bracket are not values: the names are those of
@@ -57,7 +50,7 @@ _LAST_STEP = re.compile(r"[\w-]+(?=\W*$)")
 def redact_secrets(value: object) -> object:
     """A copy of ``value``, which is made of JSON's types and bytes, without its secrets."""
     root = [value]
-    todo: list[tuple[Any, Any, _Secrecy]] = [(root, 0, "open")]
+    todo: list[tuple[Any, Any, Secrecy]] = [(root, 0, "open")]
     while todo:
         holder, place, secrecy = todo.pop()
         match holder[place]:
@@ -90,24 +83,11 @@ def redact_text(text: str) -> str:
     return clean if _is_sound(clean) else _redact_prose(clean)
 
 
-def secrecy_of(name: str) -> _Secrecy:
-    """What the name of a member says about its value."""
-    return _secrecy_of_ending(name[-64:])
-
-
-@lru_cache(4096)
-def _secrecy_of_ending(name: str) -> _Secrecy:
-    plain = _SEPARATORS.sub("", name.lower())
-    if _PASSWORDS.search(plain):
-        return "all"
-    return "text" if _TOKENS.search(plain) and not _HARMLESS.search(plain) else "open"
-
-
-def _most(*secrecies: _Secrecy) -> _Secrecy:
+def _most(*secrecies: Secrecy) -> Secrecy:
     return max(secrecies, key=_ORDER.index)
 
 
-def _member(siblings: dict[str, object], name: str, container: object, outer: _Secrecy) -> _Secrecy:
+def _member(siblings: dict[str, object], name: str, container: object, outer: Secrecy) -> Secrecy:
     """How secret a member is, given the name of the object it is in, which may be secret itself."""
     value, path = siblings[name], siblings.get("path")
     if _INDEXES.get(str(container)) == _BRACKETS.get(type(value), ""):
@@ -122,7 +102,7 @@ def _member(siblings: dict[str, object], name: str, container: object, outer: _S
 def _may_name_secret(text: str) -> bool:
     if '"' not in text:
         return False
-    return has_any(text.lower(), _HINTS) or _ESCAPED in text
+    return may_name_secret(text) or _ESCAPED in text
 
 
 def _is_sound(text: str) -> bool:
@@ -146,7 +126,7 @@ def _redact_bytes(data: bytes) -> bytes:
 def _redact_json(text: str) -> str:
     """A JSON text, token by token, so that it may also be one that is cut off or broken."""
     pieces, position = [], 0
-    levels: list[tuple[str, _Secrecy]] = [("", "open")]
+    levels: list[tuple[str, Secrecy]] = [("", "open")]
     """Of every container around: the name it goes by, and how secret it is."""
     name, secrecy = levels[0]
     for token in _JSON_TOKEN.finditer(text):
@@ -169,7 +149,7 @@ def _redact_json(text: str) -> str:
     return "".join(pieces) + _redact_between(text[position:], secrecy)
 
 
-def _redact_between(text: str, secrecy: _Secrecy) -> str:
+def _redact_between(text: str, secrecy: Secrecy) -> str:
     """What stands between the strings and brackets of a JSON text: space, numbers, words."""
     if not text or text.isspace():
         return text

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, RunHeld, UsageError
-from rightcall.record.entry_text import Redact, decode, encode
+from rightcall.record.entry_text import Redact, check_name, decode, encode
 from rightcall.record.hold import RunLock, myself
 from rightcall.record.redact import redact_secrets
 
@@ -70,11 +70,15 @@ class SqliteJournal:
     def append(self, run: str, entry: Entry, /) -> None:
         """Write one entry at the end of a run's record."""
         text = encode(entry, self._redact, str(self.path)).decode()
-        self._execute("INSERT INTO entries (run, at, entry) VALUES (?, ?, ?)", (run, time.time(), text))
+        self._execute(
+            "INSERT INTO entries (run, at, entry) VALUES (?, ?, ?)", (check_name(run), time.time(), text)
+        )
 
     def entries(self, run: str, /) -> Sequence[Entry]:
         """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
-        rows = self._execute("SELECT id, entry FROM entries WHERE run = ? ORDER BY id", (run,))
+        rows = self._execute(
+            "SELECT id, entry FROM entries WHERE run = ? ORDER BY id", (check_name(run),)
+        )
         return tuple([decode(text.encode(), f"{self.path}, entry {number}") for number, text in rows])
 
     def runs(self) -> Sequence[str]:
@@ -84,6 +88,7 @@ class SqliteJournal:
 
     def hold(self, run: str, /) -> "SqliteHold":
         """Hold a run; RunHeld, with who it is, where another process or task does."""
+        check_name(run)
         with self._disk_errors():
             lock = RunLock(self.path, run)
         try:

@@ -1,7 +1,6 @@
 """Effects taken through a journal: done once, recorded, remembered, and by one holder of their run."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from time import monotonic
@@ -28,8 +27,7 @@ from rightcall.core.events import StreamEvent
 from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Observer, Steps
 from rightcall.core.secret import REDACTED
 from rightcall.errors import RunHeld, UsageError
-
-logger = logging.getLogger("rightcall")
+from rightcall.log import logger
 
 Body = Callable[[], Awaitable[Entry]]
 _PATIENCE = 0.05

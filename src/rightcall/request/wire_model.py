@@ -16,6 +16,7 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
 from rightcall.core.ports import Decoder, Dialect, Encode
 from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
+from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 
@@ -38,7 +39,7 @@ class Address(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
-        return f"Address(url={self.url!r}, model={self.model!r})"
+        return f"Address(url={redact_formats(self.url)!r}, model={self.model!r})"
 
 
 class Retry(Struct, frozen=True, kw_only=True, gc=False):
@@ -180,7 +181,7 @@ class WireModel:
                         delivered = True
                         yield self._finished(events, raw)
             except RightcallError as error:
-                self._hide_key(error)
+                self._hide_secrets(error)
                 wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
                 if wait is None or self._closes != closes:
                     raise
@@ -227,10 +228,16 @@ class WireModel:
             reply = replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
         return (*events[:-1], ReplyEnd(reply, b"".join(raw) if self._keep_raw else None))
 
-    def _hide_key(self, error: RightcallError) -> None:
-        """Vendors quote the key that they refuse; nobody else may."""
-        if key := self._address.key:
-            error.args = tuple(str(part).replace(key, "[key]") for part in error.args)
+    def _hide_secrets(self, error: RightcallError) -> None:
+        """Vendors quote the key that they refuse, and what else they were sent; nobody else may."""
+        error.args = tuple(self._without_secrets(str(part)) for part in error.args)
+        if isinstance(error, VendorError):
+            error.vendor_code = self._without_secrets(error.vendor_code)
+            error.request_id = self._without_secrets(error.request_id)
+
+    def _without_secrets(self, text: str) -> str:
+        key = self._address.key
+        return redact_formats(text.replace(key, "[key]") if key else text)
 
 
 def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str] | Sign:

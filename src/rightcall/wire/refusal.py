@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from rightcall.core.secret import redact_formats
 from rightcall.errors import VendorError
 
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
@@ -127,9 +128,9 @@ def readable(body: bytes) -> Any:
 
 
 def excerpt(data: bytes | str, most: int = _EXCERPT) -> str:
-    """The beginning of what was sent, on one line."""
+    """The beginning of what was sent, on one line, without its secrets: half of one is known by none."""
     text = data[: 4 * most].decode(errors="replace") if isinstance(data, bytes) else data[: 4 * most]
-    text = " ".join(text.split())
+    text = redact_formats(" ".join(text.split()))
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.secret import redact_formats
 from rightcall.core.sse import ServerEvent, SseDecoder
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, VendorError
@@ -77,6 +78,7 @@ class RemoteServer:
         self._transport = transport
         self._timeouts = timeouts
         self._refuse = refuse
+        self._key = key
         self._headers: Mapping[str, str] = {
             "content-type": "application/json",
             # llama.cpp's server has few threads, and each idle connection keeps one of them waiting.
@@ -85,7 +87,7 @@ class RemoteServer:
         }
 
     def __repr__(self) -> str:
-        return f"RemoteServer({self._url!r})"
+        return f"RemoteServer({redact_formats(self._url)!r})"
 
     async def get(self, path: str) -> bytes:
         """What is there."""
@@ -132,9 +134,17 @@ class RemoteServer:
         async for chunk in incoming.chunks:
             held += len(chunk)
             if held > MAX_BODY:
-                raise ProtocolError(f"an answer of {self._url} is longer than {MAX_BODY:,} bytes")
+                raise ProtocolError(
+                    f"an answer of {redact_formats(self._url)} is longer than {MAX_BODY:,} bytes"
+                )
             pieces.append(chunk)
         body = b"".join(pieces)
         if incoming.status != _OK:
-            raise self._refuse(incoming.status, body)
+            error = self._refuse(incoming.status, body)
+            # Servers quote the key that they refuse.
+            error.args = tuple(self._without_secrets(str(part)) for part in error.args)
+            raise error
         return body
+
+    def _without_secrets(self, text: str) -> str:
+        return redact_formats(text.replace(self._key, "[key]") if self._key else text)

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from rightcall.core.secret import redact_formats
 from rightcall.errors import UsageError
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "USER")
@@ -49,6 +50,10 @@ class Stdio(Struct, frozen=True, kw_only=True):
         if self.directory is not None and not self.directory.startswith("/"):
             raise UsageError(f"a server's directory must be absolute, not {self.directory!r}")
 
+    def __repr__(self) -> str:
+        shown = [redact_formats(text) for text in (self.command, *self.arguments)]
+        return f"Stdio({shown}{_names('environment', self.environment)})"
+
 
 class Http(Struct, frozen=True, kw_only=True):
     """An address that speaks MCP over streamable HTTP."""
@@ -61,7 +66,12 @@ class Http(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UsageError(f"a server's address begins with https:// or http://, not {self.url!r}")
+            shown = redact_formats(self.url)
+            raise UsageError(f"a server's address begins with https:// or http://, not {shown!r}")
+
+    def __repr__(self) -> str:
+        auth = ", auth=…" if self.auth is not None else ""
+        return f"Http({redact_formats(self.url)!r}{_names('headers', self.headers)}{auth})"
 
     @property
     def is_exposed(self) -> bool:
@@ -70,6 +80,11 @@ class Http(Struct, frozen=True, kw_only=True):
         return (
             parts.scheme == "http" and bool(self.headers or self.auth) and not _is_here(parts.hostname)
         )
+
+
+def _names(what: str, values: Mapping[str, str]) -> str:
+    """What is set, and not to what: that may open doors."""
+    return f", {what}={', '.join(values)}" if values else ""
 
 
 Endpoint: TypeAlias = Stdio | Http

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-logger = logging.getLogger("rightcall.mcp")
+from rightcall.log import mcp_logger
 
 NoteKind: TypeAlias = Literal[
     "log", "changed", "refused", "renamed", "lost", "reopened", "garbage", "asked"
@@ -40,7 +40,7 @@ class NoteLog:
         note = Note(kind, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
         self._kept.append(note)
         level = logging.WARNING if kind in _ALARMING else logging.DEBUG
-        logger.log(level, "%s: %s: %s", self._server, kind, note.text)
+        mcp_logger.log(level, "%s: %s: %s", self._server, kind, note.text)
         if self._record is not None:
             self._record(note)
 

@@ -3,7 +3,6 @@
 import asyncio
 import hmac
 import json
-import logging
 import threading
 from math import inf
 from time import monotonic
@@ -18,9 +17,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from rightcall.log import logger
 from rightcall.mcp.server.serve_options import OAuth, is_loopback
-
-logger = logging.getLogger("rightcall")
 
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512", "EdDSA"]
 """Those with a public key alone: a token must not choose to be signed with what everybody knows."""

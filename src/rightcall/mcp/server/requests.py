@@ -1,7 +1,6 @@
 """A client's ``tools/call`` into its response: taken in, refused, held for answers, and given back."""
 
 import json
-import logging
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -43,13 +42,12 @@ from rightcall.declare.returns import Misfit, Returns
 from rightcall.declare.toolbox import Toolbox
 from rightcall.gate.gate import Execution, not_run
 from rightcall.gate.render import render
+from rightcall.log import logger
 from rightcall.mcp.server.client_questions import QUESTION, request_for
 from rightcall.mcp.server.remote_client import Caller, LogLevels, calling
 from rightcall.mcp.server.serve_options import Bounds
 from rightcall.mcp.server.served_calls import AwaitsClient, Record, ServedCall, Setup
 from rightcall.mcp.server.tools_list import ToolsList
-
-logger = logging.getLogger("rightcall")
 
 _RESPONSES: TypeAdapter[InputResponses] = TypeAdapter(InputResponses)
 

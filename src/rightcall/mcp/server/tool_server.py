@@ -1,7 +1,6 @@
 """Tools into an MCP server, and that into a program that runs until it is told to stop."""
 
 import asyncio
-import logging
 import signal
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -28,6 +27,7 @@ from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Approve, Hooks, Policy
+from rightcall.log import logger
 from rightcall.mcp.server.remote_client import LogLevels
 from rightcall.mcp.server.requests import CallRequests
 from rightcall.mcp.server.serve_options import Bounds, Listen
@@ -158,9 +158,6 @@ def _version() -> str:
         return version("rightcall")
     except PackageNotFoundError:
         return ""
-
-
-logger = logging.getLogger("rightcall")
 
 
 def serve(

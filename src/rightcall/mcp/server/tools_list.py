@@ -1,6 +1,5 @@
 """Tools, which may change, into the answer to ``tools/list``: schemas, hints and titles."""
 
-import logging
 from collections.abc import Iterator, Mapping
 
 from mcp_types import ListToolsResult, ToolAnnotations
@@ -12,8 +11,7 @@ from rightcall.core.tool import Tool
 from rightcall.declare.returns import Returns, returns_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError
-
-logger = logging.getLogger("rightcall")
+from rightcall.log import logger
 
 
 class Offer(Struct, frozen=True, eq=False):

@@ -1,0 +1,38 @@
+"""The loggers that everything in rightcall writes to. What looks like a secret is taken out on the way.
+
+A filter of a logger holds for whoever asks for that logger by its name, and not for those below it: so
+every name stands here.
+"""
+
+import logging
+from traceback import format_exception
+
+from rightcall.core.secret import redact_formats
+
+
+def _redact(record: logging.LogRecord) -> bool:
+    try:
+        message = record.getMessage()
+    except (TypeError, ValueError):
+        # The handler will say that the arguments do not fit the message.
+        return True
+    clean = redact_formats(message)
+    if clean != message:
+        record.msg, record.args = clean, ()
+    if record.exc_info and record.exc_info[1] is not None:
+        trace = "".join(format_exception(record.exc_info[1])).rstrip("\n")
+        clean = redact_formats(trace)
+        if clean != trace:
+            # Handlers print the text where there is one; the exception itself would tell it again.
+            record.exc_text, record.exc_info = clean, None
+    return True
+
+
+def _logger(name: str) -> logging.Logger:
+    found = logging.getLogger(name)
+    found.addFilter(_redact)
+    return found
+
+
+logger = _logger("rightcall")
+mcp_logger = _logger("rightcall.mcp")

@@ -1,0 +1,158 @@
+"""Lines of a journal's file into which run each is of, also where a line is damaged.
+
+A damaged line mostly still says whose it is. Where it does not, it may be any run's that was under way
+there: such a run is not read, because it could have lost the start of a call that must not be made
+twice. Runs that ended before it, or have their start after it, have lost nothing.
+"""
+
+import json
+import re
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+# JSON escapes every control character, so no line that is whole can end with this one.
+CANCEL = b"\x18\n"
+
+_HEAD = re.compile(rb'\{"run":("(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*+"),"at":')
+# In what was overwritten there may have been the end of a line, and the beginning of another run's.
+_OVERWRITTEN = re.compile(rb"[\x00-\x08\x0a-\x1f]")
+_HALF = b"\\ud"
+"""How ``json`` begins the escape of one."""
+_STARTED, _ENDED = b'{"type":"run_started"', b'{"type":"run_ended"'
+
+
+class Line(Struct, gc=False):
+    """What a line holds."""
+
+    run: str
+    at: float
+    """When it was written, in seconds since 1970."""
+    entry: msgspec.Raw
+
+
+class Place(Struct, gc=False):
+    """Where a line is."""
+
+    number: int
+    start: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Where the next one begins."""
+        return self.start + self.length
+
+
+class Damage(Struct, frozen=True):
+    """A line that cannot be read, and the runs that have lost something, or may have."""
+
+    place: Place
+    reason: str
+    runs: tuple[str, ...]
+    """Those that it names."""
+    doubted: tuple[str, ...]
+    """Those that were under way, or whose start is missing, where it may be anybody's."""
+
+
+_decode = msgspec.json.Decoder(Line).decode
+
+
+def parse_line(line: bytes) -> Line:
+    """What the line holds; a ValueError that says why if it holds nothing."""
+    try:
+        read = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        found = _decode_halves(line) if _HALF in line else None
+        if found is None:
+            raise ValueError(f"the line is damaged: {error}") from None
+        read = found
+    if _is_overwritten(line):
+        # Inside of an entry's strings, which are not looked at before the entry is.
+        raise ValueError("the line is damaged: it holds bytes that are no text")
+    return read
+
+
+def _decode_halves(line: bytes) -> Line | None:
+    """A line with half a surrogate pair in its entry, which msgspec takes for damage."""
+    try:
+        plain = json.loads(line)
+        entry = json.dumps(plain["entry"], separators=(",", ":")).encode()
+        return msgspec.convert({**plain, "entry": msgspec.Raw(entry)}, Line)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+class LineIndex:
+    """Which lines are of which run, in the order of the file. No entry is decoded."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, list[Place]] = {}
+        self.damages: list[Damage] = []
+        self.last = Place(0, 0, 0)
+        """The last line that was added."""
+        self._under_way: dict[str, None] = {}
+        self._harmed: dict[str, int] = {}
+        """The first damage to each run, by its number."""
+        self._anybodys: int | None = None
+        """The last damage that may be anybody's."""
+
+    def add(self, line: bytes) -> None:
+        """The next line, which has its end."""
+        place = Place(self.last.number + 1, self.last.end, len(line))
+        if line.strip() and not line.endswith(CANCEL):
+            try:
+                read = parse_line(line)
+            except ValueError as error:
+                self._add_damaged(place, line, str(error))
+            else:
+                self._add_sound(place, read.run, bytes(read.entry))
+        self.last = place
+
+    def harm_to(self, run: str) -> Damage | None:
+        """The first damaged line that is, or may be, of the run."""
+        return self.damages[self._harmed[run]] if run in self._harmed else None
+
+    def _add_sound(self, place: Place, run: str, entry: bytes) -> None:
+        if self._anybodys is not None and run not in self.places and not entry.startswith(_STARTED):
+            found = self.damages[self._anybodys]
+            self.damages[self._anybodys] = replace(found, doubted=(*found.doubted, run))
+            self._harmed.setdefault(run, self._anybodys)
+        self.places.setdefault(run, []).append(place)
+        if entry.startswith(_ENDED):
+            self._under_way.pop(run, None)
+        else:
+            self._under_way[run] = None
+
+    def _add_damaged(self, place: Place, line: bytes, reason: str) -> None:
+        named, is_certain = _owners(line)
+        doubted = () if is_certain else tuple(run for run in self._under_way if run not in named)
+        number = len(self.damages)
+        self.damages.append(Damage(place, reason, named, doubted))
+        if not is_certain:
+            self._anybodys = number
+        for run in named:
+            self.places.setdefault(run, []).append(place)
+            self._under_way[run] = None
+        for run in (*named, *doubted):
+            self._harmed.setdefault(run, number)
+
+
+def _owners(line: bytes) -> tuple[tuple[str, ...], bool]:
+    """The runs that a damaged line names, and whether it can be of no other."""
+    names: dict[str, None] = {}
+    for head in _HEAD.finditer(line):
+        try:
+            names[msgspec.json.decode(head[1], type=str)] = None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return tuple(names), False
+    return tuple(names), _HEAD.match(line) is not None and not _is_overwritten(line)
+
+
+def _is_overwritten(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return True
+    return _OVERWRITTEN.search(line.rstrip(b"\r\n")) is not None

@@ -1,0 +1,121 @@
+"""A journal of lines with damage in it into what is wrong with it, and into one that can be read again.
+
+A run that has lost an entry cannot go on: what it did is no longer known, and going on could do it
+again. So it is set aside whole, damaged lines and sound ones, byte for byte; all others stay.
+"""
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from rightcall.errors import JournalError
+from rightcall.record.entry_text import decode, is_foreign
+from rightcall.record.jsonl import alone
+from rightcall.record.lines import Damage, LineIndex, Place, parse_line
+
+SUFFIX = ".damaged"
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What is in the file."""
+
+    lines: int
+    runs: tuple[str, ...]
+    damages: tuple[Damage, ...] = ()
+    foreign: tuple[Damage, ...] = ()
+    """Entries of another version of rightcall, which nobody must take for damage."""
+    aside: Path | None = None
+    """Where the damaged runs are now."""
+
+    @property
+    def harmed(self) -> tuple[str, ...]:
+        """The runs that have lost an entry, or may have."""
+        found = [run for damage in self.damages for run in (*damage.runs, *damage.doubted)]
+        return tuple(dict.fromkeys(found))
+
+
+def check(path: Path) -> Report:
+    """Everything that is wrong with a file. Changes nothing."""
+    try:
+        with path.open("rb") as file:
+            return _survey(file.read())[0]
+    except OSError as error:
+        raise JournalError(str(path), error.strerror or str(error)) from error
+
+
+def repair(path: Path) -> Report:
+    """Set the damaged runs aside, in a file beside this one, so that the others are all there is.
+
+    Their lines are blotted out where they are and nothing is moved: processes that have the journal open
+    go on, and a repair that is cut off can be done again.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        try:
+            with alone(descriptor):
+                return _repair(path, descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise JournalError(str(path), error.strerror or str(error)) from error
+
+
+def _repair(path: Path, descriptor: int) -> Report:
+    data = path.read_bytes()
+    report, index = _survey(data)
+    if not report.damages:
+        return report
+    places = {place.number: place for run in report.harmed for place in index.places.get(run, ())}
+    places |= {damage.place.number: damage.place for damage in report.damages}
+    ordered = [places[number] for number in sorted(places)]
+    aside = path.with_name(path.name + SUFFIX)
+    _keep(aside, b"".join(data[place.start : place.end] for place in ordered))
+    for place in ordered:
+        os.lseek(descriptor, place.start, os.SEEK_SET)
+        os.write(descriptor, b" " * (place.length - 1))
+    os.fsync(descriptor)
+    left = tuple(run for run in report.runs if run not in report.harmed)
+    return Report(
+        lines=report.lines, runs=left, damages=report.damages, foreign=report.foreign, aside=aside
+    )
+
+
+def _keep(aside: Path, lines: bytes) -> None:
+    """On the disk before anything is blotted out. What an earlier repair kept stays above."""
+    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as file:  # noqa: PTH123
+        file.write(lines)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _survey(data: bytes) -> tuple[Report, LineIndex]:
+    index = LineIndex()
+    lines = [line + b"\n" for line in data.split(b"\n")[:-1]]
+    for line in lines:
+        index.add(line)
+    damages = list(index.damages)
+    foreign: list[Damage] = []
+    damaged = {damage.place.number for damage in damages}
+    for run, places in index.places.items():
+        for place in places:
+            if place.number not in damaged and (found := _unreadable(run, place, lines)):
+                (foreign if is_foreign(_entry(lines, place)) else damages).append(found)
+    damages.sort(key=lambda damage: damage.place.number)
+    count = sum(not line.isspace() for line in lines)
+    report = Report(
+        lines=count, runs=tuple(index.places), damages=tuple(damages), foreign=tuple(foreign)
+    )
+    return report, index
+
+
+def _entry(lines: list[bytes], place: Place) -> bytes:
+    return bytes(parse_line(lines[place.number - 1]).entry)
+
+
+def _unreadable(run: str, place: Place, lines: list[bytes]) -> Damage | None:
+    try:
+        decode(_entry(lines, place), "")
+    except JournalError as error:
+        return Damage(place, error.reason, (run,), ())
+    return None
