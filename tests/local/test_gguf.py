@@ -171,6 +171,13 @@ HOSTILE = {
         head(1) + KEY + struct.pack("<I", ARRAY) + struct.pack("<IQ", ARRAY, 1) * 5000,
         "nested more than 4 deep",
     ),
+    "many arrays in an array": (
+        head(1)
+        + KEY
+        + struct.pack("<IIQ", ARRAY, ARRAY, 2_000_000)
+        + struct.pack("<IQ", U8, 0) * 2_000_000,
+        "more than 65,536 arrays in arrays",
+    ),
     "many members": (
         head(1) + KEY + struct.pack("<IIQ", ARRAY, U8, 9_000_000) + bytes(9_000_000),
         "more than 8,000,000 members",

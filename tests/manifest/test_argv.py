@@ -198,7 +198,7 @@ NO_DASHES = (
             id="loader",
         ),
         pytest.param(
-            {"command": "/usr/bin/env"},
+            {"command": "/usr/bin/env", "argv": ["/bin/echo", "--", "{pattern}"]},
             "command",
             "this program runs other programs, and the model fills in some of its arguments",
             id="wrapper",

@@ -28,7 +28,7 @@ INTEGERS = {
     "max_output_bytes": (1, 16_777_216, 65_536),
     "max_processes": (1, 4096, 128),
 }
-FLAGS = ["treat_nonzero_exit_as_error", "approval"]
+FLAGS = ["treat_nonzero_exit_as_error", "approval", "allow_interpreter"]
 WORDS = {
     "stderr": ["merge", "discard"],
     "effect": ["pure", "read", "idempotent", "write"],
@@ -37,8 +37,8 @@ ARRAYS = ["argv", "env_passthrough"]
 OBJECTS = ["facts", "isolation"]
 FIELDS = [
     *("name", "description", "command", "timeout_ms", "max_output_bytes", "max_processes", "cwd"),
-    *("env_passthrough", "stderr", "treat_nonzero_exit_as_error", "effect", "approval", "facts"),
-    *("isolation", "argv", "parameters"),
+    *("env_passthrough", "stderr", "treat_nonzero_exit_as_error", "effect", "approval"),
+    *("allow_interpreter", "facts", "isolation", "argv", "parameters"),
 ]
 NO_PARAMETERS = {"argv": ..., "parameters": ...}
 

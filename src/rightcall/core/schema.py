@@ -14,10 +14,27 @@ from jsonschema_rs import ValidationErrorKind as Kind
 
 from rightcall.core.jsontext import JsonObject, JsonValue, shorten
 from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, json_path, must_be, unexpected
+from rightcall.core.schema_cost import (
+    MOST_ERRORS,
+    MOST_STEPS,
+    SchemaCost,
+)
+from rightcall.core.schema_patterns import (
+    BACKTRACKS,
+    Unbounded,
+    backtracking_patterns,
+    hold_patterns,
+)
+from rightcall.core.value_size import cut_down
 
 _TYPES = "string, number, integer, boolean, object, array and null"
 _LISTED = 50
 """How many of the values to choose from are listed; a model has them all in the schema."""
+
+_TOO_LARGE = Problem("$", "is too large, or nested too deep, to be checked against the schema")
+_UNSAID = Problem("$", "does not fit the schema, and is too large for all that is wrong to be found")
+_WHATEVER_ELSE = (Kind.Type, Kind.AdditionalProperties, Kind.PropertyNames, Kind.FalseSchema)
+"""What is wrong with an object or an array whatever else is in it."""
 
 _DIGITS = re.compile(r"\+?[0-9]{1,20}")
 _CONTAINS = {
@@ -35,6 +52,10 @@ class SchemaError(ValueError):
         self.problem = problem
 
 
+class SchemaTooCostly(SchemaError):
+    """A schema with which checking a value could take forever."""
+
+
 class Schema:
     """A JSON Schema, compiled once. ``formats`` makes ``format`` a demand instead of a note."""
 
@@ -48,32 +69,65 @@ class Schema:
         self.document = document
         self._resources = resources or {}
         try:
-            registry = jsonschema_rs.Registry(_items(resources)) if resources else None
-            self._validator = jsonschema_rs.validator_for(
-                dict(document), registry=registry, validate_formats=formats, offline=True
-            )
+            self._validator, backtracking = _compile(document, self._resources, formats=formats)
+            self._cost = SchemaCost(document, self._resources, backtracking)
         except jsonschema_rs.ValidationError as error:
             raise SchemaError(_locate(document, error)) from None
+        except Unbounded as error:
+            raise SchemaTooCostly(Problem("$", str(error))) from None
         except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as error:
             raise SchemaError(Problem("$", str(error))) from None
 
-    def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:  # noqa: ARG002
+    def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """The port for tools with a raw schema: the handler takes the JSON values as they are."""
+        if self._cost.steps(value, MOST_STEPS, text) > MOST_STEPS:
+            return (_TOO_LARGE,)
         if self._validator.is_valid(value):
             return Valid(value)
         return self.problems(value)
 
     def errors(self, value: JsonValue) -> Iterator[jsonschema_rs.ValidationError]:
-        """The validator's own errors, one by one."""
+        """The validator's own errors, one by one; of a value that is large, some of them."""
+        if self._cost.steps(value, MOST_ERRORS) > MOST_ERRORS:
+            yield from self._some_errors(value)
+            return
         paths = _Paths(value)
         for error in self._validator.iter_errors(value):
             paths.correct(error)
             yield error
 
     def problems(self, value: JsonValue) -> tuple[Problem, ...]:
-        """Everything wrong with ``value``; empty when it is valid."""
+        """What is wrong with ``value``, as far as it can be found out soon; empty when it is valid."""
         found = (problem for error in self.errors(value) for problem in self._word(error))
-        return tuple(islice(found, MAX_PROBLEMS))
+        if some := tuple(islice(found, MAX_PROBLEMS)):
+            return some
+        steps = self._cost.steps(value, MOST_STEPS)
+        if steps <= MOST_ERRORS or (steps <= MOST_STEPS and self._validator.is_valid(value)):
+            return ()
+        return (_TOO_LARGE if steps > MOST_STEPS else _UNSAID,)
+
+    def _some_errors(self, value: JsonValue) -> Iterator[jsonschema_rs.ValidationError]:
+        """What is wrong with the first of the items and members; the library finds all or one."""
+        for kept in (64, 8, 2):
+            cuts: list[tuple[str | int, ...]] = []
+            part = cut_down(value, kept, (), cuts)
+            if self._cost.steps(part, MOST_ERRORS) > MOST_ERRORS:
+                continue
+            paths, is_wrong = _Paths(part), False
+            for error in self._validator.iter_errors(part):
+                paths.correct(error)
+                if not _is_of_the_cut(error, cuts):
+                    is_wrong = True
+                    yield error
+            if is_wrong:
+                return
+            break
+        if not self._cost.branches and self._cost.steps(value, MOST_STEPS) <= MOST_STEPS:
+            try:
+                self._validator.validate(value)
+            except jsonschema_rs.ValidationError as error:
+                _Paths(value).correct(error)
+                yield error
 
     def _word(self, error: jsonschema_rs.ValidationError) -> Iterator[Problem]:
         steps = error.instance_path
@@ -122,6 +176,38 @@ class Schema:
             return list(node.get("properties", ()))
         except (KeyError, IndexError, TypeError, AttributeError):
             return []
+
+
+def _compile(
+    document: JsonObject, resources: Mapping[str, JsonObject], *, formats: bool
+) -> tuple[jsonschema_rs.Validator, frozenset[str]]:
+    """The validator, and the patterns that it matches by backtracking.
+
+    All are matched in linear time, unless one of them cannot be: then with little backtracking.
+    """
+    backtracking = backtracking_patterns([document, *resources.values()])
+    engine: Any = jsonschema_rs.RegexOptions()
+    if backtracking:
+        engine = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
+        document = hold_patterns(document, backtracking)
+        resources = {uri: hold_patterns(each, backtracking) for uri, each in resources.items()}
+    registry = jsonschema_rs.Registry(_items(resources)) if resources else None
+    validator = jsonschema_rs.validator_for(
+        dict(document),
+        registry=registry,
+        validate_formats=formats,
+        offline=True,
+        pattern_options=engine,
+    )
+    return validator, backtracking
+
+
+def _is_of_the_cut(error: jsonschema_rs.ValidationError, cuts: Sequence[tuple[str | int, ...]]) -> bool:
+    """Whether an error may come from what was left out, and not from the value."""
+    if isinstance(error.kind, _WHATEVER_ELSE):
+        return False
+    here = tuple(error.instance_path)
+    return any(cut[: len(here)] == here for cut in cuts)
 
 
 class _Paths:

@@ -175,10 +175,17 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
     @cached_property
     def schema(self) -> "Schema":
         """The parameters' schema, compiled."""
-        from rightcall.core.schema import Schema, SchemaError  # noqa: PLC0415 - light until used
+        from rightcall.core.schema import (  # noqa: PLC0415 - light until used
+            Schema,
+            SchemaError,
+            SchemaTooCostly,
+        )
 
         try:
             return Schema(self.parameters, resources=self.resources, formats=self.formats)
+        except SchemaTooCostly as error:
+            reason = f"a schema that can take too long to check with: it {error.problem.message}."
+            raise DeclarationError(self.name, reason, where="parameters") from None
         except SchemaError as error:
             raise DeclarationError(
                 self.name,

@@ -17,6 +17,7 @@ from pydantic_core import CoreSchema, ErrorDetails, SchemaValidator
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump, shorten
 from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, json_path, must_be, unexpected
+from rightcall.core.value_size import cut_down
 
 Steps: TypeAlias = tuple[str | int, ...]
 
@@ -47,6 +48,8 @@ _MISSING = {"missing", "missing_argument", "missing_keyword_only_argument"}
 _UNEXPECTED = {"unexpected_keyword_argument", "extra_forbidden"}
 _SUBJECT = re.compile(r"\w+ (?=should )|Input ")
 """How pydantic's sentences begin; ours begin with the path."""
+_SLOW = 10_000
+"""How many of pydantic's errors take too long to be written out."""
 _MAX_ERRORS = 20 * MAX_PROBLEMS
 """How many of pydantic's errors are looked at; several can make one problem."""
 
@@ -66,12 +69,38 @@ class Typed:
             bound = self._validate_json(text, strict=True)
             return Valid(bound[1] if self._is_call else bound)
         except ValidationError as error:
+            if error.error_count() > _SLOW and (some := self._some_problems(value)):
+                return some
             errors = error.errors(include_url=False, include_context=False)
         exact = _with_integers(value, errors)
         if exact is not None:
             return self.validate(dump(exact), exact)
         found = [_Found(_locate(error, value), error) for error in errors[:_MAX_ERRORS]]
         return tuple(islice(_problems(found, 0, self._known), MAX_PROBLEMS))
+
+    def _some_problems(self, value: JsonObject) -> tuple[Problem, ...]:
+        """What is wrong with the first items and members of a large value, if that says it."""
+        cuts: list[tuple[str | int, ...]] = []
+        part = cut_down(value, MAX_PROBLEMS, (), cuts)
+        assert isinstance(part, dict)
+        try:
+            self._validate_json(dump(part), strict=True)
+        except ValidationError as error:
+            few = error.error_count() <= _SLOW
+            errors = error.errors(include_url=False, include_context=False) if few else []
+        else:
+            return ()
+        if _with_integers(part, errors) is not None:
+            return ()
+        found = [_Found(_locate(error, part), error) for error in errors]
+        # What was left out is not missing.
+        found = [
+            each
+            for each in found
+            if not any(cut[: len(each.place.steps)] == each.place.steps for cut in cuts)
+            and not (each.error["type"] in _MISSING and each.place.steps[:-1] in cuts)
+        ]
+        return tuple(islice(_problems(found[:_MAX_ERRORS], 0, self._known), MAX_PROBLEMS))
 
 
 def _arguments_of(schema: Any) -> CoreSchema | None:

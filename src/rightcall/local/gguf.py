@@ -25,6 +25,8 @@ LONGEST_TEXT = 16 * 1024 * 1024
 LONGEST_KEY = 65_535
 DEEPEST = 4
 """Arrays in arrays; real files have none."""
+MOST_INNER = 65_536
+"""Arrays in arrays, all together. Each is read by itself, which takes microseconds."""
 
 _STRING, _ARRAY, _BOOL = 8, 9, 7
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
@@ -102,6 +104,7 @@ class _Reader:
         self._size = size
         self._name = name
         self._items = MOST_ITEMS
+        self._inner = MOST_INNER
         self._order = "<"
         self._buffer = b""
         self._base = 0
@@ -197,6 +200,9 @@ class _Reader:
         if kind == _ARRAY:
             if not deepest:
                 raise self.refuse(f"arrays are nested more than {DEEPEST} deep at byte {start:,}")
+            self._inner -= count
+            if self._inner < 0:
+                raise self.refuse(f"it has more than {MOST_INNER:,} arrays in arrays")
             for _ in range(count):
                 self._array(deepest - 1)
         elif kind == _STRING:

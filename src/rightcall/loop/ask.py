@@ -38,7 +38,6 @@ MAX_CALLS = 4096
 _KEPT = 64_000
 """Characters that are kept of each part of a reply that was too long: no later request could hold it."""
 _TEXTS = (TextDelta, ReasoningDelta)
-_DELTAS = (*_TEXTS, CallDelta)
 _LONGEST_TURN = 0.05
 """Seconds for which a stream that always has more is read before others get a turn."""
 
@@ -63,46 +62,54 @@ class Draft:
 
     def __init__(self) -> None:
         self._events: list[ModelEvent] = []
+        self.append = self._events.append
+        """Take the next delta of text or arguments; ``grew`` is told their lengths, many at a time."""
         self._size = 0
+        self._weigh_at = MAX_ARGUMENTS
         self._calls = 0
-        self._arguments: dict[int, int] = {}
         self._is_too_long = False
         self.end: ReplyEnd | None = None
         """The end of the reply, once it has come."""
 
     def add(self, event: ModelEvent) -> None:
         """Take the next event. Raises ProtocolError when there is more of the reply than may be."""
-        if isinstance(event, _DELTAS):
-            self._events.append(event)
-            self._size += len(event.text)
-            if self._size > MAX_REPLY:
-                self._refuse(f"the reply is longer than {MAX_REPLY:,} characters")
-            if isinstance(event, CallDelta):
-                self._grow(event.index, len(event.text))
-        else:
-            # Not kept before it was looked at: an end makes whole what stands before it.
-            self._look_at(event)
-            self._events.append(event)
-            if isinstance(event, ReplyEnd):
+        # Not kept before it was looked at: an end makes whole what stands before it.
+        match event:
+            case ReasoningDelta(text) | TextDelta(text) | CallDelta(text=text):
+                self.grew(len(text))
+            case CallStart():
+                self._calls += 1
+                self._look_at((), self._calls)
+            case CallEnd(call=call):
+                self._look_at((call,), self._calls)
+            case ReplyEnd(reply):
+                calls = reply.calls
+                self._look_at(calls, max(self._calls, len(calls)))
                 self.end = event
+        self._events.append(event)
 
-    def _grow(self, index: int, size: int) -> None:
-        self._arguments[index] = held = self._arguments.get(index, 0) + size
-        if held > MAX_ARGUMENTS:
+    def grew(self, size: int) -> None:
+        """Count what was appended. Calls are weighed only once one of them could be too long."""
+        self._size += size
+        if self._size > self._weigh_at:
+            self._weigh()
+
+    def _weigh(self) -> None:
+        if self._size > MAX_REPLY:
+            self._refuse(f"the reply is longer than {MAX_REPLY:,} characters")
+        sizes: dict[int, int] = {}
+        for event in self._events:
+            if isinstance(event, CallDelta):
+                sizes[event.index] = sizes.get(event.index, 0) + len(event.text)
+        if max(sizes.values(), default=0) > MAX_ARGUMENTS:
             self._refuse(f"a call's arguments are longer than {MAX_ARGUMENTS:,} characters")
+        # Seldom enough that all the weighing of a long reply costs no more than a few looks at it.
+        self._weigh_at = min(self._size + MAX_ARGUMENTS // 8, MAX_REPLY)
 
-    def _look_at(self, event: ModelEvent) -> None:
-        if isinstance(event, CallStart):
-            self._calls += 1
-            self._arguments[event.index] = 0
-        elif isinstance(event, CallEnd):
-            self._grow(event.index, len(event.call.arguments) - self._arguments.get(event.index, 0))
-        elif isinstance(event, ReplyEnd):
-            calls = event.reply.calls
-            self._calls = max(self._calls, len(calls))
-            if any(len(call.arguments) > MAX_ARGUMENTS for call in calls):
-                self._refuse(f"a call's arguments are longer than {MAX_ARGUMENTS:,} characters")
-        if self._calls > MAX_CALLS:
+    def _look_at(self, calls: Sequence[Call], count: int) -> None:
+        if any(len(call.arguments) > MAX_ARGUMENTS for call in calls):
+            self._refuse(f"a call's arguments are longer than {MAX_ARGUMENTS:,} characters")
+        if count > MAX_CALLS:
             self._refuse(f"the reply has more than {MAX_CALLS:,} calls")
 
     def _refuse(self, why: str) -> None:
@@ -294,23 +301,26 @@ async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequen
 
 
 async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
-    names, speculation, add = _Names(question), question.speculation, draft.add
+    names, speculation, append = _Names(question), question.speculation, draft.append
     show = None if question.emit is None else _Views(question.emit).show
     now = asyncio.get_running_loop().time
     turn = now() + _LONGEST_TURN
     async for events in stream.together if isinstance(stream, Batches) else _one_by_one(stream):
+        size = 0
         for event in events:
             kind = type(event)
             if kind is not TextDelta and kind is not CallDelta:
                 event = names.named(event)  # noqa: PLW2901 - the same event, under the right id
-                add(event)
+                draft.add(event)
                 speculation.follow(event)
             else:
-                add(event)
+                append(event)
+                size += len(event.text)  # type: ignore[union-attr]
                 if speculation.waits:
                     speculation.follow(event)
             if show is not None:
                 show(event)
+        draft.grew(size)
         if now() > turn:
             # Deadlines and cancellations reach only what waits, and a stream may never have to.
             await asyncio.sleep(0)

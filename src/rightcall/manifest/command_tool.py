@@ -93,6 +93,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     treat_nonzero_exit_as_error: bool = True
     effect: Effect = "write"
     approval: bool = False
+    allow_interpreter: bool = False
+    """Whether the model may write, or choose, what an interpreter among its arguments runs."""
     facts: Facts = Facts(untrusted=True)
     isolation: Isolation | None = None
 

@@ -2,12 +2,11 @@
 
 import difflib
 import re
-from collections.abc import Mapping
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump, kind_of, shorten
 from rightcall.core.schema import Schema, SchemaError
+from rightcall.manifest import interpreters
 from rightcall.manifest.command_tool import (
     Element,
     Group,
@@ -18,18 +17,13 @@ from rightcall.manifest.command_tool import (
     written,
 )
 from rightcall.manifest.diagnostics import Refused, Spot, each_of
+from rightcall.manifest.interpreters import Word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]|\['((?:[^'\\]|\\.)*)'\]")
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number"}
 _WHOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_RUNS_TEXT = re.compile(r"(sh|bash|dash|ash|zsh|ksh|fish|csh|tcsh|python|perl|ruby|node|php|lua)[0-9.]*")
-_CODE_FLAG = re.compile(r"-[a-zA-Z]*[ceE]|--eval|--command|-r")
-_RUNS_OTHERS = frozenset(
-    {"busybox", "chroot", "doas", "env", "nice", "nohup", "setsid", "ssh"}
-    | {"stdbuf", "sudo", "timeout", "unshare", "watch", "xargs"}
-)
 
 
 def read_parameters(spot: Spot) -> tuple[JsonObject, dict[str, Parameter]]:
@@ -225,29 +219,35 @@ def check_use(
             )
 
 
-def check_interpreter(command: str, argv: tuple[Element, ...], spot: Spot) -> None:
-    """Note a program that would run what the model writes."""
-    names = {Path(command).name, Path(command).resolve().name}
-    flat = [text for element in argv for text in _flat(element)]
-    if names & _RUNS_OTHERS and None in flat:
+def check_interpreter(
+    command: str,
+    argv: tuple[Element, ...],
+    known: Mapping[str, Parameter],
+    spot: Spot,
+    *,
+    allowed: bool,
+) -> None:
+    """Note a program that would run what the model writes; a warning where the operator allows it."""
+    words = [word for element in argv for word in _words(element, known)]
+    found = interpreters.refusal(command, words)
+    if found and not allowed:
+        spot.wrong(*found)
+    elif found:
+        spot.warn(found[0])
+    elif interpreters.is_wrapper(command) and any(word.is_free for word in words):
         spot.warn("this program runs other programs, and the model fills in some of its arguments")
-    if not any(map(_RUNS_TEXT.fullmatch, names)):
-        return
-    for flag, value in pairwise(flat):
-        if value is None and flag is not None and _CODE_FLAG.fullmatch(flag):
-            spot.wrong(
-                f"what the model writes would be run as a program, after {shorten(flag)}",
-                "name the program that is meant, not an interpreter",
-            )
-            return
-    if flat[:1] == [None]:
-        spot.wrong(
-            "the model would choose the program that this interpreter runs",
-            "write the script's absolute path as the first element",
-        )
 
 
-def _flat(element: Element) -> tuple[str | None, ...]:
-    """The literal texts of an element, and None for what is filled in."""
+def _words(element: Element, known: Mapping[str, Parameter]) -> Iterator[Word]:
+    """An element's arguments, as far as the file says what they are."""
     before, placeholder, after = parts(element)
-    return before if placeholder is None else (*before, None, *after)
+    yield from (Word((text,)) for text in before)
+    if placeholder is not None:
+        parameter = known[placeholder.name]
+        is_alone = isinstance(element, Placeholder)
+        yield Word(
+            tuple(sorted(parameter.listed or ())),
+            shifts=is_alone and (parameter.is_array or not parameter.required),
+            guarded=placeholder.guarded,
+        )
+    yield from (Word((text,)) for text in after)

@@ -52,6 +52,7 @@ class ToolReader:
             "treat_nonzero_exit_as_error": flag,
             "effect": lambda spot: word(spot, get_args(Effect)),
             "approval": flag,
+            "allow_interpreter": flag,
             "facts": _facts,
             "isolation": self._isolation,
         }
@@ -138,13 +139,14 @@ def _read_arguments(members: Mapping[str, Spot], values: dict[str, Any]) -> None
     if "parameters" in members:
         values["parameters"], values["known"] = read_parameters(members["parameters"])
     known = values.get("known", {})
+    allows_interpreter = values.get("allow_interpreter", False)
     argv: tuple[Element, ...] = ()
     if "argv" in members:
         with suppress(Refused):
             argv = values["argv"] = read_argv(members["argv"], known)
     check_use(argv, known, members.get("parameters"))
     if "command" in values:
-        check_interpreter(values["command"], argv, members["command"])
+        check_interpreter(values["command"], argv, known, members["command"], allowed=allows_interpreter)
 
 
 def _description(spot: Spot) -> str:

@@ -22,7 +22,16 @@ TREE = {
     "properties": {"child": {"$ref": "#/$defs/node"}},
     "$defs": {"node": {"type": "object", "properties": {"child": {"$ref": "#/$defs/node"}}}},
 }
+DOUBLING = {f"n{level}": {"anyOf": [{"$ref": f"#/$defs/n{level + 1}"}] * 2} for level in range(24)}
 REFUSED = {
+    "doubling": (
+        {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/n0"}},
+            "$defs": {**DOUBLING, "n24": {}},
+        },
+        "times at one value, where 10,000 is the most",
+    ),
     "deep": (nested(30), "nested more than 40 levels deep"),
     "bottomless": (nested(5000), "nested more than 40 levels deep"),
     "large": ({"type": "object", "description": "x" * 70_000}, "has more than 65,536 bytes"),

@@ -25,6 +25,7 @@ _UNLOOKED = 32
 FINEST_ROUNDING = 400
 """Decimal places; a float has no more."""
 
+_SIZED = (str, bytes, list, tuple)
 _LONG_WIDTH = re.compile(r"\d{6,}|\*|\{[^{}]*\{")
 """In a format string: a width of a million, one from the arguments, or a nested field."""
 
@@ -102,7 +103,7 @@ def join(pieces: Iterable[str]) -> str:
 
 def add(left: Any, right: Any) -> Any:
     """``left + right``."""
-    if isinstance(left, str | list | tuple) and isinstance(right, str | list | tuple):
+    if isinstance(left, _SIZED) and isinstance(right, _SIZED):
         allow(len(left) + len(right))
     return left + right
 
@@ -110,7 +111,7 @@ def add(left: Any, right: Any) -> Any:
 def multiply(left: Any, right: Any) -> Any:
     """``left * right``."""
     for one, other in ((left, right), (right, left)):
-        if isinstance(one, str | list | tuple) and isinstance(other, int):
+        if isinstance(one, _SIZED) and isinstance(other, int):
             allow(len(one) * other)
     if isinstance(left, int) and isinstance(right, int):
         allow((left.bit_length() + right.bit_length()) // 3)
@@ -127,8 +128,8 @@ def power(left: Any, right: Any) -> Any:
 
 def remainder(left: Any, right: Any) -> Any:
     """``left % right``, which for text is formatting."""
-    if isinstance(left, str):
-        check_format(left, right if isinstance(right, tuple) else (right,))
+    if isinstance(left, str | bytes):
+        check_format(_text(left), right if isinstance(right, tuple) else (right,))
     return left % right
 
 
@@ -148,15 +149,20 @@ def check_width(*values: object) -> None:
 
 def check_replace(text: object, old: object, new: object) -> None:
     """Refuse a replacement that would grow beyond what is allowed."""
-    if isinstance(text, str) and isinstance(old, str) and isinstance(new, str):
-        allow(len(text) + text.count(old) * len(new))
+    if all(isinstance(each, str | bytes) for each in (text, old, new)):
+        allow(len(_text(text)) + _text(text).count(_text(old)) * len(_text(new)))
 
 
 def check_join(separator: object, values: object) -> None:
     """Refuse to join more than is allowed."""
     if isinstance(values, list | tuple):
-        between = len(separator) if isinstance(separator, str) else 0
-        allow(sum([between + (len(each) if isinstance(each, str) else 0) for each in values]))
+        between = len(separator) if isinstance(separator, str | bytes) else 0
+        allow(sum([between + (len(each) if isinstance(each, str | bytes) else 0) for each in values]))
+
+
+def _text(value: Any) -> str:
+    """Text, or bytes with a character for each: as long, and with the same in it."""
+    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def weigh(value: object) -> int:
@@ -167,7 +173,7 @@ def weigh(value: object) -> int:
     total, waiting = 0, [value]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, str):
+        if isinstance(each, str | bytes):
             total += len(each)
         elif isinstance(each, Mapping):
             waiting.extend(each.keys())

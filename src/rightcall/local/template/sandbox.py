@@ -35,8 +35,8 @@ _BINARY = {
 _PASSING, _JOINED = "_passing", "_joined"
 """Filters that are put into a template where it goes around a loop, and for ``~``. A filter is called
 without a detour through the sandbox."""
-_WIDE = {"center", "expandtabs", "ljust", "rjust", "zfill"}
-"""String methods that take a width."""
+_WIDE = {"center", "expandtabs", "ljust", "rjust", "to_bytes", "zfill"}
+"""Methods of texts, bytes and numbers that take a width."""
 
 
 class Refused(TemplateError):
@@ -73,7 +73,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call(self, context: Context, called: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call what the template calls."""
         bounds.tick()
-        if isinstance(called, BuiltinMethodType) and isinstance(called.__self__, str):
+        if isinstance(called, BuiltinMethodType) and isinstance(called.__self__, str | bytes | int):
             _check_method(called.__self__, called.__name__, (*args, *kwargs.values()))
         return super().call(context, called, *args, **kwargs)
 
@@ -223,7 +223,7 @@ def _join(*values: Any) -> str:
 @pass_context
 def _show(_: Context, value: Any) -> Any:
     # It takes the context only so that it is not called while compiling.
-    if isinstance(value, list | dict | tuple):
+    if isinstance(value, list | dict | tuple | bytes):
         bounds.weigh(value)
     return value
 
@@ -233,7 +233,7 @@ def _check_member(name: object) -> None:
         raise SecurityError(f"a namespace takes no member that begins with an underscore: {name!r}")
 
 
-def _check_method(text: str, name: str, arguments: tuple[Any, ...]) -> None:
+def _check_method(text: str | bytes | int, name: str, arguments: tuple[Any, ...]) -> None:
     if name in _WIDE:
         bounds.check_width(*arguments)
     elif name == "replace" and len(arguments) > 1:

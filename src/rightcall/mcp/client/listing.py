@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from pydantic import ValidationError
 
 from rightcall.core.jsontext import JsonObject, JsonValue, depth, dump, shorten
-from rightcall.core.schema import Schema, SchemaError
+from rightcall.core.schema import Schema, SchemaError, SchemaTooCostly
 from rightcall.core.tool import Tool
 from rightcall.errors import DeclarationError, ProtocolError
 from rightcall.mcp.client.lint import Finding, lint
@@ -181,6 +181,8 @@ def refuse(schema: JsonObject) -> str | None:
         return f"refers in a circle to {shorten(circle)}"
     try:
         Schema(schema)
+    except SchemaTooCostly as error:
+        return error.problem.message
     except SchemaError as error:
         return f"is not a JSON Schema: {error.problem}"
     return None
