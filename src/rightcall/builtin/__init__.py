@@ -46,7 +46,8 @@ _HOMES = {
 
 def default_tools() -> "tuple[Tool, ...]":
     """The tools that need no gate: arithmetic and the time, which touch nothing of the user's."""
-    from rightcall.builtin import calculate, datetime  # noqa: PLC0415 - light until used
+    from rightcall.builtin.calculator import calculate  # noqa: PLC0415 - light until used
+    from rightcall.builtin.clock import datetime  # noqa: PLC0415
 
     return (calculate(), datetime())
 
