@@ -189,12 +189,8 @@ class _Work(Coroutine[Any, Any, Any]):
         """Take a step. A child that the tool forked goes no further."""
         try:
             return self._coroutine.send(value)
-        except Exception:
-            self.wake()
-            raise
         except BaseException as raised:
-            self.wake()
-            self._turn(raised)
+            self._ended(raised)
             raise
         finally:
             leave_if_forked(self._process)
@@ -203,12 +199,8 @@ class _Work(Coroutine[Any, Any, Any]):
         """Take a step that begins with an exception: a cancellation, mostly."""
         try:
             waiting = self._coroutine.throw(*error)
-        except Exception:
-            self.wake()
-            raise
         except BaseException as raised:
-            self.wake()
-            self._turn(raised)
+            self._ended(raised)
             raise
         finally:
             leave_if_forked(self._process)
@@ -220,9 +212,10 @@ class _Work(Coroutine[Any, Any, Any]):
             raise asyncio.CancelledError
         return waiting
 
-    def _turn(self, raised: BaseException) -> None:
-        """Turn what is no Exception into one: asyncio would let it out of the event loop."""
-        if isinstance(raised, asyncio.CancelledError) or self.adrift:
+    def _ended(self, raised: BaseException) -> None:
+        """Wake whoever waits. What is no Exception becomes one: asyncio would let it out of the loop."""
+        self.wake()
+        if isinstance(raised, Exception | asyncio.CancelledError) or self.adrift:
             return
         if _goes_up(raised):
             raise _Leaves(raised) from None
