@@ -75,7 +75,8 @@ def datetime(*, now: Now = local_time, timezone: str | None = None) -> Tool:
 
     return Tool(
         "datetime",
-        "The current date, time, weekday and time zone. Use it whenever an answer depends on now.",
+        "The current date (day, month, year), time, weekday and time zone. "
+        "Use it whenever an answer depends on now.",
         _DATETIME_PARAMETERS,
         handler,
         short="The current date and time.",
