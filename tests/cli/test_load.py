@@ -50,7 +50,7 @@ def test_each_gate_opens_its_tools(tmp_path):
     assert names("--allow-fs", str(tmp_path)) == ("calculate", "datetime", "fs")
     assert names("--no-default-tools", "--allow-fs", f"{tmp_path}:ro") == ("fs",)
     assert names("--no-default-tools", "--allow-web", "--allow-shell", "--plan") == (
-        "web_fetch",
+        "web",
         "shell",
         "plan",
     )

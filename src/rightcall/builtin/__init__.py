@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from rightcall.builtin.files.root import Root as Root
     from rightcall.builtin.files.tree import FileLimits as FileLimits
     from rightcall.builtin.human_tool import human as human
-    from rightcall.builtin.net.fetch_tool import web as web
+    from rightcall.builtin.net.fetch_tool import web_fetch as web_fetch
     from rightcall.builtin.net.search_engines import web_search as web_search
+    from rightcall.builtin.net.web_tool import web as web
     from rightcall.builtin.plan_tool import plan as plan
     from rightcall.builtin.plan_tool import plan_in as plan_in
     from rightcall.builtin.shell_tool import shell as shell
@@ -39,7 +40,8 @@ _HOMES = {
     "plan_in": "builtin.plan_tool",
     "shell": "builtin.shell_tool",
     "text_editor": "builtin.files.editor",
-    "web": "builtin.net.fetch_tool",
+    "web": "builtin.net.web_tool",
+    "web_fetch": "builtin.net.fetch_tool",
     "web_search": "builtin.net.search_engines",
 }
 

@@ -53,10 +53,11 @@ def _builtins(options: Namespace) -> Iterator[Tool]:
         from rightcall.builtin.files.root import granted  # noqa: PLC0415 - light until used
 
         yield builtin.fs(granted(options.allow_fs))
+    search = builtin.web_search(options.web_search) if options.web_search else None
     if options.allow_web:
-        yield builtin.web()
-    if options.web_search:
-        yield builtin.web_search(options.web_search)
+        yield builtin.web(search)
+    elif search is not None:
+        yield search
     if options.allow_shell:
         yield builtin.shell()
     if options.memory:
