@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-transformers conformance check format clean \
+.PHONY: help setup demo tour test test-browser test-transformers conformance check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
 
 help: ## show this help
@@ -33,6 +33,13 @@ tour: $(READY) ## the gate, an agent, a pause and a replay, with a scripted mode
 
 test: $(READY) ## run every test
 	@$(BIN)/python -m pytest -q -n auto
+
+test-browser: $(READY) ## run the tests that need a real browser (installs Debian's, where it may)
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || { test "$$(id -u)" = 0 \
+		&& apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium-headless-shell; } \
+		|| { echo "install Debian's chromium-headless-shell first"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
+	@$(BIN)/python -m pytest -q tests/builtin/screen
 
 test-transformers: ## run the tests that need torch, in an environment of their own
 	@test -x .venv-transformers/bin/python || $(PYTHON) -m venv .venv-transformers

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rightcall.builtin.net.web_tool import web as web
     from rightcall.builtin.plan_tool import plan as plan
     from rightcall.builtin.plan_tool import plan_in as plan_in
+    from rightcall.builtin.screen.chromium import browser as browser
+    from rightcall.builtin.screen.computer_tool import computer as computer
     from rightcall.builtin.shell_tool import shell as shell
     from rightcall.core.tool import Tool
 
@@ -30,7 +32,9 @@ _HOMES = {
     "FileLimits": "builtin.files.tree",
     "Root": "builtin.files.root",
     "apply_patch": "builtin.files.patch_tool",
+    "browser": "builtin.screen.chromium",
     "calculate": "builtin.calculator",
+    "computer": "builtin.screen.computer_tool",
     "date_math": "builtin.clock",
     "datetime": "builtin.clock",
     "fs": "builtin.files.fs_tool",

@@ -54,7 +54,10 @@ MIN_BUDGET = 1024
 MAX_MARKS = 4
 """Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 
-BETAS: Mapping[str, str] = {"memory_20250818": "context-management-2025-06-27"}
+BETAS: Mapping[str, str] = {
+    "computer_20251124": "computer-use-2025-11-24",
+    "memory_20250818": "context-management-2025-06-27",
+}
 """The betas that native tools need, by type. Anthropic takes the memory tool without by now, but it was
 refused (https://github.com/LionSR/TeXRA/pull/2076), and hosts are slower to follow."""
 

@@ -78,11 +78,25 @@ def called(item: Item) -> str:
 
 def written(item: Item) -> str:
     """What the model wrote into a call: arguments as JSON text, or a custom tool's input."""
+    if item["type"] == "computer_call":
+        return msgspec.json.encode(_on_screen(item)).decode()
     value = item.get(CALLS[item["type"]])
     if value is None or isinstance(value, str):
         return value or ""
     # Native tools have an object here, and some hosts do for the arguments of functions.
     return msgspec.json.encode(value).decode()
+
+
+def _on_screen(item: Item) -> Item:
+    """The actions of a computer's call, and what the vendor wants a person to see first.
+
+    The preview of the tool has one ``action``.
+    """
+    actions = item.get("actions")
+    if not isinstance(actions, list):
+        actions = items_in([item.get("action")])
+    checks = items_in(item.get("pending_safety_checks"))
+    return {"actions": actions, **({"pending_safety_checks": checks} if checks else {})}
 
 
 def is_object(text: str) -> bool:
