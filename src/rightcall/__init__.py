@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rightcall.core.parts import Media, Result, Text, Usage
     from rightcall.core.ports import AsyncJournal, Journal, Model, Observer, Steps
     from rightcall.core.problem import Problem
-    from rightcall.core.request import Named, Profile, Request
+    from rightcall.core.request import ModelOptions, Named, Profile, Request
     from rightcall.core.tool import Facts, Limits, Spec, Tool
     from rightcall.core.transport import Timeouts
     from rightcall.declare.function import tool
@@ -72,6 +72,7 @@ _HOMES = {
     "Limits": "core.tool",
     "Media": "core.parts",
     "Model": "core.ports",
+    "ModelOptions": "core.request",
     "Named": "core.request",
     "Observer": "core.ports",
     "Output": "declare.output",
@@ -139,6 +140,7 @@ __all__ = [
     "Limits",
     "Media",
     "Model",
+    "ModelOptions",
     "Named",
     "Observer",
     "Output",

@@ -1,6 +1,7 @@
 """The face: a model, tools and instructions into an agent that runs."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from os import urandom
 from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
@@ -8,19 +9,18 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
 from msgspec.structs import replace
 
 from rightcall.background import run_sync
-from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import CheckedCall
+from rightcall.core.budget import Budget
 from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
-from rightcall.core.jsontext import dump
 from rightcall.core.message import Transcript, User, said
+from rightcall.core.options import checked
 from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
-from rightcall.core.request import Named, ToolChoice, Wanted
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.request import MODEL_OPTIONS, Named, ToolChoice, Wanted
+from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -28,7 +28,8 @@ from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolF
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import final_decision, guard_above
 from rightcall.loop.events import Event, events_of
-from rightcall.loop.result import Out, RunResult, judge
+from rightcall.loop.result import Out, RunResult, with_output
+from rightcall.loop.resumed import forget, resumed_once
 from rightcall.loop.run import Run
 from rightcall.loop.setup import (
     AgentOptions,
@@ -37,6 +38,8 @@ from rightcall.loop.setup import (
     Offered,
     RunOptions,
     Setup,
+    check_choice,
+    check_cost_limit,
     is_live,
 )
 from rightcall.loop.state import started
@@ -51,8 +54,6 @@ Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 
 
 T = TypeVar("T")
-
-_AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
 
 
 class Agent(Generic[Out]):
@@ -95,6 +96,7 @@ class Agent(Generic[Out]):
         **options: Unpack[AgentOptions],
     ) -> None: ...
 
+    @checked("rc.Agent", say="rc.Agent(…, {}=…)")
     def __init__(  # noqa: PLR0913 - an agent's options, by name
         self,
         model: Model | str,
@@ -109,6 +111,7 @@ class Agent(Generic[Out]):
         retry_broken: bool = False,
         **settings: Unpack[AgentSettings],
     ) -> None:
+        MODEL_OPTIONS.check(settings.get("options", {}))
         self._connected: Connected | None = None
         if isinstance(model, str):
             model = self._connected = connect(model)
@@ -139,10 +142,12 @@ class Agent(Generic[Out]):
             **settings,  # type: ignore[arg-type]
         )
 
+    @checked("agent.run", say="agent.run(…, {}=…)")
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
         """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
         return await self._begin(prompt, options)
 
+    @checked("agent.run_sync")
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
@@ -158,10 +163,12 @@ class Agent(Generic[Out]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @checked("agent.stream")
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
         """``run``, as the events it is made of; the last is RunEnd, with the result."""
         return events_of(partial(self._begin, prompt, options))
 
+    @checked("agent.resume")
     async def resume(
         self,
         result: RunResult[Any],
@@ -197,8 +204,11 @@ class Agent(Generic[Out]):
                 decisions=decided,
                 earlier=result.calls,
             )
-            return self._with_output(await run.go(RunResumed(decisions=decided)))
+            is_unknown = self._journal is None and steps is None and bool(pending)
+            with resumed_once(result, decided, run) if is_unknown else nullcontext():
+                return self._with_output(await run.go(RunResumed(decisions=decided)))
 
+    @checked("agent.recover")
     async def recover(self, run: str, *, dependencies: Any = None, wait: float = 0.0) -> RunResult[Out]:
         """Go on with a run whose process died, from its journal: what was done is not done again.
 
@@ -218,6 +228,7 @@ class Agent(Generic[Out]):
             )
             return self._with_output(await again.go())
 
+    @checked("agent.as_tool")
     def as_tool(
         self,
         *,
@@ -232,7 +243,12 @@ class Agent(Generic[Out]):
             own = budget or self.budget
             try:
                 said_by = said(task, "agent") if self._setup.trust is not None else task
-                result = await self.run(said_by, dependencies=context.dependencies, budget=own)
+                result = await self.run(
+                    said_by,
+                    dependencies=context.dependencies,
+                    budget=own,
+                    dry_run=context.dry_run,
+                )
             except RightcallError as error:
                 if error.result is not None:
                     context.spend(error.result.usage)
@@ -246,7 +262,8 @@ class Agent(Generic[Out]):
             delegate,
             name=name or self.name,
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
-            limits=Limits(timeout=timeout),
+            timeout=timeout,
+            dry_run=True,
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         )
 
@@ -256,6 +273,7 @@ class Agent(Generic[Out]):
         given = options.get("history", ())
         history = mend(given).messages if given else ()
         run = options.get("run") or urandom(16).hex()
+        forget(run)
         async with Holding(self._journal, run) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
@@ -271,9 +289,12 @@ class Agent(Generic[Out]):
             raise UsageError(
                 "a grant needs rules to hold the run to it; give the agent some with trust="
             )
+        budget = options.get("budget") or self.budget
+        check_cost_limit(budget, setup.model)
+        check_choice(options.get("choice"), setup)
         return RunStarted(
             messages=messages,
-            budget=options.get("budget") or self.budget,
+            budget=budget,
             system=setup.system,
             specs=setup.specs,
             choice=options.get("choice") or self._first_choice(wanted),
@@ -281,6 +302,7 @@ class Agent(Generic[Out]):
             retry_broken=self._retry_broken,
             wanted=wanted,
             grant=grant,
+            dry_run=options.get("dry_run", False),
         )
 
     def _steps(self, held: Holding, given: Steps | None) -> Steps:
@@ -310,23 +332,10 @@ class Agent(Generic[Out]):
         return Offered(box, tuple(each.spec for each in box))
 
     def _with_output(self, result: RunResult[Any]) -> RunResult[Out]:
-        """The result with the output that the run ended with, read from its transcript."""
-        form = self._form
-        if form is None or result.stop != Stop("output"):
-            return result
-        text = result.text
-        if self._mode == "tool":
-            given = [call for call in result.calls if call.name == form.tool.name]
-            text = next(call.arguments for call in reversed(given) if call.outcome == "returned")
-        verdict = judge(form.tool, text)
-        assert isinstance(verdict, CheckedCall)
-        return replace(result, output=form.value(verdict.bound))
+        return result if self._form is None else with_output(result, self._form)
 
     def _wanted(self) -> Wanted | None:
-        if self._form is None or self._mode is None:
-            return None
-        answer, retries = self._form.tool, self._form.output.retries
-        return Wanted(tool=answer.name, mode=self._mode, schema=answer.parameters, retries=retries)
+        return None if self._form is None or self._mode is None else self._form.wanted(self._mode)
 
     def _first_choice(self, wanted: Wanted | None) -> ToolChoice:
         """An agent whose only tool is its answer must give it."""
@@ -335,10 +344,9 @@ class Agent(Generic[Out]):
         return "auto"
 
     def _system(self, instructions: str) -> str:
-        if self._form is None or self._mode != "text":
+        if self._form is None or self._mode not in ("text", "json"):
             return instructions
-        schema = _AS_JSON.format(schema=dump(self._form.tool.parameters))
-        return f"{instructions}\n\n{schema}".strip()
+        return f"{instructions}\n\n{self._form.asked}".strip()
 
 
 def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
@@ -366,6 +374,7 @@ def _default_window(model: Model, max_tokens: int | None) -> Window | None:
     return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
 
 
+@checked("rc.ask")
 def ask(
     prompt: Prompt,
     *,

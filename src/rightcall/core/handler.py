@@ -41,6 +41,8 @@ class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
     """Stays the same over every attempt at this call: an idempotency key for the outside world."""
     dependencies: D
     """Whatever the caller passed for tools to share: a client, a database, the current user."""
+    dry_run: bool = False
+    """Nothing may be changed in this run: a tool that takes part in it says what it would do."""
     is_cancelled: Callable[[], bool] = bool
     """True once nobody waits for this call any more. A function in a thread cannot be interrupted;
     one that loops should ask."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import FrameType, MethodType
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,16 @@ from pydantic import BaseModel
 
 from rightcall.core.handler import Handler, Parameters, inspect_handler, unwrap
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Effect, Facts, Limits, Tool
+from rightcall.core.options import Known, annotations_of, show_options
+from rightcall.core.tool import (
+    Effect,
+    Facts,
+    LimitOptions,
+    Limits,
+    Tool,
+    check_options,
+    worded_limits,
+)
 from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
 
@@ -26,8 +35,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class ToolOptions(TypedDict, total=False):
-    """What ``@tool`` takes; ``Tool`` documents each."""
+class ToolOptions(LimitOptions, total=False):
+    """What ``@tool`` takes; ``Tool`` documents each, and ``Limits`` the limits."""
 
     name: str
     description: str
@@ -38,8 +47,12 @@ class ToolOptions(TypedDict, total=False):
     approval: bool
     serial: bool
     repair: bool
+    dry_run: bool
     limits: Limits
     facts: Facts
+
+
+_KNOWN = Known("@rc.tool", annotations_of(ToolOptions))
 
 
 class FunctionTool(Tool, Generic[P, R], frozen=True, eq=False, dict=True, weakref=True):
@@ -100,6 +113,9 @@ def tool(target: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
     return _declare(target, namespace=namespace, options=options)
 
 
+show_options(tool)
+
+
 def _names_around(frame: FrameType | None) -> dict[str, Any]:
     """The local names that annotations may use; around a class body, those of its function, too."""
     names: dict[str, Any] = {}
@@ -113,6 +129,8 @@ def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions)
     if isinstance(target, MethodType) and isinstance(target.__func__, FunctionTool):
         # @classmethod over @tool: from Python 3.13 on, what is taken from the class is such a method.
         target = target.__func__.bound_to(target.__self__)
+    name = options.get("name") or getattr(target, "name", "") or _name_of(target)
+    check_options(name, _KNOWN, options)
     if isinstance(target, Tool):
         return target.replace(**options)
     if isinstance(target, partial) and isinstance(target.func, FunctionTool):
@@ -128,7 +146,7 @@ def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions)
 
 
 def _from_model(model: type[BaseModel], options: ToolOptions) -> Tool:
-    settings: dict[str, Any] = dict(options)
+    settings = worded_limits(model.__name__, options)
     name = settings.pop("name", model.__name__)
     own_words = inspect.cleandoc(model.__doc__) if model.__doc__ else ""
     described = describe_model(name, model)
@@ -160,11 +178,13 @@ def _from_partial(
         approval=base.approval,
         serial=base.serial,
         repair=base.repair,
+        dry_run=base.dry_run,
         limits=base.limits,
         facts=replace(facts, **left),
     )
     function = partial(base.handler, *bound.args, **bound.keywords)
-    return _from_function(function, namespace, {**kept, **options})
+    settings = {**kept, **worded_limits(base.name, options, base.limits)}
+    return _from_function(function, namespace, settings)  # type: ignore[arg-type]
 
 
 def _from_function(
@@ -174,6 +194,7 @@ def _from_function(
     function: Any = target.__func__ if isinstance(target, classmethod | staticmethod) else target
     handler: Any = target if isinstance(target, classmethod) else function
     name = settings.pop("name", None) or _name_of(function)
+    settings = worded_limits(name, settings)
     _refuse_generator(name, function)
     calling, parameters = _inspect(name, function, namespace)
     unbound = _waits_for_instance(parameters)

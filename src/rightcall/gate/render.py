@@ -22,6 +22,7 @@ from rightcall.core.jsontext import shorten
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
+    DryRun,
     Failed,
     Interrupted,
     Invalid,
@@ -132,6 +133,11 @@ def _words(call: Call, outcome: Outcome) -> str:
             )
         case Interrupted():
             return f"{name} was interrupted and may have run. Find out before calling it again."
+        case DryRun():
+            return (
+                f"{name} was not run: this is a dry run, in which nothing is changed. The call itself "
+                "is in order. Go on as if it had been done, and say in your answer what would be done."
+            )
         case _:
             assert_never(outcome)
 

@@ -1,6 +1,8 @@
 """What can be said of an agent and of a run, and what a run is made with."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypedDict
 
 from msgspec import Struct
@@ -21,10 +23,10 @@ from rightcall.core.ports import (
     TokenCounter,
     Tools,
 )
-from rightcall.core.request import ToolChoice
+from rightcall.core.request import ModelOptions, Named, ToolChoice
 from rightcall.core.tool import Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.gate import Approve, Execution, Hooks, Policy
 from rightcall.log import logger
@@ -54,6 +56,8 @@ class RunOptions(TypedDict, total=False):
     """What this run may do once outsiders have spoken, for an agent with rules of trust."""
     steps: Steps
     """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
+    dry_run: bool
+    """Nothing is changed: ``pure`` and ``read`` tools run, every other call is answered as not done."""
 
 
 class AgentSettings(TypedDict, total=False):
@@ -75,8 +79,8 @@ class AgentSettings(TypedDict, total=False):
     summarise: Summarise | None
     """Puts words in place of the history that is not sent."""
     count: TokenCounter
-    options: Mapping[str, JsonValue]
-    """The model's options, as ``ModelOptions`` names them."""
+    options: ModelOptions
+    """The model's options."""
     max_tokens: int | None
     """Tokens that one reply may have."""
     speculate: bool
@@ -138,6 +142,36 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     speculate: bool = True
     dependencies: Any = None
     clock: Clock = SystemClock()
+
+
+def check_cost_limit(budget: Budget, model: Model) -> None:
+    """Say that a limit in dollars cannot be held, where it cannot; refuse to run if so asked."""
+    if not budget.names_cost or model.profile.priced:
+        return
+    name = repr(model) if type(model).__repr__ is not object.__repr__ else type(model).__name__
+    words = (
+        f"Budget(cost={budget.cost:g}) cannot be held: it is not known what {name} costs. Prices come "
+        "with genai-prices (pip install 'rightcall[prices]'); a model whose replies tell their cost "
+        "says so with Profile(priced=True); cost=None lifts the limit"
+    )
+    if budget.strict:
+        raise UsageError(words)
+    _warn_once(words)
+
+
+@lru_cache(maxsize=256)
+def _warn_once(words: str) -> None:
+    logger.warning(words)
+
+
+def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
+    """Refuse a tool to be called that is not there. A vendor's own tools may have any name."""
+    names = [spec.name for spec in setup.specs]
+    if not isinstance(choice, Named) or choice.name in names or setup.options.get("vendor_tools"):
+        return
+    near = get_close_matches(choice.name, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}there is {', '.join(names)}")
 
 
 class Following:

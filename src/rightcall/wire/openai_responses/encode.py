@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.encoding import EncodeCache, as_bytes, native_of, with_examples
@@ -168,6 +168,8 @@ def _root(schema: JsonObject) -> tuple[JsonObject, JsonObject]:
 
 def _format(schema: JsonObject, strict: JsonValue) -> Item:
     """The form of the answer; held to strictly unless that was declined or the schema cannot be."""
+    if schema == ANY_OBJECT:
+        return {"type": "json_object"}
     title = schema.get("title")
     name = sub(r"[^A-Za-z0-9_-]+", "_", title)[:64] if isinstance(title, str) else ""
     form: Item = {"type": "json_schema", "name": name or "answer", "strict": False, "schema": schema}
