@@ -34,19 +34,22 @@ from rightcall.loop.run import Run
 from rightcall.loop.setup import (
     AgentOptions,
     AgentSettings,
+    Deps,
     Following,
     Offered,
     RunOptions,
     Setup,
     check_choice,
     check_cost_limit,
+    checked_async,
+    default_window,
     is_live,
+    toolbox_of,
 )
 from rightcall.loop.state import started
-from rightcall.loop.window import Window
 from rightcall.models.connect import Connected, connect
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
-from rightcall.trust.facts import facts_together, labelled
+from rightcall.trust.facts import facts_together
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
 Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
@@ -56,8 +59,10 @@ Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 T = TypeVar("T")
 
 
-class Agent(Generic[Out]):
+class Agent(Generic[Deps, Out]):
     """A model with tools. It holds no conversation: pass ``history`` to go on with one.
+
+    ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
 
     ``model`` is a model, or the name of one, as ``connect`` takes it. ``output`` is the type that an
     answer must have, and then the type of ``result.output``.
@@ -65,9 +70,9 @@ class Agent(Generic[Out]):
 
     @overload
     def __init__(
-        self: "Agent[None]",
+        self: "Agent[Deps, None]",
         model: Model | str,
-        tools: ToolSource = ...,
+        tools: ToolSource[Deps] = ...,
         instructions: str = ...,
         *,
         output: None = None,
@@ -76,9 +81,9 @@ class Agent(Generic[Out]):
 
     @overload
     def __init__(
-        self: "Agent[T]",
+        self: "Agent[Deps, T]",
         model: Model | str,
-        tools: ToolSource = ...,
+        tools: ToolSource[Deps] = ...,
         instructions: str = ...,
         *,
         output: type[T],
@@ -87,9 +92,9 @@ class Agent(Generic[Out]):
 
     @overload
     def __init__(
-        self: "Agent[Any]",
+        self: "Agent[Deps, Any]",
         model: Model | str,
-        tools: ToolSource = ...,
+        tools: ToolSource[Deps] = ...,
         instructions: str = ...,
         *,
         output: Any,
@@ -100,7 +105,7 @@ class Agent(Generic[Out]):
     def __init__(  # noqa: PLR0913 - an agent's options, by name
         self,
         model: Model | str,
-        tools: ToolSource = (),
+        tools: ToolSource[Deps] = (),
         instructions: str = "",
         *,
         name: str = "agent",
@@ -118,7 +123,7 @@ class Agent(Generic[Out]):
         self.name = name
         strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
         self.trust = trust
-        make = partial(_toolbox, repair=strict, label=trust is not None)
+        make = partial(toolbox_of, repair=strict, label=trust is not None)
         self.tools = make(tools)
         self._follow = partial(Following, tools, make) if is_live(tools) else None
         self.budget = budget or Budget()
@@ -128,7 +133,7 @@ class Agent(Generic[Out]):
         self._mode = None if form is None else form.output.mode or model.profile.structured
         offered = self._offered(self.tools)
         if settings.get("window") is None:
-            settings["window"] = _default_window(model, settings.get("max_tokens"))
+            settings["window"] = default_window(model, settings.get("max_tokens"))
         settings["observers"] = tuple(settings.get("observers", ()))
         self._setup = Setup(
             run="",
@@ -142,13 +147,13 @@ class Agent(Generic[Out]):
             **settings,  # type: ignore[arg-type]
         )
 
-    @checked("agent.run", say="agent.run(…, {}=…)")
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
+    @checked_async("agent.run", say="agent.run(…, {}=…)")
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
         """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
         return await self._begin(prompt, options)
 
     @checked("agent.run_sync")
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
 
@@ -164,17 +169,17 @@ class Agent(Generic[Out]):
         await self.close()
 
     @checked("agent.stream")
-    def stream(self, prompt: Prompt, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
         """``run``, as the events it is made of; the last is RunEnd, with the result."""
         return events_of(partial(self._begin, prompt, options))
 
-    @checked("agent.resume")
+    @checked_async("agent.resume")
     async def resume(
         self,
         result: RunResult[Any],
         decisions: Decisions,
         *,
-        dependencies: Any = None,
+        dependencies: Deps | None = None,
         steps: Steps | None = None,
         wait: float = 0.0,
     ) -> RunResult[Out]:
@@ -208,8 +213,10 @@ class Agent(Generic[Out]):
             with resumed_once(result, decided, run) if is_unknown else nullcontext():
                 return self._with_output(await run.go(RunResumed(decisions=decided)))
 
-    @checked("agent.recover")
-    async def recover(self, run: str, *, dependencies: Any = None, wait: float = 0.0) -> RunResult[Out]:
+    @checked_async("agent.recover")
+    async def recover(
+        self, run: str, *, dependencies: Deps | None = None, wait: float = 0.0
+    ) -> RunResult[Out]:
         """Go on with a run whose process died, from its journal: what was done is not done again.
 
         A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld.
@@ -236,7 +243,7 @@ class Agent(Generic[Out]):
         description: str = "",
         budget: Budget | None = None,
         timeout: float = 600.0,
-    ) -> Tool:
+    ) -> Tool[Deps]:
         """The agent as another's tool, with its own budget; what it spends counts there too."""
 
         async def delegate(task: str, context: Context[Any]) -> Any:
@@ -268,7 +275,7 @@ class Agent(Generic[Out]):
         )
 
     async def _begin(
-        self, prompt: Prompt, options: RunOptions, emit: Emit | None = None
+        self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
     ) -> RunResult[Out]:
         given = options.get("history", ())
         history = mend(given).messages if given else ()
@@ -283,7 +290,7 @@ class Agent(Generic[Out]):
             going = Run(setup, started(start), begins=len(history), emit=emit)
             return self._with_output(await going.go(start))
 
-    def _start(self, messages: Transcript, setup: Setup, options: RunOptions) -> RunStarted:
+    def _start(self, messages: Transcript, setup: Setup, options: RunOptions[Deps]) -> RunStarted:
         wanted, grant = self._wanted(), options.get("grant")
         if grant is not None and setup.trust is None:
             raise UsageError(
@@ -349,29 +356,12 @@ class Agent(Generic[Out]):
         return f"{instructions}\n\n{self._form.asked}".strip()
 
 
-def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
-    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-    if label:
-        # What rules take for outsiders' words must be shown to the model as such.
-        box = Toolbox([labelled(each) for each in box])
-    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
-
-
 def _user(prompt: Prompt) -> User:
     if isinstance(prompt, User):
         return prompt
     if isinstance(prompt, str):
         return said(prompt)
     return User(tuple(Text(part) if isinstance(part, str) else part for part in prompt))
-
-
-def _default_window(model: Model, max_tokens: int | None) -> Window | None:
-    """What the model's context leaves for messages, with room for the reply, the tools and error."""
-    context = model.profile.context_window
-    if context is None:
-        return None
-    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
 
 
 @checked("rc.ask")

@@ -8,9 +8,10 @@ from typing import Literal
 import pytest
 
 import rightcall as rc
+from rightcall.core.limits import LimitOptions, Limits
 from rightcall.core.options import fits
 from rightcall.core.request import MODEL_OPTIONS, ModelOptions, Request
-from rightcall.core.tool import LimitOptions, Limits, RawOptions, Tool
+from rightcall.core.tool import RawOptions, Tool
 from rightcall.declare.function import ToolOptions
 from rightcall.errors import DeclarationError, RightcallError, UsageError
 from rightcall.testing import ScriptedModel, call, reply

@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, field
+from typing_extensions import TypeVar
 
 from rightcall.core.parts import Usage
 
@@ -20,7 +21,7 @@ class CallProgress(Struct, frozen=True, gc=False, tag=True):
     text: str = ""
 
 
-D = TypeVar("D")
+D = TypeVar("D", default=Any)
 
 
 def ignore(_: object) -> None:

@@ -205,47 +205,43 @@ def _described(kind: Any) -> Iterable[str]:
 def checked(place: str, *, say: str = "") -> Callable[[F], F]:
     """Have a function's keywords checked, and its signature show what ``**options`` stands for.
 
-    The options are those of the typed dict in ``**options: Unpack[...]``, beside the parameters.
+    The options are those of the typed dict in ``**options: Unpack[...]``, beside the parameters. The
+    function is a plain one: this room awaits nothing.
     """
 
     def decorate(function: F) -> F:
-        shown = _shown(inspect.signature(function))
-        parameters = [each for each in shown.parameters.values() if each.kind in _BY_NAME]
-        known = Known(place, {each.name: each.annotation for each in parameters}, say=say)
-        check = known.check
+        check = known_of(function, place, say=say).check
 
-        if inspect.iscoroutinefunction(function):
+        @wraps(function)
+        def wrapper(*args: Any, **options: Any) -> Any:
+            if options:
+                check(options)
+            return function(*args, **options)
 
-            @wraps(function)
-            async def wrapper(*args: Any, **options: Any) -> Any:
-                if options:
-                    check(options)
-                return await function(*args, **options)
-
-        else:
-
-            @wraps(function)
-            def wrapper(*args: Any, **options: Any) -> Any:
-                if options:
-                    check(options)
-                return function(*args, **options)
-
-        wrapper.__signature__ = shown  # type: ignore[attr-defined]
+        show_options(wrapper)
         return cast("F", wrapper)
 
     return decorate
 
 
+def known_of(function: Callable[..., Any], place: str, *, say: str = "") -> Known:
+    """What a function takes by name, the members of its typed dict among it."""
+    named = [each for each in _shown(function).parameters.values() if each.kind in _BY_NAME]
+    kinds = {each.name: each.annotation for each in named if each.name != "self"}
+    return Known(place, kinds, say=say)
+
+
 def show_options(function: Callable[..., Any]) -> None:
     """Have a function's signature show what its ``**options`` stands for."""
-    function.__signature__ = _shown(inspect.signature(function))  # type: ignore[attr-defined]
+    function.__signature__ = _shown(function)  # type: ignore[attr-defined]
 
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def _shown(signature: inspect.Signature) -> inspect.Signature:
+def _shown(function: Callable[..., Any]) -> inspect.Signature:
     """The signature with the members of the typed dict in place of ``**options``."""
+    signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     if not parameters or get_origin(parameters[-1].annotation) is not Unpack:
         return signature

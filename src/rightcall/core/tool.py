@@ -3,13 +3,15 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, Unpack, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
+from typing_extensions import TypeVar
 
 from rightcall.core.handler import Handler, Parameters, inspect_handler
 from rightcall.core.jsontext import JsonObject, kind_of
+from rightcall.core.limits import LimitOptions, Limits, with_limits
 from rightcall.core.options import Known, Worded, annotations_of
 from rightcall.core.problem import Problem, Valid, Validator, json_path, unexpected
 from rightcall.core.tool_check import check_tool
@@ -30,87 +32,6 @@ Danger: TypeAlias = Literal["money", "deletes", "credentials"]
 
 # The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-
-
-class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
-    """What a tool may cost. Every tool has limits from birth."""
-
-    timeout: float = 60.0
-    """Seconds for one call, retries and the waits between them included."""
-    retries: int = 0
-    """How often a failure that the tool marks retryable, or that ``retry_on`` names, is tried again."""
-    retry_on: type[Exception] | tuple[type[Exception], ...] = ()
-    """Exceptions after which a call is tried again. Whoever names one says that a call which raised it
-    may be made a second time, whatever the tool's effect is."""
-    backoff: float = 0.5
-    """Seconds before the first retry; doubled before each further one."""
-    rate: tuple[int, float] | None = None
-    """At most so many calls in so many seconds: ``(5, 60)``. A call over it waits."""
-    concurrency: int = 16
-    """How many calls of this tool may run at once."""
-    max_output_bytes: int = 64 * 1024
-    """Text beyond it is cut in the middle, with a marker that says so."""
-    max_media_bytes: int = 5 * 1024 * 1024
-    """A larger image or file is left out, with a note that says so."""
-    max_arguments_bytes: int = 1024 * 1024
-    """Longer arguments are refused unread."""
-
-    def __post_init__(self) -> None:
-        for name in ("timeout", "concurrency", "max_output_bytes", "max_arguments_bytes"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
-        for name in ("retries", "backoff", "max_media_bytes"):
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"limits: {name} must not be negative")
-        if self.rate is not None and not _is_rate(self.rate):
-            raise UsageError("limits: rate must be (calls, seconds), each more than 0")
-        named = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
-        for each in named:
-            if not _is_exception(each):
-                raise UsageError(f"limits: retry_on takes classes of exceptions, and not {each!r}")
-        if named and not self.retries:
-            raise UsageError("limits: retry_on needs to know how often; add retries=3, or so")
-
-
-class LimitOptions(TypedDict, total=False):
-    """The limits, as whatever takes ``limits`` takes them one by one, too."""
-
-    timeout: float
-    retries: int
-    retry_on: type[Exception] | tuple[type[Exception], ...]
-    backoff: float
-    rate: tuple[int, float] | None
-    concurrency: int
-    max_output_bytes: int
-    max_media_bytes: int
-    max_arguments_bytes: int
-
-
-LIMITS: frozenset[str] = frozenset(LimitOptions.__annotations__)
-
-
-def with_limits(options: Mapping[str, Any], base: Limits | None = None) -> dict[str, Any]:
-    """The options with limits that are given one by one put into ``limits``.
-
-    ``base`` are the limits of what the options change. A limit that is said twice is refused: nobody
-    could tell which one was meant.
-    """
-    settings = dict(options)
-    flat = {name: settings.pop(name) for name in options if name in LIMITS}
-    if not flat:
-        return settings
-    given = settings.get("limits")
-    if given is not None:
-        twice = [name for name in flat if getattr(given, name) != getattr(_NO_LIMITS, name)]
-        if twice:
-            raise UsageError(f"{twice[0]} is given twice: by itself and in limits; say it once")
-    whole = given or base or _NO_LIMITS
-    merged = {name: getattr(whole, name) for name in Limits.__struct_fields__}
-    settings["limits"] = Limits(**{**merged, **flat})
-    return settings
-
-
-_NO_LIMITS = Limits()
 
 
 class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclass=Worded):
@@ -239,7 +160,11 @@ class RawOptions(LimitOptions, total=False):
     calling: Handler | None
 
 
-class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
+Needs_contra = TypeVar("Needs_contra", contravariant=True, default=Any)
+"""What a tool's Context must hold as its dependencies."""
+
+
+class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, weakref=True):
     """A tool from a JSON Schema 2020-12 and a handler, which is called with the arguments by name.
 
     Without a handler a call returns its own checked arguments: a form for the model to fill in.
@@ -330,7 +255,7 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
         extra = [name for name in value if name not in self.accepted]
         return tuple(_unexpected(extra, self.accepted)) or verdict
 
-    def replace(self, **changes: Any) -> "Tool":
+    def replace(self, **changes: Any) -> "Tool[Needs_contra]":
         """The same tool with some things changed; limits may be given one by one."""
         check_options(self.name, _TOOL, changes)
         if "handler" in changes:
@@ -368,17 +293,6 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
         if self.takes is None or any(p.kind is p.VAR_KEYWORD for p in self.takes.values()):
             return None
         return tuple(n for n, p in self.takes.items() if p.kind is not p.VAR_POSITIONAL)
-
-
-def _is_rate(rate: object) -> bool:
-    numbers = rate if isinstance(rate, tuple | list) else ()
-    if len(numbers) != 2 or not all(isinstance(each, int | float) for each in numbers):  # noqa: PLR2004
-        return False
-    return bool(numbers[0] >= 1 and numbers[1] > 0)
-
-
-def _is_exception(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Exception)
 
 
 def _unexpected(names: list[str], known: Sequence[str]) -> Iterator[Problem]:

@@ -19,6 +19,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import shorten
+from rightcall.core.limits import Limits
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
@@ -34,7 +35,7 @@ from rightcall.core.outcome import (
 )
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.sanitize import encodable
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.tool import Facts, Tool
 from rightcall.gate.fields import NOBODYS, has_fields, told_apart
 
 _DEFAULT = Limits()

@@ -1,10 +1,11 @@
 """What a run came to, and whether its answer has the form that was asked for."""
 
 import re
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, overload
 
 from msgspec import Struct, json, to_builtins
 from msgspec.structs import replace
+from typing_extensions import TypeVar
 
 from rightcall.core.budget import Stop
 from rightcall.core.call import Call, CheckedCall
@@ -19,13 +20,7 @@ from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check
 from rightcall.loop.state import State
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar as DefaultTypeVar
-
-    Out = DefaultTypeVar("Out", default=Any)
-else:
-    Out = TypeVar("Out")
-
+Out = TypeVar("Out", default=Any)
 T = TypeVar("T")
 
 BAD_ANSWER = (

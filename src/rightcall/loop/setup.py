@@ -2,16 +2,18 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any, Protocol, TypeAlias, TypedDict
+from functools import lru_cache, wraps
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict, cast
 
 from msgspec import Struct
+from typing_extensions import TypeVar
 
 from rightcall.core.budget import Budget
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Grant
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message
+from rightcall.core.options import known_of, show_options
 from rightcall.core.ports import (
     AsyncJournal,
     Clock,
@@ -31,6 +33,7 @@ from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.gate import Approve, Execution, Hooks, Policy
 from rightcall.log import logger
 from rightcall.loop.window import Window, estimate_tokens
+from rightcall.trust.facts import labelled
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 
@@ -38,12 +41,17 @@ Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Words for the messages that no longer fit."""
 
 
-class RunOptions(TypedDict, total=False):
+F = TypeVar("F", bound=Callable[..., Any])
+Deps = TypeVar("Deps", default=Any)
+"""What an agent's tools share."""
+
+
+class RunOptions(TypedDict, Generic[Deps], total=False):
     """What can be said of one run."""
 
     history: Sequence[Message]
     """An earlier transcript to go on from; mended where calls and results do not match."""
-    dependencies: Any
+    dependencies: Deps
     """What tools reach through their Context."""
     choice: ToolChoice
     """Make the model call some tool, this tool, or none; on its first turn only, so that it ends."""
@@ -95,6 +103,24 @@ class AgentOptions(AgentSettings, total=False):
     journal: Journal | AsyncJournal | None
     concurrency: int
     retry_broken: bool
+
+
+def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
+    """Have the keywords of an async function checked, as ``checked`` does it for plain ones."""
+
+    def decorate(function: F) -> F:
+        check = known_of(function, place, say=say).check
+
+        @wraps(function)
+        async def wrapper(*args: Any, **options: Any) -> Any:
+            if options:
+                check(options)
+            return await function(*args, **options)
+
+        show_options(wrapper)
+        return cast("F", wrapper)
+
+    return decorate
 
 
 class Runner(Protocol):
@@ -216,3 +242,21 @@ def _live_in(source: ToolSource) -> Iterator[LiveTools]:
     elif isinstance(source, list | tuple):
         for each in source:
             yield from _live_in(each)
+
+
+def toolbox_of(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
+    """The tools of an agent, as its settings want them."""
+    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    if label:
+        # What rules take for outsiders' words must be shown to the model as such.
+        box = Toolbox([labelled(each) for each in box])
+    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
+    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
+
+
+def default_window(model: Model, max_tokens: int | None) -> Window | None:
+    """What the model's context leaves for messages, with room for the reply, the tools and error."""
+    context = model.profile.context_window
+    if context is None:
+        return None
+    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
