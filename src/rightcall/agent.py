@@ -19,7 +19,7 @@ from rightcall.core.message import Transcript, User, said
 from rightcall.core.options import checked
 from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
-from rightcall.core.request import MODEL_OPTIONS, Named, ToolChoice, Wanted
+from rightcall.core.request import Named, ToolChoice, Wanted, check_model_options
 from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
@@ -116,7 +116,7 @@ class Agent(Generic[Deps, Out]):
         retry_broken: bool = False,
         **settings: Unpack[AgentSettings],
     ) -> None:
-        MODEL_OPTIONS.check(settings.get("options", {}))
+        check_model_options(settings.get("options", {}))
         self._connected: Connected | None = None
         if isinstance(model, str):
             model = self._connected = connect(model)

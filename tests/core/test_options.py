@@ -117,6 +117,8 @@ KINDS = {
     "streaming": (lambda: rc.connect("a:b", streaming="no"), "streaming must be True or False"),
     "tool limits": (lambda: rc.tool(send, timeout=0), "timeout must be more than 0"),
     "limits of a tool": (lambda: rc.tool(send, limits=5), "limits must be rc.Limits"),
+    "no limits": (lambda: rc.Tool("t", "", limits=None), "limits must be rc.Limits"),
+    "infinite": (lambda: rc.Budget(turns=float("inf")), "turns must be a whole number"),
     "twice": (lambda: rc.tool(send, timeout=5, limits=rc.Limits(timeout=6)), "timeout is given twice"),
     "named": (lambda: agent(tools=[send]).run("x", choice=rc.Named("sned")), "did you mean 'send'?"),
 }
@@ -133,6 +135,7 @@ async def test_a_value_of_another_kind_is_refused_in_words(act, words):
         (1, float, True),
         (True, float, False),
         (1.5, int, False),
+        (1e6, int, True),
         ("a", Literal["a", "b"], True),
         (1, Literal[True], False),
         ("ab", Sequence[str], False),
@@ -194,6 +197,12 @@ async def test_a_flat_timeout_holds():
 
     (done,) = await rc.run_calls([call("wait", id="1")], [wait])
     assert done.outcome.kind == "timed_out"
+
+
+async def test_none_leaves_an_option_to_the_vendor():
+    model = ScriptedModel([reply("Hi.")])
+    await rc.Agent(model, options={"temperature": None}).run("x")  # type: ignore[typeddict-item]
+    assert len(model.requests) == 1
 
 
 async def test_vendors_extras_still_have_their_way():

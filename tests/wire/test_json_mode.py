@@ -35,6 +35,12 @@ def test_any_object_is_asked_for_by_the_vendors_own_switch(dialect, form, strict
     assert {name: body[name] for name in FORMS if name in body} == form
 
 
+def test_the_input_of_responses_has_the_word_that_json_mode_wants():
+    body = sent(openai_responses, output=ANY_OBJECT, system="Answer in JSON.")
+    note = {"type": "message", "role": "developer", "content": "Answer in JSON."}
+    assert body["input"] == [note, *sent(openai_responses)["input"]]  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("syntax", ["gbnf", "lark"])
 def test_a_grammar_holds_a_local_model_to_an_object(syntax):
     assert grammar_for_output(ANY_OBJECT, syntax=syntax).text

@@ -149,8 +149,10 @@ def fits(value: object, kind: Any) -> bool:
         return fits(value, inner[0])
     plain = origin or kind
     if plain in (int, float):
-        number = Integral if plain is int else Real
-        return isinstance(value, number) and not isinstance(value, bool)
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        # 1e6 is a million, however Python takes it.
+        return plain is float or isinstance(value, Integral) or float(value).is_integer()
     if plain is Callable:
         return callable(value)
     if plain is type:

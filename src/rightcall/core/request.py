@@ -93,6 +93,13 @@ MODEL_OPTIONS = Known(
     more="whatever else a vendor takes goes into 'extra'",
 )
 
+
+def check_model_options(options: ModelOptions) -> None:
+    """Refuse options that are not there, and values of another kind. None leaves one to the vendor."""
+    MODEL_OPTIONS.check_names(options)
+    MODEL_OPTIONS.check({name: value for name, value in options.items() if value is not None})
+
+
 ANY_OBJECT: JsonObject = {"type": "object"}
 """What is asked of a model in JSON mode: an object, whatever is in it."""
 

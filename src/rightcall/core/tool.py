@@ -97,8 +97,8 @@ def check_options(tool: str, known: Known, given: Mapping[str, Any]) -> None:
 
 def worded_limits(tool: str, options: Mapping[str, Any], base: Limits | None = None) -> dict[str, Any]:
     """``with_limits``, what is wrong with them said of the tool."""
-    given = options.get("limits")
-    if given is not None and not isinstance(given, Limits):
+    given = options.get("limits", Limits)
+    if given is not Limits and not isinstance(given, Limits):
         reason = f"limits must be rc.Limits(…), not {kind_of(given)}."
         raise DeclarationError(tool, reason, where="limits", fix="Or give them flat: timeout=5.")
     try:

@@ -30,6 +30,11 @@ _ROOT_REFUSED = ("oneOf", "anyOf", "allOf", "enum", "not")
 """What a function's parameters must not have at the top, strict or not."""
 
 
+_IN_JSON = msgspec.Raw(b'{"type":"message","role":"developer","content":"Answer in JSON."}')
+"""JSON mode is refused where the input does not have the word, and the instructions do not count:
+https://github.com/miracodeai/mira/pull/267"""
+
+
 class _Ours(msgspec.Struct, frozen=True):
     """Our tools."""
 
@@ -75,7 +80,10 @@ def encode(
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]
-    body["input"] = body.pop("input", None) or input_items(request, offered, cache)
+    items = input_items(request, offered, cache)
+    if request.output == ANY_OBJECT:
+        items = [_IN_JSON, *items]
+    body["input"] = body.pop("input", None) or items
     return Outgoing(path=PATH, body=as_bytes(body, NAME))
 
 
