@@ -27,12 +27,13 @@ if TYPE_CHECKING:
         Rewrite,
     )
     from rightcall.core.handler import Context
+    from rightcall.core.limits import Limits
     from rightcall.core.message import Reply, User
     from rightcall.core.parts import Media, Result, Text, Usage
     from rightcall.core.ports import AsyncJournal, Journal, Model, Observer, Steps
     from rightcall.core.problem import Problem
-    from rightcall.core.request import Named, Profile, Request
-    from rightcall.core.tool import Facts, Limits, Spec, Tool
+    from rightcall.core.request import ModelOptions, Named, Profile, Request
+    from rightcall.core.tool import Facts, Spec, Tool
     from rightcall.core.transport import Timeouts
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
@@ -69,9 +70,10 @@ _HOMES = {
     "Grant": "core.decision",
     "Hooks": "gate.gate",
     "Journal": "core.ports",
-    "Limits": "core.tool",
+    "Limits": "core.limits",
     "Media": "core.parts",
     "Model": "core.ports",
+    "ModelOptions": "core.request",
     "Named": "core.request",
     "Observer": "core.ports",
     "Output": "declare.output",
@@ -139,6 +141,7 @@ __all__ = [
     "Limits",
     "Media",
     "Model",
+    "ModelOptions",
     "Named",
     "Observer",
     "Output",

@@ -1,6 +1,7 @@
 """The face: a model, tools and instructions into an agent that runs."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from os import urandom
 from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
@@ -8,19 +9,18 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
 from msgspec.structs import replace
 
 from rightcall.background import run_sync
-from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import CheckedCall
+from rightcall.core.budget import Budget
 from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
-from rightcall.core.jsontext import dump
 from rightcall.core.message import Transcript, User, said
+from rightcall.core.options import checked
 from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
-from rightcall.core.request import Named, ToolChoice, Wanted
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.request import Named, ToolChoice, Wanted, check_model_options
+from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -28,22 +28,28 @@ from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolF
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import final_decision, guard_above
 from rightcall.loop.events import Event, events_of
-from rightcall.loop.result import Out, RunResult, judge
+from rightcall.loop.result import Out, RunResult, with_output
+from rightcall.loop.resumed import forget, resumed_once
 from rightcall.loop.run import Run
 from rightcall.loop.setup import (
     AgentOptions,
     AgentSettings,
+    Deps,
     Following,
     Offered,
     RunOptions,
     Setup,
+    check_choice,
+    check_cost_limit,
+    checked_async,
+    default_window,
     is_live,
+    toolbox_of,
 )
 from rightcall.loop.state import started
-from rightcall.loop.window import Window
 from rightcall.models.connect import Connected, connect
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
-from rightcall.trust.facts import facts_together, labelled
+from rightcall.trust.facts import facts_together
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
 Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
@@ -52,11 +58,11 @@ Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 
 T = TypeVar("T")
 
-_AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
 
-
-class Agent(Generic[Out]):
+class Agent(Generic[Deps, Out]):
     """A model with tools. It holds no conversation: pass ``history`` to go on with one.
+
+    ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
 
     ``model`` is a model, or the name of one, as ``connect`` takes it. ``output`` is the type that an
     answer must have, and then the type of ``result.output``.
@@ -64,9 +70,9 @@ class Agent(Generic[Out]):
 
     @overload
     def __init__(
-        self: "Agent[None]",
+        self: "Agent[Deps, None]",
         model: Model | str,
-        tools: ToolSource = ...,
+        tools: ToolSource[Deps] = ...,
         instructions: str = ...,
         *,
         output: None = None,
@@ -75,9 +81,9 @@ class Agent(Generic[Out]):
 
     @overload
     def __init__(
-        self: "Agent[T]",
+        self: "Agent[Deps, T]",
         model: Model | str,
-        tools: ToolSource = ...,
+        tools: ToolSource[Deps] = ...,
         instructions: str = ...,
         *,
         output: type[T],
@@ -86,19 +92,20 @@ class Agent(Generic[Out]):
 
     @overload
     def __init__(
-        self: "Agent[Any]",
+        self: "Agent[Deps, Any]",
         model: Model | str,
-        tools: ToolSource = ...,
+        tools: ToolSource[Deps] = ...,
         instructions: str = ...,
         *,
         output: Any,
         **options: Unpack[AgentOptions],
     ) -> None: ...
 
+    @checked("rc.Agent", say="rc.Agent(…, {}=…)")
     def __init__(  # noqa: PLR0913 - an agent's options, by name
         self,
         model: Model | str,
-        tools: ToolSource = (),
+        tools: ToolSource[Deps] = (),
         instructions: str = "",
         *,
         name: str = "agent",
@@ -109,13 +116,14 @@ class Agent(Generic[Out]):
         retry_broken: bool = False,
         **settings: Unpack[AgentSettings],
     ) -> None:
+        check_model_options(settings.get("options", {}))
         self._connected: Connected | None = None
         if isinstance(model, str):
             model = self._connected = connect(model)
         self.name = name
         strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
         self.trust = trust
-        make = partial(_toolbox, repair=strict, label=trust is not None)
+        make = partial(toolbox_of, repair=strict, label=trust is not None)
         self.tools = make(tools)
         self._follow = partial(Following, tools, make) if is_live(tools) else None
         self.budget = budget or Budget()
@@ -125,7 +133,7 @@ class Agent(Generic[Out]):
         self._mode = None if form is None else form.output.mode or model.profile.structured
         offered = self._offered(self.tools)
         if settings.get("window") is None:
-            settings["window"] = _default_window(model, settings.get("max_tokens"))
+            settings["window"] = default_window(model, settings.get("max_tokens"))
         settings["observers"] = tuple(settings.get("observers", ()))
         self._setup = Setup(
             run="",
@@ -139,11 +147,13 @@ class Agent(Generic[Out]):
             **settings,  # type: ignore[arg-type]
         )
 
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
+    @checked_async("agent.run", say="agent.run(…, {}=…)")
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
         """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
         return await self._begin(prompt, options)
 
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
+    @checked("agent.run_sync")
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
 
@@ -158,16 +168,18 @@ class Agent(Generic[Out]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def stream(self, prompt: Prompt, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
+    @checked("agent.stream")
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
         """``run``, as the events it is made of; the last is RunEnd, with the result."""
         return events_of(partial(self._begin, prompt, options))
 
+    @checked_async("agent.resume")
     async def resume(
         self,
         result: RunResult[Any],
         decisions: Decisions,
         *,
-        dependencies: Any = None,
+        dependencies: Deps | None = None,
         steps: Steps | None = None,
         wait: float = 0.0,
     ) -> RunResult[Out]:
@@ -197,9 +209,14 @@ class Agent(Generic[Out]):
                 decisions=decided,
                 earlier=result.calls,
             )
-            return self._with_output(await run.go(RunResumed(decisions=decided)))
+            is_unknown = self._journal is None and steps is None and bool(pending)
+            with resumed_once(result, decided, run) if is_unknown else nullcontext():
+                return self._with_output(await run.go(RunResumed(decisions=decided)))
 
-    async def recover(self, run: str, *, dependencies: Any = None, wait: float = 0.0) -> RunResult[Out]:
+    @checked_async("agent.recover")
+    async def recover(
+        self, run: str, *, dependencies: Deps | None = None, wait: float = 0.0
+    ) -> RunResult[Out]:
         """Go on with a run whose process died, from its journal: what was done is not done again.
 
         A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld.
@@ -218,6 +235,7 @@ class Agent(Generic[Out]):
             )
             return self._with_output(await again.go())
 
+    @checked("agent.as_tool")
     def as_tool(
         self,
         *,
@@ -225,14 +243,19 @@ class Agent(Generic[Out]):
         description: str = "",
         budget: Budget | None = None,
         timeout: float = 600.0,
-    ) -> Tool:
+    ) -> Tool[Deps]:
         """The agent as another's tool, with its own budget; what it spends counts there too."""
 
         async def delegate(task: str, context: Context[Any]) -> Any:
             own = budget or self.budget
             try:
                 said_by = said(task, "agent") if self._setup.trust is not None else task
-                result = await self.run(said_by, dependencies=context.dependencies, budget=own)
+                result = await self.run(
+                    said_by,
+                    dependencies=context.dependencies,
+                    budget=own,
+                    dry_run=context.dry_run,
+                )
             except RightcallError as error:
                 if error.result is not None:
                     context.spend(error.result.usage)
@@ -246,16 +269,18 @@ class Agent(Generic[Out]):
             delegate,
             name=name or self.name,
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
-            limits=Limits(timeout=timeout),
+            timeout=timeout,
+            dry_run=True,
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         )
 
     async def _begin(
-        self, prompt: Prompt, options: RunOptions, emit: Emit | None = None
+        self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
     ) -> RunResult[Out]:
         given = options.get("history", ())
         history = mend(given).messages if given else ()
         run = options.get("run") or urandom(16).hex()
+        forget(run)
         async with Holding(self._journal, run) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
@@ -265,15 +290,18 @@ class Agent(Generic[Out]):
             going = Run(setup, started(start), begins=len(history), emit=emit)
             return self._with_output(await going.go(start))
 
-    def _start(self, messages: Transcript, setup: Setup, options: RunOptions) -> RunStarted:
+    def _start(self, messages: Transcript, setup: Setup, options: RunOptions[Deps]) -> RunStarted:
         wanted, grant = self._wanted(), options.get("grant")
         if grant is not None and setup.trust is None:
             raise UsageError(
                 "a grant needs rules to hold the run to it; give the agent some with trust="
             )
+        budget = options.get("budget") or self.budget
+        check_cost_limit(budget, setup.model)
+        check_choice(options.get("choice"), setup)
         return RunStarted(
             messages=messages,
-            budget=options.get("budget") or self.budget,
+            budget=budget,
             system=setup.system,
             specs=setup.specs,
             choice=options.get("choice") or self._first_choice(wanted),
@@ -281,6 +309,7 @@ class Agent(Generic[Out]):
             retry_broken=self._retry_broken,
             wanted=wanted,
             grant=grant,
+            dry_run=options.get("dry_run", False),
         )
 
     def _steps(self, held: Holding, given: Steps | None) -> Steps:
@@ -310,23 +339,10 @@ class Agent(Generic[Out]):
         return Offered(box, tuple(each.spec for each in box))
 
     def _with_output(self, result: RunResult[Any]) -> RunResult[Out]:
-        """The result with the output that the run ended with, read from its transcript."""
-        form = self._form
-        if form is None or result.stop != Stop("output"):
-            return result
-        text = result.text
-        if self._mode == "tool":
-            given = [call for call in result.calls if call.name == form.tool.name]
-            text = next(call.arguments for call in reversed(given) if call.outcome == "returned")
-        verdict = judge(form.tool, text)
-        assert isinstance(verdict, CheckedCall)
-        return replace(result, output=form.value(verdict.bound))
+        return result if self._form is None else with_output(result, self._form)
 
     def _wanted(self) -> Wanted | None:
-        if self._form is None or self._mode is None:
-            return None
-        answer, retries = self._form.tool, self._form.output.retries
-        return Wanted(tool=answer.name, mode=self._mode, schema=answer.parameters, retries=retries)
+        return None if self._form is None or self._mode is None else self._form.wanted(self._mode)
 
     def _first_choice(self, wanted: Wanted | None) -> ToolChoice:
         """An agent whose only tool is its answer must give it."""
@@ -335,19 +351,9 @@ class Agent(Generic[Out]):
         return "auto"
 
     def _system(self, instructions: str) -> str:
-        if self._form is None or self._mode != "text":
+        if self._form is None or self._mode not in ("text", "json"):
             return instructions
-        schema = _AS_JSON.format(schema=dump(self._form.tool.parameters))
-        return f"{instructions}\n\n{schema}".strip()
-
-
-def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
-    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-    if label:
-        # What rules take for outsiders' words must be shown to the model as such.
-        box = Toolbox([labelled(each) for each in box])
-    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
+        return f"{instructions}\n\n{self._form.asked}".strip()
 
 
 def _user(prompt: Prompt) -> User:
@@ -358,14 +364,7 @@ def _user(prompt: Prompt) -> User:
     return User(tuple(Text(part) if isinstance(part, str) else part for part in prompt))
 
 
-def _default_window(model: Model, max_tokens: int | None) -> Window | None:
-    """What the model's context leaves for messages, with room for the reply, the tools and error."""
-    context = model.profile.context_window
-    if context is None:
-        return None
-    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
-
-
+@checked("rc.ask")
 def ask(
     prompt: Prompt,
     *,

@@ -101,12 +101,14 @@ class RunHeld(RightcallError):
 
 
 class AlreadyDecided(RightcallError):
-    """A run that waited for a person has been answered in another way; the first answer stands."""
+    """A run that waited for a person has been answered already; the first answer stands."""
 
     code = "already_decided"
 
-    def __init__(self, run: str, decisions: Mapping[str, Any]) -> None:
-        super().__init__(f"the run {run!r} was answered already: {decisions}; recover it to go on")
+    def __init__(
+        self, run: str, decisions: Mapping[str, Any], *, advice: str = "recover it to go on"
+    ) -> None:
+        super().__init__(f"the run {run!r} was answered already: {decisions}; {advice}")
         self.run = run
         self.decisions = decisions
         """The decisions that stand, by call id."""

@@ -33,6 +33,7 @@ APPROVED = [
     "Limits",
     "Media",
     "Model",
+    "ModelOptions",
     "Named",
     "Observer",
     "Output",

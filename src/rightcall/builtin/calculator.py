@@ -32,8 +32,9 @@ from rightcall.builtin.arithmetic import (
     show,
 )
 from rightcall.core.jsontext import JsonObject, shorten
+from rightcall.core.limits import Limits
 from rightcall.core.sanitize import encodable
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.tool import Facts, Tool
 
 LONGEST = 1000
 """Characters. What a person would want worked out in one go is far shorter."""

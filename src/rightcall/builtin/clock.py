@@ -11,7 +11,8 @@ from typing import TypeAlias
 from zoneinfo import ZoneInfo, available_timezones
 
 from rightcall.core.jsontext import JsonObject, shorten
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 
 Now: TypeAlias = Callable[[], Moment]

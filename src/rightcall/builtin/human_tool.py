@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure
 
 _PARAMETERS: JsonObject = {

@@ -3,7 +3,7 @@
 import sys
 from argparse import Namespace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from rightcall.agent import Agent
 from rightcall.cli.load import is_place, load_journal, load_model, load_toolbox
@@ -13,7 +13,7 @@ from rightcall.cli.views import JsonLinesView, PlainView
 from rightcall.cli.wording import is_lively
 from rightcall.core.budget import Budget
 from rightcall.core.ports import Model
-from rightcall.core.request import Named, ToolChoice
+from rightcall.core.request import ModelOptions, Named, ToolChoice
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import is_local
 from rightcall.models.connect import connect
@@ -60,7 +60,7 @@ class Session:
             journal=self._journal,
             approve=approver(options, view),
             trust=_rules(options),
-            options=_given(temperature=options.temperature, seed=options.seed),
+            options=cast("ModelOptions", _given(temperature=options.temperature, seed=options.seed)),
             max_tokens=options.max_tokens,
         )
 

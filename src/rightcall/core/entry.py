@@ -33,6 +33,8 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     retry_broken: bool = False
     wanted: Wanted | None = None
     grant: Grant | None = None
+    dry_run: bool = False
+    """Nothing is changed: only calls that look are run."""
     version: int = VERSION
     parent: str | None = None
     """The run that this one was forked from."""

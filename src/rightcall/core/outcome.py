@@ -19,6 +19,7 @@ OutcomeKind: TypeAlias = Literal[
     "cancelled",
     "truncated",
     "interrupted",
+    "dry_run",
 ]
 
 
@@ -98,6 +99,21 @@ class Interrupted(Struct, frozen=True, gc=False, tag="interrupted"):
     kind: ClassVar[OutcomeKind] = "interrupted"
 
 
+class DryRun(Struct, frozen=True, gc=False, tag="dry_run"):
+    """The call would have run; in a dry run nothing is changed, and it was not."""
+
+    kind: ClassVar[OutcomeKind] = "dry_run"
+
+
 Outcome: TypeAlias = (
-    Returned | Failed | Invalid | UnknownTool | Denied | TimedOut | Cancelled | Truncated | Interrupted
+    Returned
+    | Failed
+    | Invalid
+    | UnknownTool
+    | Denied
+    | TimedOut
+    | Cancelled
+    | Truncated
+    | Interrupted
+    | DryRun
 )

@@ -49,8 +49,8 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 
     @property
     def is_error(self) -> bool:
-        """Whether the call did not do what was asked."""
-        return self.outcome != "returned"
+        """Whether the call failed to do what was asked. In a dry run it did not try."""
+        return self.outcome not in ("returned", "dry_run")
 
     @property
     def text(self) -> str:

@@ -6,22 +6,28 @@ from typing import Any
 from msgspec import Struct
 from pydantic import BaseModel
 
-from rightcall.core.request import OutputMode
+from rightcall.core.jsontext import dump
+from rightcall.core.options import Worded
+from rightcall.core.request import ANY_OBJECT, OutputMode, Wanted
 from rightcall.core.tool import Tool
 from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
 
 ANSWER = "final_answer"
 
+_AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
+_AS_OBJECT = "Give your answer as one JSON object, and nothing else."
 _PURPOSE = "Give the final answer. Call this once, when you have everything you need."
 
 
-class Output(Struct, frozen=True, kw_only=True, eq=False):
+class Output(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
     """How an answer is to be given, where the type alone does not say enough."""
 
-    type: Any
+    type: Any = dict
+    """The type of the answer; any JSON object, unless given."""
     mode: OutputMode | None = None
-    """How the model is held to it; what its profile says, unless given."""
+    """How the model is held to it; what its profile says, unless given. ``json`` is the vendors' JSON
+    mode: the model is held to the syntax, and told of the type."""
     reasoning: bool = False
     """Ask for free text before the answer itself, for the model to think in."""
     retries: int = 2
@@ -40,11 +46,26 @@ class Form(Struct, frozen=True, eq=False):
         """The answer in a call's checked arguments."""
         return bound["answer"] if self.wrapped else bound
 
+    def wanted(self, mode: OutputMode) -> Wanted:
+        """What a run must end with, where the model is held to it in this way."""
+        schema, retries = self.tool.parameters, self.output.retries
+        return Wanted(tool=self.tool.name, mode=mode, schema=schema, retries=retries)
+
+    @property
+    def asked(self) -> str:
+        """The instruction for a model that is held to the form by nothing else."""
+        parameters = self.tool.parameters
+        return _AS_OBJECT if parameters == ANY_OBJECT else _AS_JSON.format(schema=dump(parameters))
+
 
 def form_of(output: Any) -> Form:
     """The form for a type, or for an Output that says more."""
     output = output if isinstance(output, Output) else Output(type=output)
     wanted = output.type
+    if output.retries < 0:
+        raise DeclarationError(ANSWER, "retries must not be negative.", where="retries")
+    if wanted is dict and output.mode == "json" and not output.reasoning:
+        return Form(output, Tool(ANSWER, _PURPOSE, ANY_OBJECT, effect="pure"), wrapped=False)
     if inspect.isclass(wanted) and issubclass(wanted, BaseModel) and not output.reasoning:
         described, wrapped = describe_model(ANSWER, wanted), False
         purpose = inspect.cleandoc(wanted.__doc__) if wanted.__doc__ else _PURPOSE
@@ -55,8 +76,6 @@ def form_of(output: Any) -> Form:
             parameters = {"reasoning": thoughts, **parameters}
         meanings = {"reasoning": "Think here first, step by step."}
         described, wrapped, purpose = describe_parameters(ANSWER, parameters, meanings), True, _PURPOSE
-    if output.retries < 0:
-        raise DeclarationError(ANSWER, "retries must not be negative.", where="retries")
     tool = Tool(ANSWER, purpose, described.parameters, validator=described.validator, effect="pure")
     return Form(output, tool, wrapped)
 

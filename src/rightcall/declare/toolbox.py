@@ -1,14 +1,32 @@
 """An ordered set of tools with unique names, and the small algebra over it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias, Union
+from functools import partial
+from typing import Any, Protocol, TypeAlias, Union
+
+from typing_extensions import TypeVar
 
 from rightcall.core.handler import unwrap
 from rightcall.core.tool import Tool
 from rightcall.declare.function import FunctionTool, tool
 from rightcall.errors import DeclarationError
 
-ToolSource: TypeAlias = Union[Tool, "Toolbox", Callable[..., Any], Iterable["ToolSource"]]
+D = TypeVar("D", default=Any)
+
+
+class Function(Protocol):
+    """A function or a method, and nothing else that can be called: a tool says what it depends on."""
+
+    @property
+    def __kwdefaults__(self) -> dict[str, Any] | None: ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Whatever it does."""
+
+
+ToolSource: TypeAlias = Union[
+    Tool[D], "Toolbox", Function, type, partial[Any], Iterable["ToolSource[D]"]
+]
 """Whatever can become tools: a function, a model, a tool, a toolbox, or any nesting of lists of them."""
 
 Selection: TypeAlias = Collection[str] | Callable[[Tool], bool]

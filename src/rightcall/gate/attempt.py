@@ -42,6 +42,7 @@ class Setting(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Told what the call itself spends on models."""
     tell: Callable[[CallProgress], None] = ignore
     """Told how far the call is, in the event loop."""
+    dry_run: bool = False
 
 
 class Tries(Struct, frozen=True, eq=False, gc=False):
@@ -94,8 +95,9 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
         return TimedOut(checked.tool.limits.timeout, abandoned=abandoned)
     except CancelledInside:
         return Cancelled()
-    except Exception:  # noqa: BLE001 - the tool's body: whatever it raises is data
-        return Failed(error=traceback.format_exc())
+    except Exception as error:  # noqa: BLE001 - the tool's body: whatever it raises is data
+        again = isinstance(error, checked.tool.limits.retry_on)
+        return Failed(error=traceback.format_exc(), retryable=again)
 
 
 async def _call(
@@ -114,6 +116,7 @@ def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | Non
         attempt=number,
         key=checked.call.id if setting.key is None else setting.key,
         dependencies=setting.dependencies,
+        dry_run=setting.dry_run,
         spend=setting.spend,
         is_cancelled=bool if job is None else job.is_abandoned,
         tell=setting.tell if job is None else _from_thread(setting.tell),

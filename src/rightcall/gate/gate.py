@@ -34,7 +34,7 @@ from rightcall.core.decision import (
 from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, StepDone
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reply
-from rightcall.core.outcome import Denied, Interrupted, Outcome, Returned
+from rightcall.core.outcome import Denied, DryRun, Interrupted, Outcome, Returned
 from rightcall.core.parts import Result
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.request import Request
@@ -114,6 +114,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     """What has been decided already, by call id; whoever decided it then decides it now."""
     approvals: list[Approval] = field(default_factory=list)
     """What a person has said yes to beyond one call; grows when they do so again."""
+    dry_run: bool = False
+    """Nothing is changed: what does more than look is not run, and nobody is asked about it."""
 
     async def judge(self, call: Call, key: str) -> Verdict:
         """Check a call and decide about it. ``key`` names it in the record."""
@@ -125,6 +127,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             await self.steps.note(f"{key}.checked", entry)
         if not isinstance(verdict, CheckedCall) or self._has_nothing_to_say(verdict):
             return verdict
+        if self.dry_run and not _only_looks(verdict):
+            return DryRun()
         return await self._decide(verdict, key)
 
     async def run(self, checked: CheckedCall, key: str, execute: Execute) -> Execution:
@@ -148,7 +152,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
 
     def _has_nothing_to_say(self, checked: CheckedCall) -> bool:
         """Nearly every call: nobody is there who could decide about it."""
-        is_open = self.policy is None and self.guard is None and not self.decisions
+        is_open = self.policy is None and self.guard is None and not self.decisions and not self.dry_run
         return is_open and not checked.tool.approval
 
     async def _decide(self, checked: CheckedCall, key: str) -> Verdict:
@@ -222,6 +226,10 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
                 return Returned(text)
             case Rewrite(arguments):
                 return check(replace(checked.call, arguments=dump(arguments)), self.tools)
+
+
+def _only_looks(checked: CheckedCall) -> bool:
+    return checked.tool.effect in ("pure", "read") or checked.tool.dry_run
 
 
 def decision_for(

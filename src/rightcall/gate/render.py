@@ -19,9 +19,11 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import shorten
+from rightcall.core.limits import Limits
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
+    DryRun,
     Failed,
     Interrupted,
     Invalid,
@@ -33,7 +35,7 @@ from rightcall.core.outcome import (
 )
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.sanitize import encodable
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.tool import Facts, Tool
 from rightcall.gate.fields import NOBODYS, has_fields, told_apart
 
 _DEFAULT = Limits()
@@ -132,6 +134,11 @@ def _words(call: Call, outcome: Outcome) -> str:
             )
         case Interrupted():
             return f"{name} was interrupted and may have run. Find out before calling it again."
+        case DryRun():
+            return (
+                f"{name} was not run: this is a dry run, in which nothing is changed. The call itself "
+                "is in order. Go on as if it had been done, and say in your answer what would be done."
+            )
         case _:
             assert_never(outcome)
 

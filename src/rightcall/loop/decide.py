@@ -36,7 +36,7 @@ ANNOUNCED = "You announced a tool call but made none. Make the call, or give you
 BROKE_OFF = "Your last reply broke off because of a fault on its way. Give it again, whole."
 ANSWER_BY_TOOL = "Give your answer by calling the tool {tool}."
 
-NO_OUTPUT = Stop("output", detail="no valid output was given")
+NO_OUTPUT = Stop("no_output", detail="no valid output was given")
 
 _OVER: frozenset[StopReason] = frozenset({"refusal", "filtered"})
 

@@ -148,7 +148,8 @@ class _RecordedTools:
     def get(self, name: str) -> Tool | None:
         """A tool of that name; what could be no tool's name stays unknown."""
         try:
-            return Tool(name, "", validator=_Anything())
+            # Of a dry run, too, it gives what was recorded.
+            return Tool(name, "", validator=_Anything(), dry_run=True)
         except DeclarationError:
             return None
 

@@ -29,7 +29,7 @@ from rightcall.core.events import Emit, StreamEvent, TurnStart
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.parts import Usage
-from rightcall.core.request import Conversation, Request, ToolChoice
+from rightcall.core.request import ANY_OBJECT, Conversation, Request, ToolChoice
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.gate import Gate
 from rightcall.loop.ask import Question, ask
@@ -79,6 +79,8 @@ class Run:
         self._shown = 0
         """How many messages the guard has seen."""
         self._speculation = self._speculate(0)
+        self.has_acted = False
+        """Whether calls have been run, so that going through it again would run them twice."""
 
     async def go(self, first: RunStarted | RunResumed | None = None) -> RunResult[Any]:
         """Go on until the run is over or must wait. How it began and ended is recorded, errors too."""
@@ -195,7 +197,14 @@ class Run:
     def _speculate(self, turn: int) -> Speculation:
         calls = self._state.budget.calls
         most = None if calls is None else calls - self._state.progress.calls
-        return Speculation(self._setup, turn, most=most, guard=self._guard, emit=self._emit)
+        return Speculation(
+            self._setup,
+            turn,
+            most=most,
+            guard=self._guard,
+            emit=self._emit,
+            dry_run=self._state.dry_run,
+        )
 
     async def _look_at_tools(self, turn: int) -> None:
         """Offer the tools that there are now."""
@@ -231,6 +240,7 @@ class Run:
             steps=None if type(setup.steps) is LiveSteps else setup.steps,
             decisions=self._decisions,
             approvals=self._approvals,
+            dry_run=self._state.dry_run,
         )
         answering = Answering(
             setup=setup,
@@ -249,6 +259,7 @@ class Run:
             waiting = tuple(proposal.call_id for proposal in self._pending)
             await setup.steps.note(key, RunPaused(key=key, call_ids=waiting))
             return Stop("pending")
+        self.has_acted = True
         done, seconds = await answering.run(verdicts)
         self._finished += done
         spent = Spent(
@@ -299,9 +310,11 @@ class Run:
 
     def _output_schema(self) -> JsonObject | None:
         wanted, answer = self._state.wanted, self._setup.answer
-        if wanted is None or answer is None or wanted.mode != "native":
+        if wanted is None or answer is None:
             return None
-        return answer.parameters
+        if wanted.mode == "json":
+            return ANY_OBJECT
+        return answer.parameters if wanted.mode == "native" else None
 
 
 def _both(emit: Emit, show: Emit) -> Emit:

@@ -1,15 +1,19 @@
 """What can be said of an agent and of a run, and what a run is made with."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypedDict
+from difflib import get_close_matches
+from functools import lru_cache, wraps
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict, cast
 
 from msgspec import Struct
+from typing_extensions import TypeVar
 
 from rightcall.core.budget import Budget
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Grant
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message
+from rightcall.core.options import known_of, show_options
 from rightcall.core.ports import (
     AsyncJournal,
     Clock,
@@ -21,14 +25,15 @@ from rightcall.core.ports import (
     TokenCounter,
     Tools,
 )
-from rightcall.core.request import ToolChoice
+from rightcall.core.request import ModelOptions, Named, ToolChoice
 from rightcall.core.tool import Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.gate import Approve, Execution, Hooks, Policy
 from rightcall.log import logger
 from rightcall.loop.window import Window, estimate_tokens
+from rightcall.trust.facts import labelled
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 
@@ -36,12 +41,17 @@ Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Words for the messages that no longer fit."""
 
 
-class RunOptions(TypedDict, total=False):
+F = TypeVar("F", bound=Callable[..., Any])
+Deps = TypeVar("Deps", default=Any)
+"""What an agent's tools share."""
+
+
+class RunOptions(TypedDict, Generic[Deps], total=False):
     """What can be said of one run."""
 
     history: Sequence[Message]
     """An earlier transcript to go on from; mended where calls and results do not match."""
-    dependencies: Any
+    dependencies: Deps
     """What tools reach through their Context."""
     choice: ToolChoice
     """Make the model call some tool, this tool, or none; on its first turn only, so that it ends."""
@@ -54,6 +64,8 @@ class RunOptions(TypedDict, total=False):
     """What this run may do once outsiders have spoken, for an agent with rules of trust."""
     steps: Steps
     """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
+    dry_run: bool
+    """Nothing is changed: ``pure`` and ``read`` tools run, every other call is answered as not done."""
 
 
 class AgentSettings(TypedDict, total=False):
@@ -75,8 +87,8 @@ class AgentSettings(TypedDict, total=False):
     summarise: Summarise | None
     """Puts words in place of the history that is not sent."""
     count: TokenCounter
-    options: Mapping[str, JsonValue]
-    """The model's options, as ``ModelOptions`` names them."""
+    options: ModelOptions
+    """The model's options."""
     max_tokens: int | None
     """Tokens that one reply may have."""
     speculate: bool
@@ -91,6 +103,24 @@ class AgentOptions(AgentSettings, total=False):
     journal: Journal | AsyncJournal | None
     concurrency: int
     retry_broken: bool
+
+
+def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
+    """Have the keywords of an async function checked, as ``checked`` does it for plain ones."""
+
+    def decorate(function: F) -> F:
+        check = known_of(function, place, say=say).check
+
+        @wraps(function)
+        async def wrapper(*args: Any, **options: Any) -> Any:
+            if options:
+                check(options)
+            return await function(*args, **options)
+
+        show_options(wrapper)
+        return cast("F", wrapper)
+
+    return decorate
 
 
 class Runner(Protocol):
@@ -140,6 +170,36 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     clock: Clock = SystemClock()
 
 
+def check_cost_limit(budget: Budget, model: Model) -> None:
+    """Say that a limit in dollars cannot be held, where it cannot; refuse to run if so asked."""
+    if not budget.names_cost or model.profile.priced:
+        return
+    name = repr(model) if type(model).__repr__ is not object.__repr__ else type(model).__name__
+    words = (
+        f"Budget(cost={budget.cost:g}) cannot be held: it is not known what {name} costs. Prices come "
+        "with genai-prices (pip install 'rightcall[prices]'); a model whose replies tell their cost "
+        "says so with Profile(priced=True); cost=None lifts the limit"
+    )
+    if budget.strict:
+        raise UsageError(words)
+    _warn_once(words)
+
+
+@lru_cache(maxsize=256)
+def _warn_once(words: str) -> None:
+    logger.warning(words)
+
+
+def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
+    """Refuse a tool to be called that is not there. A vendor's own tools may have any name."""
+    names = [spec.name for spec in setup.specs]
+    if not isinstance(choice, Named) or choice.name in names or setup.options.get("vendor_tools"):
+        return
+    near = get_close_matches(choice.name, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}there is {', '.join(names)}")
+
+
 class Following:
     """Tools that change while they are used, as those of an MCP server: a toolbox that follows them."""
 
@@ -182,3 +242,21 @@ def _live_in(source: ToolSource) -> Iterator[LiveTools]:
     elif isinstance(source, list | tuple):
         for each in source:
             yield from _live_in(each)
+
+
+def toolbox_of(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
+    """The tools of an agent, as its settings want them."""
+    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    if label:
+        # What rules take for outsiders' words must be shown to the model as such.
+        box = Toolbox([labelled(each) for each in box])
+    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
+    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
+
+
+def default_window(model: Model, max_tokens: int | None) -> Window | None:
+    """What the model's context leaves for messages, with room for the reply, the tools and error."""
+    context = model.profile.context_window
+    if context is None:
+        return None
+    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))

@@ -43,6 +43,7 @@ class Speculation:
         most: int | None = None,
         guard: Guard | None = None,
         emit: Emit | None = None,
+        dry_run: bool = False,
     ) -> None:
         self._setup = setup
         self._turn = turn
@@ -50,6 +51,7 @@ class Speculation:
         """How many calls the budget still allows."""
         self._guard = guard
         self._emit = emit
+        self._dry_run = dry_run
         self._open = setup.speculate and setup.hooks.before_tool is None
         self._begun = 0
         self._ended = 0
@@ -98,6 +100,7 @@ class Speculation:
             key=f"{setup.run}.{key}",
             spend=ledger.append,
             tell=self._emit or ignore,
+            dry_run=self._dry_run,
         )
         return await setup.executor.run(checked, setting)
 

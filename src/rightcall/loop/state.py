@@ -49,6 +49,8 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wanted: Wanted | None = None
     grant: Grant | None = None
     """What the request may do once outsiders have spoken, where that was fixed for this run."""
+    dry_run: bool = False
+    """Nothing is changed: only calls that look are run."""
     approvals: tuple[Approval, ...] = ()
     """What a person has said yes to beyond one call."""
     answered: bool = False
@@ -72,6 +74,7 @@ def started(start: RunStarted) -> State:
         retry_broken=start.retry_broken,
         wanted=start.wanted,
         grant=start.grant,
+        dry_run=start.dry_run,
     )
 
 

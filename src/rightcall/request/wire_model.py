@@ -224,7 +224,8 @@ class WireModel:
         if not events or not isinstance(events[-1], ReplyEnd):
             return events
         reply = events[-1].reply
-        if self._price is not None:
+        if self._price is not None and reply.usage.cost is None:
+            # A vendor that says what it charged knows better than any table.
             reply = replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
         return (*events[:-1], ReplyEnd(reply, b"".join(raw) if self._keep_raw else None))
 

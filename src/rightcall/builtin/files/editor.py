@@ -18,7 +18,8 @@ from rightcall.builtin.files.textfile import load, read
 from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
 NAME = "str_replace_based_edit_tool"

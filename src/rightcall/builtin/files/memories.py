@@ -19,7 +19,8 @@ from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.tree import Access, FileLimits, Tree, in_words
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
 PREFIX = "/memories"

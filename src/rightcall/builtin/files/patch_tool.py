@@ -20,7 +20,8 @@ from rightcall.builtin.files.root import Root, kind_of
 from rightcall.builtin.files.textfile import in_bytes, load_whole
 from rightcall.builtin.files.tree import Access, FileLimits, in_words
 from rightcall.core.handler import Context
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 
 _SHOWN_LINES = 10

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from rightcall.builtin.net.fetch_tool import RATE
 from rightcall.core.jsontext import JsonError, JsonObject, JsonValue, dump, parse
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 
 Engine: TypeAlias = Literal["searxng", "brave", "tavily"]

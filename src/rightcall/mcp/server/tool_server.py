@@ -23,6 +23,7 @@ from mcp_types import (
 from starlette.types import ASGIApp
 
 from rightcall.core.handler import ignore
+from rightcall.core.options import checked
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate.executor import Executor
@@ -66,6 +67,7 @@ class ToolServer:
     web server mounts what ``app`` gives.
     """
 
+    @checked("ToolServer")
     def __init__(self, tools: ToolSource, **settings: Unpack[ServerSettings]) -> None:
         self.bounds = settings.get("bounds") or Bounds()
         self.name = settings.get("name") or "rightcall"
@@ -160,6 +162,7 @@ def _version() -> str:
         return ""
 
 
+@checked("rc.mcp.serve")
 def serve(
     tools: ToolSource,
     *,

@@ -8,7 +8,7 @@ Choices where the vendor and a request do not fit together:
   look at the reply anyway. https://platform.claude.com/docs/build-with-claude/thinking-tool-workflows
 - A manual budget is refused where the calls being answered were made without thinking, by another model
   or another vendor's, so there it is left out until the next turn.
-- ``seed`` has no counterpart and is left out.
+- ``seed`` has no counterpart and is left out. Neither has JSON mode: the instructions ask for it.
 - ``betas`` among the ``extra`` members goes into the ``anthropic-beta`` header, as in the vendor's SDK.
 - A tool with a native definition is sent as that. It has no schema of ours, so that strict mode and its
   ceilings leave it out; calls of it come back like any other.
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.messages import MARK, Turns, encode_messages, marks_in
@@ -120,7 +120,7 @@ def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
 def _lengths(request: Request) -> dict[str, Any]:
     """How much to think and to write, and in which form."""
     thinking, config, limit = _thinking(request)
-    if request.output is not None:
+    if request.output is not None and request.output != ANY_OBJECT:
         schema = strict_schema(request.output, RULES, tool="output").schema
         config = {**config, "format": {"type": "json_schema", "schema": schema}}
     return {
@@ -178,7 +178,7 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
 
 def _ours(request: Request, cache: EncodeCache) -> _Ours:
     specs, is_strict = request.specs, bool(request.options.get("strict"))
-    output = request.output if is_strict else None
+    output = request.output if is_strict and request.output != ANY_OBJECT else None
     given = (specs, is_strict, output)
     return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, output, is_strict=is_strict))
 

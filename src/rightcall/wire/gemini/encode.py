@@ -15,7 +15,7 @@ import msgspec
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
@@ -156,7 +156,9 @@ def _generation(request: Request, model: str) -> Json:
         "thinkingConfig": _thinking(options.get("reasoning"), model),
     }
     if request.output is not None:
-        config |= {"responseMimeType": "application/json", "responseJsonSchema": request.output}
+        config["responseMimeType"] = "application/json"
+        if request.output != ANY_OBJECT:
+            config["responseJsonSchema"] = request.output
     return {key: value for key, value in config.items() if value is not None}
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.encoding import EncodeCache, as_bytes, sequence, with_examples
@@ -133,6 +133,9 @@ def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
 
 def _format(schema: JsonObject, *, strict: bool) -> dict[str, Any]:
     """The answer's schema: strict if asked for, or if that changes nothing of what it admits."""
+    if schema == ANY_OBJECT:
+        # JSON mode, which wants the word JSON in the instructions: the agent puts it there.
+        return {"type": "json_object"}
     sent, is_strict = schema, strict
     try:
         found = strict_schema(schema, STRICT)

@@ -12,6 +12,7 @@ import msgspec
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Text, Usage
+from rightcall.wire.cost import charged
 from rightcall.wire.openai_responses.tables import CALLS, INCOMPLETE, NAME, NATIVE, TEXTS, USAGE, Channel
 
 Item: TypeAlias = dict[str, Any]
@@ -53,9 +54,7 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
 def read_usage(usage: object) -> Usage:
     """The tokens; OpenRouter adds the price in dollars."""
     counts = {name: _first(usage, places) for name, places in USAGE.items()}
-    cost = usage.get("cost") if isinstance(usage, dict) else None
-    known = isinstance(cost, int | float) and not isinstance(cost, bool)
-    return Usage(**counts, cost=float(cost) if known and cost is not None else None)
+    return Usage(**counts, cost=charged(usage) if isinstance(usage, dict) else None)
 
 
 def reasoning_texts(item: Item) -> list[str]:

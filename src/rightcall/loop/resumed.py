@@ -1,0 +1,59 @@
+"""Which pauses of runs without a journal have been answered in this process, so that none is twice.
+
+A journal remembers what was decided, and resuming a second time does nothing twice. Without one nothing
+but this process can know; what another process does with a copy of the result, nobody does.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rightcall.core.decision import FinalDecision
+from rightcall.errors import AlreadyDecided
+from rightcall.loop.result import RunResult
+from rightcall.loop.run import Run
+
+MOST = 10_000
+"""Runs that are remembered, the latest of them."""
+
+_ADVICE = "its calls are not run again. Keep what that resume gave, or give the agent a journal"
+
+
+class _Answer:
+    """What a run's pause at a turn was answered with."""
+
+    def __init__(self, turn: int, decisions: Mapping[str, FinalDecision]) -> None:
+        self.turn = turn
+        self.decisions = decisions
+
+
+_answers: dict[str, _Answer] = {}
+
+
+@contextmanager
+def resumed_once(
+    result: RunResult[Any], decisions: Mapping[str, FinalDecision], run: Run
+) -> Iterator[None]:
+    """Resume a paused run in here; AlreadyDecided where that has been done before.
+
+    One that failed before it ran any call may be tried again.
+    """
+    before = _answers.get(result.run)
+    answer = _Answer(result.state.progress.turns, decisions)
+    if before is not None and before.turn >= answer.turn:
+        raise AlreadyDecided(result.run, before.decisions, advice=_ADVICE)
+    _answers.pop(result.run, None)
+    _answers[result.run] = answer
+    if len(_answers) > MOST:
+        del _answers[next(iter(_answers))]
+    try:
+        yield
+    except BaseException:
+        if not run.has_acted:
+            forget(result.run)
+        raise
+
+
+def forget(run: str) -> None:
+    """A run of that name begins anew, or was not resumed after all."""
+    _answers.pop(run, None)
