@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rightcall.loop.result import CallRecord, RunResult
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
+    from rightcall.models.fallback import fallback
     from rightcall.request.wire_model import Retry
 
 _HOMES = {
@@ -102,6 +103,7 @@ _HOMES = {
     "connect": "models.connect",
     "errors": "errors",
     "events": "loop.events",
+    "fallback": "models.fallback",
     "local": "local",
     "manifest": "manifest",
     "mcp": "mcp",
@@ -169,6 +171,7 @@ __all__ = [
     "connect",
     "errors",
     "events",
+    "fallback",
     "local",
     "manifest",
     "mcp",

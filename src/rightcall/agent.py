@@ -8,42 +8,41 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
 from msgspec.structs import replace
 
 from rightcall.background import run_sync
-from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import CheckedCall
+from rightcall.core.budget import Budget
 from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
-from rightcall.core.jsontext import dump
 from rightcall.core.message import Transcript, User, said
 from rightcall.core.parts import Media, Text
-from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
-from rightcall.core.request import Named, ToolChoice, Wanted
+from rightcall.core.ports import AsyncJournal, Journal, Steps
+from rightcall.core.request import Wanted
 from rightcall.core.tool import Limits, Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
-from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import final_decision, guard_above
+from rightcall.loop.basis import Basis, first_choice, look_for_tools, refuse_unknown
 from rightcall.loop.events import Event, events_of
-from rightcall.loop.result import Out, RunResult, judge
+from rightcall.loop.result import Out, RunResult
 from rightcall.loop.run import Run
 from rightcall.loop.setup import (
     AgentOptions,
     AgentSettings,
-    Following,
-    Offered,
+    Instructions,
+    ModelSource,
+    Overrides,
+    QuestionOptions,
     RunOptions,
     Setup,
-    is_live,
 )
 from rightcall.loop.state import started
-from rightcall.loop.window import Window
-from rightcall.models.connect import Connected, connect
+from rightcall.models.fallback import Fallback, Opened
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
-from rightcall.trust.facts import facts_together, labelled
+from rightcall.trust.facts import facts_together
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
 Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
@@ -52,22 +51,21 @@ Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 
 T = TypeVar("T")
 
-_AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
-
 
 class Agent(Generic[Out]):
     """A model with tools. It holds no conversation: pass ``history`` to go on with one.
 
-    ``model`` is a model, or the name of one, as ``connect`` takes it. ``output`` is the type that an
-    answer must have, and then the type of ``result.output``.
+    ``model`` is a model, or the name of one, as ``connect`` takes it, or a list of those, to fall back
+    on in order. ``instructions`` are a text, or a function that gives one for each run. ``output`` is
+    the type that an answer must have, and then the type of ``result.output``.
     """
 
     @overload
     def __init__(
         self: "Agent[None]",
-        model: Model | str,
+        model: ModelSource,
         tools: ToolSource = ...,
-        instructions: str = ...,
+        instructions: Instructions = ...,
         *,
         output: None = None,
         **options: Unpack[AgentOptions],
@@ -76,9 +74,9 @@ class Agent(Generic[Out]):
     @overload
     def __init__(
         self: "Agent[T]",
-        model: Model | str,
+        model: ModelSource,
         tools: ToolSource = ...,
-        instructions: str = ...,
+        instructions: Instructions = ...,
         *,
         output: type[T],
         **options: Unpack[AgentOptions],
@@ -87,9 +85,9 @@ class Agent(Generic[Out]):
     @overload
     def __init__(
         self: "Agent[Any]",
-        model: Model | str,
+        model: ModelSource,
         tools: ToolSource = ...,
-        instructions: str = ...,
+        instructions: Instructions = ...,
         *,
         output: Any,
         **options: Unpack[AgentOptions],
@@ -97,47 +95,46 @@ class Agent(Generic[Out]):
 
     def __init__(  # noqa: PLR0913 - an agent's options, by name
         self,
-        model: Model | str,
+        model: ModelSource,
         tools: ToolSource = (),
-        instructions: str = "",
+        instructions: Instructions = "",
         *,
         name: str = "agent",
         output: Any = None,
         budget: Budget | None = None,
         journal: Journal | AsyncJournal | None = None,
         concurrency: int = 32,
-        retry_broken: bool = False,
+        retry_broken: bool | None = None,
         **settings: Unpack[AgentSettings],
     ) -> None:
-        self._connected: Connected | None = None
-        if isinstance(model, str):
-            model = self._connected = connect(model)
+        self._opened = Opened()
         self.name = name
-        strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
-        self.trust = trust
-        make = partial(_toolbox, repair=strict, label=trust is not None)
-        self.tools = make(tools)
-        self._follow = partial(Following, tools, make) if is_live(tools) else None
+        self.trust = trust = settings.get("trust")
+        self._basis = basis = Basis(
+            model=self._opened.model(model),
+            tools=tools,
+            instructions=instructions,
+            options=settings.get("options", {}),
+            max_tokens=settings.get("max_tokens"),
+            window=settings.get("window"),
+            form=None if output is None else form_of(output),
+            label=trust is not None,
+        )
+        self.tools = basis.toolbox()
         self.budget = budget or Budget()
         self._journal = journal
         self._retry_broken = retry_broken
-        self._form = form = None if output is None else form_of(output)
-        self._mode = None if form is None else form.output.mode or model.profile.structured
-        offered = self._offered(self.tools)
-        if settings.get("window") is None:
-            settings["window"] = _default_window(model, settings.get("max_tokens"))
         settings["observers"] = tuple(settings.get("observers", ()))
-        self._setup = Setup(
+        setup = Setup(
             run="",
-            model=model,
-            tools=offered.tools,
+            model=basis.model,
+            tools=self.tools,
             steps=LiveSteps(),
             executor=Executor(concurrency=concurrency),
-            specs=offered.specs,
-            system=self._system(instructions),
-            answer=None if form is None else form.tool,
+            answer=None if basis.form is None else basis.form.tool,
             **settings,  # type: ignore[arg-type]
         )
+        self._setup = basis.applied(setup, basis.mode)
 
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
         """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
@@ -148,9 +145,8 @@ class Agent(Generic[Out]):
         return run_sync(self.run(prompt, **options))
 
     async def close(self) -> None:
-        """Close the model that the agent connected by its name; one that it was given stays open."""
-        if self._connected is not None:
-            await self._connected.close()
+        """Close the models that the agent connected by name; those that it was given stay open."""
+        await self._opened.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -170,6 +166,7 @@ class Agent(Generic[Out]):
         dependencies: Any = None,
         steps: Steps | None = None,
         wait: float = 0.0,
+        **again: Unpack[Overrides],
     ) -> RunResult[Out]:
         """Go on with a run that waits for a person, here or in another process.
 
@@ -177,8 +174,10 @@ class Agent(Generic[Out]):
         ``Deny("why")``, ``Rewrite({...})`` for other arguments, ``Answer("...")`` for a result given
         by hand. The first answer stands: the same one again does nothing twice, another one is
         AlreadyDecided. ``wait`` is how many seconds to wait for a run that somebody else holds, before
-        RunHeld.
+        RunHeld. A run that was given a ``model``, ``tools``, ``options`` or ``max_tokens`` of its own is
+        given them again here.
         """
+        refuse_unknown(again, "resume")
         pending = [proposal.call_id for proposal in result.pending]
         if missing := [call_id for call_id in pending if call_id not in decisions]:
             raise UsageError(f"no decision about {', '.join(missing)}")
@@ -190,33 +189,45 @@ class Agent(Generic[Out]):
             stands = {call_id: given[call_id] for call_id in pending if call_id in given}
             if any(decided[call_id] != decision for call_id, decision in stands.items()):
                 raise AlreadyDecided(result.run, stands)
+            basis = self._basis_with(again)
+            taken = self._steps(held, steps)
+            setup = self._setup_for(result.run, taken, dependencies, basis, result.state.wanted)
+            look_for_tools(held.entries, result.pending, setup)
             run = Run(
-                self._setup_for(result.run, self._steps(held, steps), dependencies),
+                setup,
                 result.state,
                 begins=result.begins,
                 decisions=decided,
                 earlier=result.calls,
             )
-            return self._with_output(await run.go(RunResumed(decisions=decided)))
+            return basis.with_output(await run.go(RunResumed(decisions=decided)))
 
-    async def recover(self, run: str, *, dependencies: Any = None, wait: float = 0.0) -> RunResult[Out]:
+    async def recover(
+        self, run: str, *, dependencies: Any = None, wait: float = 0.0, **again: Unpack[Overrides]
+    ) -> RunResult[Out]:
         """Go on with a run whose process died, from its journal: what was done is not done again.
 
-        A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld.
+        A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld. What the model was
+        told first is taken from the journal. A run that was given a ``model``, ``tools``, ``options`` or
+        ``max_tokens`` of its own is given them again here.
         """
+        refuse_unknown(again, "recover")
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
         async with Holding(self._journal, run, wait=wait) as held:
             start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
-            again = Run(
-                self._setup_for(run, held.steps(), dependencies),
+            basis = self._basis_with(again)
+            setup = self._setup_for(run, held.steps(), dependencies, basis, start.wanted)
+            look_for_tools(held.entries, (), setup)
+            going = Run(
+                setup,
                 started(start),
                 begins=len(start.messages) - 1,
                 decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
             )
-            return self._with_output(await again.go())
+            return basis.with_output(await going.go())
 
     def as_tool(
         self,
@@ -240,7 +251,7 @@ class Agent(Generic[Out]):
             context.spend(result.usage)
             if not result.stop.is_answer:
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
-            return result.text if self._form is None else result.output
+            return result.text if self._basis.form is None else result.output
 
         return tool(
             delegate,
@@ -259,26 +270,31 @@ class Agent(Generic[Out]):
         async with Holding(self._journal, run) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
-            steps = self._steps(held, options.get("steps"))
-            setup = self._setup_for(run, steps, options.get("dependencies"))
-            start = self._start((*history, _user(prompt)), setup, options)
+            steps, basis = self._steps(held, options.get("steps")), self._basis_with(options)
+            setup = self._setup_for(run, steps, options.get("dependencies"), basis)
+            start = await self._start((*history, _user(prompt)), setup, basis, options)
             going = Run(setup, started(start), begins=len(history), emit=emit)
-            return self._with_output(await going.go(start))
+            return basis.with_output(await going.go(start))
 
-    def _start(self, messages: Transcript, setup: Setup, options: RunOptions) -> RunStarted:
-        wanted, grant = self._wanted(), options.get("grant")
+    async def _start(
+        self, messages: Transcript, setup: Setup, basis: Basis, options: RunOptions
+    ) -> RunStarted:
+        wanted, grant, retry_broken = basis.wanted(basis.mode), options.get("grant"), self._retry_broken
         if grant is not None and setup.trust is None:
             raise UsageError(
                 "a grant needs rules to hold the run to it; give the agent some with trust="
             )
+        if retry_broken is None:
+            # Another model is there to give the answer whole.
+            retry_broken = isinstance(setup.model, Fallback)
         return RunStarted(
             messages=messages,
             budget=options.get("budget") or self.budget,
-            system=setup.system,
+            system=await basis.system(setup, options.get("steps")),
             specs=setup.specs,
-            choice=options.get("choice") or self._first_choice(wanted),
+            choice=options.get("choice") or first_choice(setup, wanted),
             sticky_choice=options.get("sticky_choice", False),
-            retry_broken=self._retry_broken,
+            retry_broken=retry_broken,
             wanted=wanted,
             grant=grant,
         )
@@ -290,64 +306,26 @@ class Agent(Generic[Out]):
             raise UsageError("a run is recorded by its agent's journal or by steps=, not by both")
         return given
 
-    def _setup_for(self, run: str, steps: Steps, dependencies: Any) -> Setup:
+    def _basis_with(self, said: RunOptions | Overrides) -> Basis:
+        """What the run is made from, with what was said of it in place of the agent's."""
+        own = ("tools", "instructions", "max_tokens")
+        changes: dict[str, Any] = {name: given for name, given in said.items() if name in own}
+        if "model" in said:
+            changes["model"] = self._opened.model(said["model"])
+        if "options" in said:
+            changes["options"] = {**self._basis.options, **said["options"]}
+        return replace(self._basis, **changes) if changes else self._basis
+
+    def _setup_for(
+        self, run: str, steps: Steps, dependencies: Any, basis: Basis, wanted: Wanted | None = None
+    ) -> Setup:
+        """What a run uses; ``wanted`` is what one that goes on has been asked for."""
         above = guard_above()
         setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
-        if self._follow is None:
+        mode = basis.mode if wanted is None else wanted.mode
+        if basis is self._basis and basis.is_fixed and mode == basis.mode:
             return setup
-        following = self._follow()
-        offered = self._offered(following.toolbox)
-
-        def follow() -> Offered | None:
-            changed = following.changed()
-            return None if changed is None else self._offered(changed)
-
-        return replace(setup, tools=offered.tools, specs=offered.specs, follow=follow)
-
-    def _offered(self, tools: Toolbox) -> Offered:
-        form = self._form
-        box = Toolbox(tools, form.tool) if form and self._mode == "tool" else tools
-        return Offered(box, tuple(each.spec for each in box))
-
-    def _with_output(self, result: RunResult[Any]) -> RunResult[Out]:
-        """The result with the output that the run ended with, read from its transcript."""
-        form = self._form
-        if form is None or result.stop != Stop("output"):
-            return result
-        text = result.text
-        if self._mode == "tool":
-            given = [call for call in result.calls if call.name == form.tool.name]
-            text = next(call.arguments for call in reversed(given) if call.outcome == "returned")
-        verdict = judge(form.tool, text)
-        assert isinstance(verdict, CheckedCall)
-        return replace(result, output=form.value(verdict.bound))
-
-    def _wanted(self) -> Wanted | None:
-        if self._form is None or self._mode is None:
-            return None
-        answer, retries = self._form.tool, self._form.output.retries
-        return Wanted(tool=answer.name, mode=self._mode, schema=answer.parameters, retries=retries)
-
-    def _first_choice(self, wanted: Wanted | None) -> ToolChoice:
-        """An agent whose only tool is its answer must give it."""
-        if wanted is not None and wanted.mode == "tool" and not self.tools:
-            return Named(wanted.tool)
-        return "auto"
-
-    def _system(self, instructions: str) -> str:
-        if self._form is None or self._mode != "text":
-            return instructions
-        schema = _AS_JSON.format(schema=dump(self._form.tool.parameters))
-        return f"{instructions}\n\n{schema}".strip()
-
-
-def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
-    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-    if label:
-        # What rules take for outsiders' words must be shown to the model as such.
-        box = Toolbox([labelled(each) for each in box])
-    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
+        return basis.applied(setup, mode)
 
 
 def _user(prompt: Prompt) -> User:
@@ -358,20 +336,12 @@ def _user(prompt: Prompt) -> User:
     return User(tuple(Text(part) if isinstance(part, str) else part for part in prompt))
 
 
-def _default_window(model: Model, max_tokens: int | None) -> Window | None:
-    """What the model's context leaves for messages, with room for the reply, the tools and error."""
-    context = model.profile.context_window
-    if context is None:
-        return None
-    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
-
-
 def ask(
     prompt: Prompt,
     *,
-    model: Model | str = "embedded",
+    model: ModelSource = "embedded",
     tools: ToolSource | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[QuestionOptions],
 ) -> str:
     """One question, one answer: the text of an agent's reply. Raises when a run ends without one.
 

@@ -15,6 +15,7 @@ from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
+    ModelChange,
     ReasoningDelta,
     ReplyEnd,
     ResultEnd,
@@ -56,6 +57,10 @@ class PlainView(View):
                 self._say(
                     f"{result.outcome}: {printable(result.name)} in {seconds:.1f} s: "
                     f"{result_line(result, _WIDTH)}"
+                )
+            case ModelChange(failed, why, model):
+                self._say(
+                    f"{printable(failed)} failed, asking {printable(model)}: {one_line(why, _WIDTH)}"
                 )
             case ReplyEnd(reply) if reply.calls and reply.text:
                 self._say(f"said: {one_line(reply.text, _WIDTH)}")
@@ -123,6 +128,8 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "call_end", "index": index, **_call_object(call)}
         case ReplyEnd(reply):
             return {"event": "reply_end", **reply_object(reply)}
+        case ModelChange(failed, why, model):
+            return {"event": "model_change", "failed": failed, "why": why, "model": model}
         case CallProgress(call_id, done, total, text):
             far = {"done": done, "total": total, "text": text}
             return {"event": "call_progress", "id": call_id, **far}

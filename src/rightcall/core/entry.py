@@ -12,6 +12,7 @@ from msgspec import Struct
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import Repair
 from rightcall.core.decision import Evidence, FinalDecision, Grant
+from rightcall.core.events import ModelChange
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.outcome import OutcomeKind
 from rightcall.core.parts import Result, Usage
@@ -55,6 +56,8 @@ class ReplyReceived(
     seconds: float
     raw: bytes | None = None
     """The vendor's own bytes, if they were asked for."""
+    passed_over: tuple[ModelChange, ...] = ()
+    """The models that failed before this one was asked, and why."""
 
 
 class ToolsChanged(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="tools_changed"):

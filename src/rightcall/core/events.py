@@ -60,6 +60,16 @@ class ReplyEnd(Struct, frozen=True, gc=False, tag=True):
     """The vendor's own bytes, if they were asked for; they go to the journal."""
 
 
+class ModelChange(Struct, frozen=True, gc=False, tag=True):
+    """A model failed before anything of its reply was given, and another is asked instead."""
+
+    failed: str
+    """The one that failed, by its name."""
+    why: str
+    model: str
+    """The one that is asked now."""
+
+
 class TurnStart(Struct, frozen=True, gc=False, tag=True):
     """The model is about to be asked."""
 
@@ -73,7 +83,9 @@ class ResultEnd(Struct, frozen=True, gc=False, tag=True):
     seconds: float = 0.0
 
 
-ModelEvent: TypeAlias = TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | ReplyEnd
+ModelEvent: TypeAlias = (
+    TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | ReplyEnd | ModelChange
+)
 StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd
 """What happens while a run goes on; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 from pydantic import BaseModel
 
+from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.request import OutputMode
 from rightcall.core.tool import Tool
 from rightcall.declare.signature import describe_model, describe_parameters
@@ -14,6 +15,14 @@ from rightcall.errors import DeclarationError
 ANSWER = "final_answer"
 
 _PURPOSE = "Give the final answer. Call this once, when you have everything you need."
+
+
+_AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
+
+
+def asked_in_words(system: str, schema: JsonObject) -> str:
+    """The system text with a request for an answer of that form, for a model that only can be asked."""
+    return f"{system}\n\n{_AS_JSON.format(schema=dump(schema))}".strip()
 
 
 class Output(Struct, frozen=True, kw_only=True, eq=False):

@@ -102,6 +102,11 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
         """What each of the model's replies cost."""
         return tuple(reply.usage for reply in self.replies)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Which model gave each of the replies: as it was named to ``fallback``, or by its vendor."""
+        return tuple(reply.answered_by or reply.model for reply in self.replies)
+
     def to_json(self) -> bytes:
         """The result as JSON, without ``output``: enough to resume the run elsewhere."""
         plain = replace(self, output=None)

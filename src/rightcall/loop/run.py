@@ -59,6 +59,8 @@ class Run:
         decisions: Mapping[str, FinalDecision] | None = None,
         earlier: tuple[CallRecord, ...] = (),
     ) -> None:
+        if state.system is not None:
+            setup = replace(setup, system=state.system)
         if setup.observers:
             show = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, show))

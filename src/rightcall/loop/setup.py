@@ -36,9 +36,34 @@ Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Words for the messages that no longer fit."""
 
 
-class RunOptions(TypedDict, total=False):
-    """What can be said of one run."""
+Instructions: TypeAlias = str | Callable[..., str | Awaitable[str]]
+"""What the model is told first: a text, or a function that gives one for each run. It may be async, and
+may take the run's Context, or nothing."""
 
+ModelSource: TypeAlias = Model | str | Sequence[Model | str]
+"""A model, the name of one, or several of those to fall back on in order."""
+
+
+class Overrides(TypedDict, total=False):
+    """What a run may have in place of its agent's, also when it is gone on with."""
+
+    model: ModelSource
+    tools: ToolSource
+    options: Mapping[str, JsonValue]
+    """The model's options, each in place of the agent's of that name."""
+    max_tokens: int | None
+    """Tokens that one reply may have."""
+
+
+class QuestionOptions(TypedDict, total=False):
+    """What can be said of one run besides its model and tools."""
+
+    options: Mapping[str, JsonValue]
+    """The model's options, each in place of the agent's of that name."""
+    max_tokens: int | None
+    """Tokens that one reply may have, in place of the agent's."""
+    instructions: Instructions
+    """In place of the agent's."""
     history: Sequence[Message]
     """An earlier transcript to go on from; mended where calls and results do not match."""
     dependencies: Any
@@ -54,6 +79,15 @@ class RunOptions(TypedDict, total=False):
     """What this run may do once outsiders have spoken, for an agent with rules of trust."""
     steps: Steps
     """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
+
+
+class RunOptions(QuestionOptions, total=False):
+    """What can be said of one run."""
+
+    model: ModelSource
+    """In place of the agent's."""
+    tools: ToolSource
+    """In place of the agent's."""
 
 
 class AgentSettings(TypedDict, total=False):
@@ -90,7 +124,7 @@ class AgentOptions(AgentSettings, total=False):
     budget: Budget | None
     journal: Journal | AsyncJournal | None
     concurrency: int
-    retry_broken: bool
+    retry_broken: bool | None
 
 
 class Runner(Protocol):

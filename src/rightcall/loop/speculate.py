@@ -96,6 +96,7 @@ class Speculation:
         setting = Setting(
             dependencies=setup.dependencies,
             key=f"{setup.run}.{key}",
+            run=setup.run,
             spend=ledger.append,
             tell=self._emit or ignore,
         )

@@ -41,6 +41,8 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     messages: Transcript
     progress: Progress = Progress()
     budget: Budget = Budget()
+    system: str | None = None
+    """What the model is told first, fixed when the run began; None where that was not recorded."""
     choice: ToolChoice = "auto"
     sticky_choice: bool = False
     """The choice holds for every turn, not for the first alone."""
@@ -67,6 +69,7 @@ def started(start: RunStarted) -> State:
     return State(
         messages=start.messages,
         budget=start.budget,
+        system=start.system,
         choice=start.choice,
         sticky_choice=start.sticky_choice,
         retry_broken=start.retry_broken,
