@@ -193,9 +193,12 @@ class Agent(Generic[Out]):
             taken = self._steps(held, steps)
             setup = self._setup_for(result.run, taken, dependencies, basis, result.state.wanted)
             look_for_tools(held.entries, result.pending, setup)
+            state = result.state
+            if state.system is None:
+                state = replace(state, system=await basis.system(setup, steps))
             run = Run(
                 setup,
-                result.state,
+                state,
                 begins=result.begins,
                 decisions=decided,
                 earlier=result.calls,
