@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
     from rightcall.errors import ToolFailure
+    from rightcall.gate.execution import Execution
     from rightcall.gate.executor import Executor, check, run_calls
-    from rightcall.gate.gate import Execution, Hooks, Veto
+    from rightcall.gate.hooks import Hooks, Veto
     from rightcall.loop import events
     from rightcall.loop.events import Event
     from rightcall.loop.replay import replay
@@ -63,12 +64,12 @@ _HOMES = {
     "Decision": "core.decision",
     "Deny": "core.decision",
     "Event": "loop.events",
-    "Execution": "gate.gate",
+    "Execution": "gate.execution",
     "Executor": "gate.executor",
     "Facts": "core.tool",
     "FinalDecision": "core.decision",
     "Grant": "core.decision",
-    "Hooks": "gate.gate",
+    "Hooks": "gate.hooks",
     "Journal": "core.ports",
     "Limits": "core.tool",
     "Media": "core.parts",
@@ -95,7 +96,7 @@ _HOMES = {
     "Toolbox": "declare.toolbox",
     "Usage": "core.parts",
     "User": "core.message",
-    "Veto": "gate.gate",
+    "Veto": "gate.hooks",
     "Window": "loop.window",
     "ask": "agent",
     "builtin": "builtin",

@@ -25,6 +25,7 @@ from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import final_decision, guard_above
+from rightcall.gate.hooks import gathered
 from rightcall.loop.basis import Basis, first_choice, look_for_tools, refuse_unknown
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.result import Out, RunResult
@@ -125,6 +126,7 @@ class Agent(Generic[Out]):
         self._journal = journal
         self._retry_broken = retry_broken
         settings["observers"] = tuple(settings.get("observers", ()))
+        settings["hooks"] = gathered(settings.get("hooks"))  # type: ignore[typeddict-item]
         setup = Setup(
             run="",
             model=basis.model,

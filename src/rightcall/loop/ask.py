@@ -25,7 +25,7 @@ from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
-from rightcall.gate.gate import vetoed
+from rightcall.gate.hooks import Veto
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.request.wire_model import close_stream, together
@@ -186,12 +186,11 @@ class _Piece:
 
 async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
-    hooks, started = setup.hooks, setup.clock.now()
-    if hooks.before_model is not None and (veto := await vetoed(hooks.before_model, question.request)):
-        return StepDone(key=question.key, value=veto.reason)
+    started = setup.clock.now()
     generated = await _generate(setup, question)
-    if hooks.after_model is not None and (veto := await vetoed(hooks.after_model, generated.reply)):
-        return StepDone(key=question.key, value=veto.reason)
+    notes = await setup.hooks.after_model(generated.reply)
+    if isinstance(notes, Veto):
+        return StepDone(key=question.key, value=notes.reason)
     seconds = setup.clock.now() - started
     if not generated.in_time:
         # Two clocks may differ a little, and the run's time is used up all the same.
@@ -202,6 +201,7 @@ async def ask(setup: Setup, question: Question) -> Entry:
         seconds=seconds,
         raw=generated.raw,
         passed_over=generated.passed_over,
+        notes=notes,
     )
 
 

@@ -12,7 +12,8 @@ from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
 from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncated
 from rightcall.core.parts import Usage
-from rightcall.gate.gate import Execution, Gate, Stage, Verdict, not_run, stages
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.gate import Gate, Stage, Verdict, stages
 from rightcall.loop.decide import AnswerCalls
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
@@ -118,4 +119,6 @@ def _finished(
         attempts=execution.attempts,
         usage=sum(ledger, Usage()) if ledger else None,
         error=execution.outcome.error if isinstance(execution.outcome, Failed) else "",
+        original=execution.original,
+        notes=execution.notes,
     )

@@ -36,6 +36,7 @@ from rightcall.loop.ask import Question, ask
 from rightcall.loop.calls import Answering
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
 from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
+from rightcall.loop.hooked import through_hooks
 from rightcall.loop.result import CallRecord, RunResult, complaint
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
@@ -77,6 +78,7 @@ class Run:
         self._view: View | None = None
         self._conversation = Conversation()
         self._approvals = list(state.approvals)
+        self._hooked = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
         self._guard = None if setup.trust is None else _guard(setup, setup.trust, state)
         self._shown = 0
         """How many messages the guard has seen."""
@@ -163,30 +165,41 @@ class Run:
         messages = await self._messages(action.turn)
         await self._look_at_tools(action.turn)
         self._speculation = self._speculate(action.turn)
-        steps, question = self._setup.steps, self._question(action, messages)
-        await steps.note(f"{action.key}.sent", RequestSent(key=action.key, messages=len(messages)))
+        steps = self._setup.steps
+        hooked = await through_hooks(self._setup, action.turn, self._request(action, messages))
+        for note in hooked.notes:
+            self._state = told(self._state, note)
+        if hooked.veto is not None:
+            return Stop("veto", detail=hooked.veto)
+        self._show_guard()
+        question = self._question(action.key, hooked.request)
+        sending = RequestSent(key=action.key, messages=len(hooked.request.messages))
+        await steps.note(f"{action.key}.sent", sending)
         entry = await steps.step(action.key, partial(ask, self._setup, question))
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
         self._ids.update(call.id for call in entry.reply.calls)
-        self._state = replied(self._state, entry.reply, entry.seconds)
+        self._state = replied(self._state, entry.reply, entry.seconds, entry.notes)
         return None
 
-    def _question(self, action: AskModel, messages: Transcript) -> Question:
+    def _request(self, action: AskModel, messages: Transcript) -> Request:
         setup = self._setup
+        return Request(
+            messages=messages,
+            system=setup.system,
+            specs=setup.specs,
+            choice=self._choice(action.choice),
+            output=self._output_schema(),
+            max_tokens=setup.max_tokens,
+            options=setup.options,
+            conversation=self._conversation,
+        )
+
+    def _question(self, key: str, request: Request) -> Question:
         return Question(
-            key=action.key,
-            request=Request(
-                messages=messages,
-                system=setup.system,
-                specs=setup.specs,
-                choice=self._choice(action.choice),
-                output=self._output_schema(),
-                max_tokens=setup.max_tokens,
-                options=setup.options,
-                conversation=self._conversation,
-            ),
+            key=key,
+            request=request,
             seconds=self._seconds_left(),
             emit=self._emit,
             speculation=self._speculation,
@@ -231,6 +244,7 @@ class Run:
             hooks=setup.hooks,
             guard=self._guard,
             steps=None if type(setup.steps) is LiveSteps else setup.steps,
+            hooked=self._hooked,
             decisions=self._decisions,
             approvals=self._approvals,
         )
@@ -247,16 +261,19 @@ class Run:
             self._state = replace(self._state, approvals=tuple(self._approvals))
         self._pending = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
         if self._pending:
+            self._state = replace(self._state, hooked=tuple(self._hooked.values()))
             key = f"t{action.turn}.paused"
             waiting = tuple(proposal.call_id for proposal in self._pending)
             await setup.steps.note(key, RunPaused(key=key, call_ids=waiting))
             return Stop("pending")
         done, seconds = await answering.run(verdicts)
         self._finished += done
+        self._hooked = {}
         spent = Spent(
             ran=sum(entry.attempts > 0 for entry in done),
             seconds=seconds,
             usage=sum((entry.usage for entry in done if entry.usage), Usage()),
+            notes=tuple(note for entry in done for note in entry.notes),
         )
         self._state = given(self._state, tuple(entry.result for entry in done), spent, action.limit)
         return None

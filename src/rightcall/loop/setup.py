@@ -26,7 +26,9 @@ from rightcall.core.tool import Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError
 from rightcall.gate.attempt import Setting, SystemClock
-from rightcall.gate.gate import Approve, Execution, Hooks, Policy
+from rightcall.gate.execution import Execution
+from rightcall.gate.gate import Approve, Policy
+from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
 from rightcall.log import logger
 from rightcall.loop.window import Window, estimate_tokens
 from rightcall.trust.guard import Guard
@@ -99,8 +101,8 @@ class AgentSettings(TypedDict, total=False):
     """The rules that hold even when the model is hijacked. Without them a policy is all there is."""
     approve: Approve | None
     """Asks a person, here and now; without it a run that needs one pauses."""
-    hooks: Hooks
-    """Async functions that may veto what happens."""
+    hooks: Hooks | Sequence[Hooks]
+    """Functions that may change or veto what happens."""
     observers: Sequence[Observer]
     """Functions that are shown everything that happens: ``observer(run, entry_or_event)``. They change
     nothing, and what they raise is only logged."""
@@ -164,7 +166,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     above: Guard | None = None
     """Watches the run that this one is part of."""
     approve: Approve | None = None
-    hooks: Hooks = Hooks()
+    hooks: HookChain = NO_HOOKS
     observers: tuple[Observer, ...] = ()
     window: Window | None = None
     count: TokenCounter = estimate_tokens

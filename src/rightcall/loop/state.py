@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName
 from rightcall.core.decision import Approval, Grant
-from rightcall.core.entry import RunStarted
+from rightcall.core.entry import HookAnswered, RunStarted
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.parts import Result, Usage
 from rightcall.core.request import ToolChoice, Wanted
@@ -53,6 +53,10 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the request may do once outsiders have spoken, where that was fixed for this run."""
     approvals: tuple[Approval, ...] = ()
     """What a person has said yes to beyond one call."""
+    notes: tuple[User, ...] = ()
+    """What hooks have the model told before it is asked again."""
+    hooked: tuple[HookAnswered, ...] = ()
+    """What hooks have said of the calls that a paused run waits with."""
     answered: bool = False
     """The output asked for has been given."""
     halted: LimitName | None = None
@@ -86,11 +90,14 @@ def told(state: State, message: User, slip: Slip | None = None) -> State:
         warned=state.progress.warned or slip == "circling",
         bad_answers=state.progress.bad_answers + (slip == "answer"),
     )
-    return replace(state, messages=(*state.messages, message), progress=progress)
+    notes = state.notes
+    if notes and notes[0] is message:
+        notes = notes[1:]
+    return replace(state, messages=(*state.messages, message), progress=progress, notes=notes)
 
 
-def replied(state: State, reply: Reply, seconds: float) -> State:
-    """The model answered."""
+def replied(state: State, reply: Reply, seconds: float, notes: tuple[User, ...] = ()) -> State:
+    """The model answered, and hooks have it told ``notes`` before it is asked again."""
     progress, calls = state.progress, reply.calls
     broke = reply.stop == "error" or (reply.stop == "calls" and not calls)
     trail, warned, repeats = progress.trail, progress.warned, state.budget.repeats
@@ -107,7 +114,7 @@ def replied(state: State, reply: Reply, seconds: float) -> State:
         warned=warned,
         breaks=progress.breaks + 1 if broke else 0,
     )
-    return replace(state, messages=(*state.messages, reply), progress=progress)
+    return replace(state, messages=(*state.messages, reply), progress=progress, notes=notes)
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -117,6 +124,8 @@ class Spent(Struct, frozen=True, kw_only=True):
     """How many of them were started."""
     seconds: float = 0.0
     usage: Usage = Usage()
+    notes: tuple[User, ...] = ()
+    """What hooks have the model told of them."""
 
 
 def given(
@@ -134,7 +143,15 @@ def given(
         bad_answers=progress.bad_answers + (bool(answers) and not answered),
     )
     messages = (*state.messages, Results(results))
-    return replace(state, messages=messages, progress=progress, answered=answered, halted=halted)
+    return replace(
+        state,
+        messages=messages,
+        progress=progress,
+        answered=answered,
+        halted=halted,
+        notes=state.notes + spent.notes,
+        hooked=(),
+    )
 
 
 def judged(state: State, problem: str) -> State:

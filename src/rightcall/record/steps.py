@@ -8,13 +8,14 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from rightcall.core.decision import NOT_RECORDED, Allow, Deny, FinalDecision
+from rightcall.core.decision import NOT_RECORDED, Allow, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import (
     CallChecked,
     CallDecided,
     CallFinished,
     CallStarted,
     Entry,
+    HookAnswered,
     ReplyReceived,
     RequestSent,
     RunEnded,
@@ -24,6 +25,7 @@ from rightcall.core.entry import (
     StepDone,
 )
 from rightcall.core.events import StreamEvent
+from rightcall.core.jsontext import dump
 from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Observer, Steps
 from rightcall.core.secret import REDACTED
 from rightcall.errors import RunHeld, UsageError
@@ -109,7 +111,12 @@ class JournalSteps:
 
     def _remember(self, entry: Entry) -> None:
         match entry:
-            case ReplyReceived(key=key) | CallFinished(key=key) | StepDone(key=key):
+            case (
+                ReplyReceived(key=key)
+                | CallFinished(key=key)
+                | StepDone(key=key)
+                | HookAnswered(key=key)
+            ):
                 self._done[key] = entry
             case RequestSent(key=key):
                 self._noted.add(f"{key}.sent")
@@ -248,8 +255,15 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
 def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     """A no to every call whose arguments the record does not hold whole: it cannot be run from there."""
     replies = [entry.reply for entry in entries if isinstance(entry, ReplyReceived)]
-    calls = [call for reply in replies for call in reply.calls if REDACTED in call.arguments]
-    return {call.id: Deny(NOT_RECORDED) for call in calls}
+    calls = [call.id for reply in replies for call in reply.calls if REDACTED in call.arguments]
+    calls += [
+        entry.call_id
+        for entry in entries
+        if isinstance(entry, HookAnswered)
+        and isinstance(entry.decision, Rewrite)
+        and REDACTED in dump(entry.decision.arguments)
+    ]
+    return {call_id: Deny(NOT_RECORDED) for call_id in calls}
 
 
 def fork(journal: Journal, run: str, new: str, *, at: int) -> None:
