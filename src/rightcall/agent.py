@@ -14,7 +14,7 @@ from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
-from rightcall.core.message import Transcript, User, said
+from rightcall.core.message import Author, Transcript, User, said
 from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Steps
 from rightcall.core.request import Wanted
@@ -28,6 +28,7 @@ from rightcall.gate.gate import final_decision, guard_above
 from rightcall.gate.hooks import gathered
 from rightcall.loop.basis import Basis, first_choice, look_for_tools, refuse_unknown
 from rightcall.loop.events import Event, events_of
+from rightcall.loop.nested import nesting_of
 from rightcall.loop.result import Out, RunResult
 from rightcall.loop.run import Run
 from rightcall.loop.setup import (
@@ -245,14 +246,15 @@ class Agent(Generic[Out]):
         """The agent as another's tool, with its own budget; what it spends counts there too."""
 
         async def delegate(task: str, context: Context[Any]) -> Any:
-            own = budget or self.budget
             try:
-                said_by = said(task, "agent") if self._setup.trust is not None else task
-                result = await self.run(said_by, dependencies=context.dependencies, budget=own)
+                author: Author = "agent" if self._setup.trust is not None else "user"
+                result = await self._delegated(said(task, author), context, budget or self.budget)
             except RightcallError as error:
                 if error.result is not None:
                     context.spend(error.result.usage)
                 raise
+            if result is None:
+                return None
             context.spend(result.usage)
             if not result.stop.is_answer:
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
@@ -264,7 +266,33 @@ class Agent(Generic[Out]):
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
             limits=Limits(timeout=timeout),
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
-        )
+        ).replace(delegates=True)
+
+    async def _delegated(
+        self, task: User, context: Context[Any], budget: Budget
+    ) -> RunResult[Out] | None:
+        """What came of a task that another run handed on; None where that has to wait for a person."""
+        nesting, dependencies = nesting_of(context.key), context.dependencies
+        if nesting is None:
+            return await self.run(task, dependencies=dependencies, budget=budget)
+        journal = self._journal if nesting.steps is None else None
+        async with Holding(journal, nesting.run) as held:
+            steps, basis, paused = nesting.steps or held.steps(), self._basis, nesting.paused
+            wanted = None if paused is None else paused.state.wanted
+            setup = self._setup_for(nesting.run, steps, dependencies, basis, wanted)
+            setup = replace(setup, approve=setup.approve or nesting.approve)
+            start, begins = None, 0
+            if paused is None:
+                start = await self._start((task,), setup, basis, {"budget": budget, "steps": steps})
+                state = started(start)
+            else:
+                state, begins = paused.state, paused.begins
+            going = Run(setup, state, begins=begins, emit=nesting.emit, decisions=nesting.decisions)
+            result = await going.go(start)
+        if result.stop.reason == "pending":
+            nesting.waits = result
+            return None
+        return basis.with_output(result)
 
     async def _begin(
         self, prompt: Prompt, options: RunOptions, emit: Emit | None = None

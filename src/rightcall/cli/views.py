@@ -19,6 +19,7 @@ from rightcall.core.events import (
     ReasoningDelta,
     ReplyEnd,
     ResultEnd,
+    SubagentEvent,
     TextDelta,
     TurnStart,
 )
@@ -58,6 +59,9 @@ class PlainView(View):
                     f"{result.outcome}: {printable(result.name)} in {seconds:.1f} s: "
                     f"{result_line(result, _WIDTH)}"
                 )
+            case SubagentEvent(agent, _, CallEnd(_, call)):
+                name = f"{printable(agent)}: {printable(call.name)}"
+                self._say(f"call: {name} {one_line(call.arguments, _WIDTH)}")
             case ModelChange(failed, why, model):
                 self._say(
                     f"{printable(failed)} failed, asking {printable(model)}: {one_line(why, _WIDTH)}"
@@ -128,16 +132,25 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "call_end", "index": index, **_call_object(call)}
         case ReplyEnd(reply):
             return {"event": "reply_end", **reply_object(reply)}
-        case ModelChange(failed, why, model):
-            return {"event": "model_change", "failed": failed, "why": why, "model": model}
         case CallProgress(call_id, done, total, text):
             far = {"done": done, "total": total, "text": text}
             return {"event": "call_progress", "id": call_id, **far}
         case ResultEnd(result, seconds):
             return {"event": "result_end", **_result_object(result), "seconds": round(seconds, 6)}
+        case ModelChange() | SubagentEvent():
+            return _seldom_object(event)
         case RunEnd():
             return None
     assert_never(event)
+
+
+def _seldom_object(event: ModelChange | SubagentEvent) -> JsonObject:
+    match event:
+        case ModelChange(failed, why, model):
+            return {"event": "model_change", "failed": failed, "why": why, "model": model}
+        case SubagentEvent(agent, call_id, inner):
+            shown = event_object(inner)
+            return {"event": "subagent", "agent": agent, "call_id": call_id, "inner": shown}
 
 
 def summary_object(summary: Summary) -> JsonObject:

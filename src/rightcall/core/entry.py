@@ -183,6 +183,16 @@ class RunFailed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True,
     message: str
 
 
+class Nested(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="nested"):
+    """Something happened in a run inside a call: of an agent that was handed a task."""
+
+    path: str
+    """The key of the call."""
+    agent: str
+    """The agent, by its name as a tool."""
+    entry: "Entry"
+
+
 Entry: TypeAlias = (
     RunStarted
     | RequestSent
@@ -194,6 +204,7 @@ Entry: TypeAlias = (
     | CallFinished
     | StepDone
     | HookAnswered
+    | Nested
     | RunPaused
     | RunResumed
     | RunEnded

@@ -76,6 +76,16 @@ class TurnStart(Struct, frozen=True, gc=False, tag=True):
     turn: int
 
 
+class SubagentEvent(Struct, frozen=True, gc=False, tag=True):
+    """Something happened in an agent that was handed a task."""
+
+    agent: str
+    """The agent, by its name as a tool; ``writer/checker`` for one that another handed its task to."""
+    call_id: str
+    """The call that handed it the task."""
+    event: "StreamEvent"
+
+
 class ResultEnd(Struct, frozen=True, gc=False, tag=True):
     """A call has its result."""
 
@@ -86,7 +96,7 @@ class ResultEnd(Struct, frozen=True, gc=False, tag=True):
 ModelEvent: TypeAlias = (
     TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | ReplyEnd | ModelChange
 )
-StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd
+StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent
 """What happens while a run goes on; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]
 

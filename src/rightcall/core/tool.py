@@ -119,6 +119,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False):
     """A person must say yes to each call."""
     serial: bool = False
     """Runs alone: calls before it finish first, calls after it wait."""
+    delegates: bool = False
+    """A call of it is a run, kept by the run around it: started again, it goes on where it was."""
     repair: bool = False
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
     limits: Limits = Limits()

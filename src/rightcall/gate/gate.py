@@ -96,7 +96,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     async def run(self, checked: CheckedCall, key: str, execute: Execute) -> Execution:
         """Run a call that may run, between the hooks. ``execute`` is how."""
         steps, hooks, call, effect = self.steps, self.hooks, checked.call, checked.tool.effect
-        if steps is not None and effect == "write" and steps.was_started(key):
+        may_have_run = effect == "write" and not checked.tool.delegates
+        if steps is not None and may_have_run and steps.was_started(key):
             return not_run(call, Interrupted())
         if hooks.has("before_tool") and not hooks.changes_calls:
             await hooks.before_tool(checked, partial(self._carried_out, checked))

@@ -167,7 +167,7 @@ def look_for_tools(entries: Iterable[Entry], pending: Iterable[Proposal], setup:
 
     Tools that come and go by themselves, as a server's, are left to the model to miss.
     """
-    names = {proposal.name for proposal in pending if not proposal.agent}
+    names = {proposal.agent.partition("/")[0] or proposal.name for proposal in pending}
     for entry in entries:
         match entry:
             case RunStarted(specs=specs) | ToolsChanged(specs=specs):

@@ -16,6 +16,7 @@ from rightcall.core.events import (
     ReplyEnd,
     ResultEnd,
     StreamEvent,
+    SubagentEvent,
     TextDelta,
     TurnStart,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "ReplyEnd",
     "ResultEnd",
     "RunEnd",
+    "SubagentEvent",
     "TextDelta",
     "TurnStart",
 ]

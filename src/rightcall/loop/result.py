@@ -15,7 +15,7 @@ from rightcall.core.parts import Result, Usage
 from rightcall.core.sanitize import encodable_json
 from rightcall.core.tool import Tool
 from rightcall.gate.check import Refused, check
-from rightcall.loop.state import State
+from rightcall.loop.state import State, used
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
@@ -95,7 +95,7 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     @property
     def usage(self) -> Usage:
         """What the run cost, subagents included."""
-        return self.state.progress.usage
+        return used(self.state)
 
     @property
     def turns(self) -> tuple[Usage, ...]:

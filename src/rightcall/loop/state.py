@@ -1,13 +1,14 @@
 """Where a run stands, and how each thing that happens moves it on. Pure: values in, values out."""
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName
-from rightcall.core.decision import Approval, Grant
-from rightcall.core.entry import HookAnswered, RunStarted
+from rightcall.core.decision import Approval, FinalDecision, Grant, Proposal
+from rightcall.core.entry import CallFinished, HookAnswered, RunStarted
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.parts import Result, Usage
 from rightcall.core.request import ToolChoice, Wanted
@@ -57,6 +58,12 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What hooks have the model told before it is asked again."""
     hooked: tuple[HookAnswered, ...] = ()
     """What hooks have said of the calls that a paused run waits with."""
+    decisions: Mapping[str, FinalDecision] = {}
+    """What a person has said of the calls that a paused run waits with."""
+    finished: tuple[CallFinished, ...] = ()
+    """The calls of the last reply that have their end, while others wait."""
+    paused: tuple["PausedCall", ...] = ()
+    """The calls of the last reply that wait for a person inside."""
     answered: bool = False
     """The output asked for has been given."""
     halted: LimitName | None = None
@@ -66,6 +73,38 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def last(self) -> Message | None:
         """The newest message."""
         return self.messages[-1] if self.messages else None
+
+
+class PausedCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call whose own run, that of an agent which was handed a task, waits for a person."""
+
+    key: str
+    call_id: str
+    arguments: str
+    """With which it was run, which need not be those that the model wrote."""
+    state: State
+    """Where the run inside stands."""
+    begins: int = 0
+    pending: tuple[Proposal, ...] = ()
+    """The calls inside that wait, by the names that the outer run knows them by."""
+
+
+def used(state: State) -> Usage:
+    """What a run has used, with what calls that are not over have."""
+    inside = [used(call.state) for call in state.paused]
+    inside += [entry.usage for entry in state.finished if entry.usage]
+    return sum(inside, state.progress.usage)
+
+
+def paused(
+    state: State,
+    finished: tuple[CallFinished, ...],
+    waiting: tuple[PausedCall, ...],
+    seconds: float,
+) -> State:
+    """Calls of the last reply wait for a person inside; those that are over keep their ends."""
+    progress = replace(state.progress, seconds=state.progress.seconds + seconds)
+    return replace(state, progress=progress, finished=finished, paused=waiting)
 
 
 def started(start: RunStarted) -> State:
@@ -151,6 +190,9 @@ def given(
         halted=halted,
         notes=state.notes + spent.notes,
         hooked=(),
+        decisions={},
+        finished=(),
+        paused=(),
     )
 
 
