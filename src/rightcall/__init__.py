@@ -39,14 +39,16 @@ if TYPE_CHECKING:
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
     from rightcall.errors import ToolFailure
+    from rightcall.gate.execution import Execution
     from rightcall.gate.executor import Executor, check, run_calls
-    from rightcall.gate.gate import Execution, Hooks, Veto
+    from rightcall.gate.hooks import Hooks, Veto
     from rightcall.loop import events
     from rightcall.loop.events import Event
     from rightcall.loop.replay import replay
     from rightcall.loop.result import CallRecord, RunResult
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
+    from rightcall.models.fallback import fallback
     from rightcall.request.wire_model import Retry
 
 _HOMES = {
@@ -63,12 +65,12 @@ _HOMES = {
     "Decision": "core.decision",
     "Deny": "core.decision",
     "Event": "loop.events",
-    "Execution": "gate.gate",
+    "Execution": "gate.execution",
     "Executor": "gate.executor",
     "Facts": "core.tool",
     "FinalDecision": "core.decision",
     "Grant": "core.decision",
-    "Hooks": "gate.gate",
+    "Hooks": "gate.hooks",
     "Journal": "core.ports",
     "Limits": "core.limits",
     "Media": "core.parts",
@@ -96,7 +98,7 @@ _HOMES = {
     "Toolbox": "declare.toolbox",
     "Usage": "core.parts",
     "User": "core.message",
-    "Veto": "gate.gate",
+    "Veto": "gate.hooks",
     "Window": "loop.window",
     "ask": "agent",
     "builtin": "builtin",
@@ -104,6 +106,7 @@ _HOMES = {
     "connect": "models.connect",
     "errors": "errors",
     "events": "loop.events",
+    "fallback": "models.fallback",
     "local": "local",
     "manifest": "manifest",
     "mcp": "mcp",
@@ -172,6 +175,7 @@ __all__ = [
     "connect",
     "errors",
     "events",
+    "fallback",
     "local",
     "manifest",
     "mcp",

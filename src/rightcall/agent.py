@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
 from msgspec.structs import replace
 
@@ -15,39 +15,41 @@ from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
-from rightcall.core.message import Transcript, User, said
+from rightcall.core.message import Author, Transcript, User, said
 from rightcall.core.options import checked
 from rightcall.core.parts import Media, Text
-from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
-from rightcall.core.request import Named, ToolChoice, Wanted, check_model_options
+from rightcall.core.ports import AsyncJournal, Journal, Steps
+from rightcall.core.request import Wanted, check_model_options
 from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
-from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import final_decision, guard_above
+from rightcall.gate.hooks import gathered
+from rightcall.loop.basis import Basis, first_choice, look_for_tools
 from rightcall.loop.events import Event, events_of
-from rightcall.loop.result import Out, RunResult, with_output
+from rightcall.loop.nested import nesting_of
+from rightcall.loop.result import Out, RunResult
 from rightcall.loop.resumed import forget, resumed_once
 from rightcall.loop.run import Run
 from rightcall.loop.setup import (
     AgentOptions,
     AgentSettings,
     Deps,
-    Following,
-    Offered,
+    Instructions,
+    ModelSource,
+    Overrides,
+    QuestionOptions,
     RunOptions,
     Setup,
     check_choice,
     check_cost_limit,
     checked_async,
-    default_window,
-    is_live,
-    toolbox_of,
 )
 from rightcall.loop.state import started
-from rightcall.models.connect import Connected, connect
+from rightcall.models.fallback import Fallback, Opened
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
 from rightcall.trust.facts import facts_together
 
@@ -64,16 +66,17 @@ class Agent(Generic[Deps, Out]):
 
     ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
 
-    ``model`` is a model, or the name of one, as ``connect`` takes it. ``output`` is the type that an
-    answer must have, and then the type of ``result.output``.
+    ``model`` is a model, or the name of one, as ``connect`` takes it, or a list of those, to fall back
+    on in order. ``instructions`` are a text, or a function that gives one for each run. ``output`` is
+    the type that an answer must have, and then the type of ``result.output``.
     """
 
     @overload
     def __init__(
         self: "Agent[Deps, None]",
-        model: Model | str,
+        model: ModelSource,
         tools: ToolSource[Deps] = ...,
-        instructions: str = ...,
+        instructions: Instructions = ...,
         *,
         output: None = None,
         **options: Unpack[AgentOptions],
@@ -82,9 +85,9 @@ class Agent(Generic[Deps, Out]):
     @overload
     def __init__(
         self: "Agent[Deps, T]",
-        model: Model | str,
+        model: ModelSource,
         tools: ToolSource[Deps] = ...,
-        instructions: str = ...,
+        instructions: Instructions = ...,
         *,
         output: type[T],
         **options: Unpack[AgentOptions],
@@ -93,9 +96,9 @@ class Agent(Generic[Deps, Out]):
     @overload
     def __init__(
         self: "Agent[Deps, Any]",
-        model: Model | str,
+        model: ModelSource,
         tools: ToolSource[Deps] = ...,
-        instructions: str = ...,
+        instructions: Instructions = ...,
         *,
         output: Any,
         **options: Unpack[AgentOptions],
@@ -104,48 +107,48 @@ class Agent(Generic[Deps, Out]):
     @checked("rc.Agent", say="rc.Agent(…, {}=…)")
     def __init__(  # noqa: PLR0913 - an agent's options, by name
         self,
-        model: Model | str,
+        model: ModelSource,
         tools: ToolSource[Deps] = (),
-        instructions: str = "",
+        instructions: Instructions = "",
         *,
         name: str = "agent",
         output: Any = None,
         budget: Budget | None = None,
         journal: Journal | AsyncJournal | None = None,
         concurrency: int = 32,
-        retry_broken: bool = False,
+        retry_broken: bool | None = None,
         **settings: Unpack[AgentSettings],
     ) -> None:
         check_model_options(settings.get("options", {}))
-        self._connected: Connected | None = None
-        if isinstance(model, str):
-            model = self._connected = connect(model)
+        self._opened = Opened()
         self.name = name
-        strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
-        self.trust = trust
-        make = partial(toolbox_of, repair=strict, label=trust is not None)
-        self.tools = make(tools)
-        self._follow = partial(Following, tools, make) if is_live(tools) else None
+        self.trust = trust = settings.get("trust")
+        self._basis = basis = Basis(
+            model=self._opened.model(model),
+            tools=tools,
+            instructions=instructions,
+            options=cast("Mapping[str, Any]", settings.get("options", {})),
+            max_tokens=settings.get("max_tokens"),
+            window=settings.get("window"),
+            form=None if output is None else form_of(output),
+            label=trust is not None,
+        )
+        self.tools = basis.toolbox()
         self.budget = budget or Budget()
         self._journal = journal
         self._retry_broken = retry_broken
-        self._form = form = None if output is None else form_of(output)
-        self._mode = None if form is None else form.output.mode or model.profile.structured
-        offered = self._offered(self.tools)
-        if settings.get("window") is None:
-            settings["window"] = default_window(model, settings.get("max_tokens"))
         settings["observers"] = tuple(settings.get("observers", ()))
-        self._setup = Setup(
+        settings["hooks"] = gathered(settings.get("hooks"))  # type: ignore[typeddict-item]
+        setup = Setup(
             run="",
-            model=model,
-            tools=offered.tools,
+            model=basis.model,
+            tools=self.tools,
             steps=LiveSteps(),
             executor=Executor(concurrency=concurrency),
-            specs=offered.specs,
-            system=self._system(instructions),
-            answer=None if form is None else form.tool,
+            answer=None if basis.form is None else basis.form.tool,
             **settings,  # type: ignore[arg-type]
         )
+        self._setup = basis.applied(setup, basis.mode)
 
     @checked_async("agent.run", say="agent.run(…, {}=…)")
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
@@ -158,9 +161,8 @@ class Agent(Generic[Deps, Out]):
         return run_sync(self.run(prompt, **options))
 
     async def close(self) -> None:
-        """Close the model that the agent connected by its name; one that it was given stays open."""
-        if self._connected is not None:
-            await self._connected.close()
+        """Close the models that the agent connected by name; those that it was given stay open."""
+        await self._opened.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -182,6 +184,7 @@ class Agent(Generic[Deps, Out]):
         dependencies: Deps | None = None,
         steps: Steps | None = None,
         wait: float = 0.0,
+        **again: Unpack[Overrides],
     ) -> RunResult[Out]:
         """Go on with a run that waits for a person, here or in another process.
 
@@ -189,7 +192,8 @@ class Agent(Generic[Deps, Out]):
         ``Deny("why")``, ``Rewrite({...})`` for other arguments, ``Answer("...")`` for a result given
         by hand. The first answer stands: the same one again does nothing twice, another one is
         AlreadyDecided. ``wait`` is how many seconds to wait for a run that somebody else holds, before
-        RunHeld.
+        RunHeld. A run that was given a ``model``, ``tools``, ``options`` or ``max_tokens`` of its own is
+        given them again here.
         """
         pending = [proposal.call_id for proposal in result.pending]
         if missing := [call_id for call_id in pending if call_id not in decisions]:
@@ -202,24 +206,38 @@ class Agent(Generic[Deps, Out]):
             stands = {call_id: given[call_id] for call_id in pending if call_id in given}
             if any(decided[call_id] != decision for call_id, decision in stands.items()):
                 raise AlreadyDecided(result.run, stands)
+            basis = self._basis_with(again)
+            taken = self._steps(held, steps)
+            setup = self._setup_for(result.run, taken, dependencies, basis, result.state.wanted)
+            look_for_tools(held.entries, result.pending, setup)
+            state = result.state
+            if state.system is None:
+                state = replace(state, system=await basis.system(setup, steps))
             run = Run(
-                self._setup_for(result.run, self._steps(held, steps), dependencies),
-                result.state,
+                setup,
+                state,
                 begins=result.begins,
                 decisions=decided,
                 earlier=result.calls,
             )
             is_unknown = self._journal is None and steps is None and bool(pending)
             with resumed_once(result, decided, run) if is_unknown else nullcontext():
-                return self._with_output(await run.go(RunResumed(decisions=decided)))
+                return basis.with_output(await run.go(RunResumed(decisions=decided)))
 
     @checked_async("agent.recover")
     async def recover(
-        self, run: str, *, dependencies: Deps | None = None, wait: float = 0.0
+        self,
+        run: str,
+        *,
+        dependencies: Deps | None = None,
+        wait: float = 0.0,
+        **again: Unpack[Overrides],
     ) -> RunResult[Out]:
         """Go on with a run whose process died, from its journal: what was done is not done again.
 
-        A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld.
+        A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld. What the model was
+        told first is taken from the journal. A run that was given a ``model``, ``tools``, ``options`` or
+        ``max_tokens`` of its own is given them again here.
         """
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
@@ -227,13 +245,16 @@ class Agent(Generic[Deps, Out]):
             start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
-            again = Run(
-                self._setup_for(run, held.steps(), dependencies),
+            basis = self._basis_with(again)
+            setup = self._setup_for(run, held.steps(), dependencies, basis, start.wanted)
+            look_for_tools(held.entries, (), setup)
+            going = Run(
+                setup,
                 started(start),
                 begins=len(start.messages) - 1,
                 decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
             )
-            return self._with_output(await again.go())
+            return basis.with_output(await going.go())
 
     @checked("agent.as_tool")
     def as_tool(
@@ -247,23 +268,19 @@ class Agent(Generic[Deps, Out]):
         """The agent as another's tool, with its own budget; what it spends counts there too."""
 
         async def delegate(task: str, context: Context[Any]) -> Any:
-            own = budget or self.budget
             try:
-                said_by = said(task, "agent") if self._setup.trust is not None else task
-                result = await self.run(
-                    said_by,
-                    dependencies=context.dependencies,
-                    budget=own,
-                    dry_run=context.dry_run,
-                )
+                author: Author = "agent" if self._setup.trust is not None else "user"
+                result = await self._delegated(said(task, author), context, budget or self.budget)
             except RightcallError as error:
                 if error.result is not None:
                     context.spend(error.result.usage)
                 raise
+            if result is None:
+                return None
             context.spend(result.usage)
             if not result.stop.is_answer:
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
-            return result.text if self._form is None else result.output
+            return result.text if self._basis.form is None else result.output
 
         return tool(
             delegate,
@@ -272,7 +289,36 @@ class Agent(Generic[Deps, Out]):
             timeout=timeout,
             dry_run=True,
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
-        )
+        ).replace(delegates=True)
+
+    async def _delegated(
+        self, task: User, context: Context[Any], budget: Budget
+    ) -> RunResult[Out] | None:
+        """What came of a task that another run handed on; None where that has to wait for a person."""
+        nesting, dependencies = nesting_of(context.key), context.dependencies
+        if nesting is None:
+            return await self.run(
+                task, dependencies=dependencies, budget=budget, dry_run=context.dry_run
+            )
+        journal = self._journal if nesting.steps is None else None
+        async with Holding(journal, nesting.run) as held:
+            steps, basis, paused = nesting.steps or held.steps(), self._basis, nesting.paused
+            wanted = None if paused is None else paused.state.wanted
+            setup = self._setup_for(nesting.run, steps, dependencies, basis, wanted)
+            setup = replace(setup, approve=setup.approve or nesting.approve)
+            start, begins = None, 0
+            if paused is None:
+                said: RunOptions[Any] = {"budget": budget, "steps": steps, "dry_run": context.dry_run}
+                start = await self._start((task,), setup, basis, said)
+                state = started(start)
+            else:
+                state, begins = paused.state, paused.begins
+            going = Run(setup, state, begins=begins, emit=nesting.emit, decisions=nesting.decisions)
+            result = await going.go(start)
+        if result.stop.reason == "pending":
+            nesting.waits = result
+            return None
+        return basis.with_output(result)
 
     async def _begin(
         self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
@@ -284,14 +330,16 @@ class Agent(Generic[Deps, Out]):
         async with Holding(self._journal, run) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
-            steps = self._steps(held, options.get("steps"))
-            setup = self._setup_for(run, steps, options.get("dependencies"))
-            start = self._start((*history, _user(prompt)), setup, options)
+            steps, basis = self._steps(held, options.get("steps")), self._basis_with(options)
+            setup = self._setup_for(run, steps, options.get("dependencies"), basis)
+            start = await self._start((*history, _user(prompt)), setup, basis, options)
             going = Run(setup, started(start), begins=len(history), emit=emit)
-            return self._with_output(await going.go(start))
+            return basis.with_output(await going.go(start))
 
-    def _start(self, messages: Transcript, setup: Setup, options: RunOptions[Deps]) -> RunStarted:
-        wanted, grant = self._wanted(), options.get("grant")
+    async def _start(
+        self, messages: Transcript, setup: Setup, basis: Basis, options: RunOptions[Any]
+    ) -> RunStarted:
+        wanted, grant, retry_broken = basis.wanted(basis.mode), options.get("grant"), self._retry_broken
         if grant is not None and setup.trust is None:
             raise UsageError(
                 "a grant needs rules to hold the run to it; give the agent some with trust="
@@ -299,14 +347,17 @@ class Agent(Generic[Deps, Out]):
         budget = options.get("budget") or self.budget
         check_cost_limit(budget, setup.model)
         check_choice(options.get("choice"), setup)
+        if retry_broken is None:
+            # Another model is there to give the answer whole.
+            retry_broken = isinstance(setup.model, Fallback)
         return RunStarted(
             messages=messages,
             budget=budget,
-            system=setup.system,
+            system=await basis.system(setup, options.get("steps")),
             specs=setup.specs,
-            choice=options.get("choice") or self._first_choice(wanted),
+            choice=options.get("choice") or first_choice(setup, wanted),
             sticky_choice=options.get("sticky_choice", False),
-            retry_broken=self._retry_broken,
+            retry_broken=retry_broken,
             wanted=wanted,
             grant=grant,
             dry_run=options.get("dry_run", False),
@@ -319,41 +370,27 @@ class Agent(Generic[Deps, Out]):
             raise UsageError("a run is recorded by its agent's journal or by steps=, not by both")
         return given
 
-    def _setup_for(self, run: str, steps: Steps, dependencies: Any) -> Setup:
+    def _basis_with(self, said: RunOptions[Any] | Overrides) -> Basis:
+        """What the run is made from, with what was said of it in place of the agent's."""
+        own = ("tools", "instructions", "max_tokens")
+        changes: dict[str, Any] = {name: given for name, given in said.items() if name in own}
+        if "model" in said:
+            changes["model"] = self._opened.model(said["model"])
+        if "options" in said:
+            check_model_options(said["options"])
+            changes["options"] = {**self._basis.options, **said["options"]}
+        return replace(self._basis, **changes) if changes else self._basis
+
+    def _setup_for(
+        self, run: str, steps: Steps, dependencies: Any, basis: Basis, wanted: Wanted | None = None
+    ) -> Setup:
+        """What a run uses; ``wanted`` is what one that goes on has been asked for."""
         above = guard_above()
         setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
-        if self._follow is None:
+        mode = basis.mode if wanted is None else wanted.mode
+        if basis is self._basis and basis.is_fixed and mode == basis.mode:
             return setup
-        following = self._follow()
-        offered = self._offered(following.toolbox)
-
-        def follow() -> Offered | None:
-            changed = following.changed()
-            return None if changed is None else self._offered(changed)
-
-        return replace(setup, tools=offered.tools, specs=offered.specs, follow=follow)
-
-    def _offered(self, tools: Toolbox) -> Offered:
-        form = self._form
-        box = Toolbox(tools, form.tool) if form and self._mode == "tool" else tools
-        return Offered(box, tuple(each.spec for each in box))
-
-    def _with_output(self, result: RunResult[Any]) -> RunResult[Out]:
-        return result if self._form is None else with_output(result, self._form)
-
-    def _wanted(self) -> Wanted | None:
-        return None if self._form is None or self._mode is None else self._form.wanted(self._mode)
-
-    def _first_choice(self, wanted: Wanted | None) -> ToolChoice:
-        """An agent whose only tool is its answer must give it."""
-        if wanted is not None and wanted.mode == "tool" and not self.tools:
-            return Named(wanted.tool)
-        return "auto"
-
-    def _system(self, instructions: str) -> str:
-        if self._form is None or self._mode not in ("text", "json"):
-            return instructions
-        return f"{instructions}\n\n{self._form.asked}".strip()
+        return basis.applied(setup, mode)
 
 
 def _user(prompt: Prompt) -> User:
@@ -368,9 +405,9 @@ def _user(prompt: Prompt) -> User:
 def ask(
     prompt: Prompt,
     *,
-    model: Model | str = "embedded",
+    model: ModelSource = "embedded",
     tools: ToolSource | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[QuestionOptions],
 ) -> str:
     """One question, one answer: the text of an agent's reply. Raises when a run ends without one.
 

@@ -102,10 +102,6 @@ FAILURES = {
         Agent(ScriptedModel(["Five."]), name="helper", output=_text(int)),
         "no_output no valid output was given",
     ),
-    "waits for a person": (
-        Agent(ScriptedModel([reply(call("send"))]), [Desk().tool("send", approval=True)], name="helper"),
-        "pending",
-    ),
 }
 
 

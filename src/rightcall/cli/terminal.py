@@ -125,7 +125,8 @@ def question(proposal: Proposal) -> str:
         for each in proposal.evidence
         if not each.is_vouched
     ]
-    return printable(f"The model wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
+    who = f"The agent {proposal.agent}" if proposal.agent else "The model"
+    return printable(f"{who} wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
 
 
 async def _line() -> str:

@@ -15,9 +15,11 @@ from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
+    ModelChange,
     ReasoningDelta,
     ReplyEnd,
     ResultEnd,
+    SubagentEvent,
     TextDelta,
     TurnStart,
 )
@@ -56,6 +58,13 @@ class PlainView(View):
                 self._say(
                     f"{result.outcome}: {printable(result.name)} in {seconds:.1f} s: "
                     f"{result_line(result, _WIDTH)}"
+                )
+            case SubagentEvent(agent, _, CallEnd(_, call)):
+                name = f"{printable(agent)}: {printable(call.name)}"
+                self._say(f"call: {name} {one_line(call.arguments, _WIDTH)}")
+            case ModelChange(failed, why, model):
+                self._say(
+                    f"{printable(failed)} failed, asking {printable(model)}: {one_line(why, _WIDTH)}"
                 )
             case ReplyEnd(reply) if reply.calls and reply.text:
                 self._say(f"said: {one_line(reply.text, _WIDTH)}")
@@ -128,9 +137,20 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "call_progress", "id": call_id, **far}
         case ResultEnd(result, seconds):
             return {"event": "result_end", **_result_object(result), "seconds": round(seconds, 6)}
+        case ModelChange() | SubagentEvent():
+            return _seldom_object(event)
         case RunEnd():
             return None
     assert_never(event)
+
+
+def _seldom_object(event: ModelChange | SubagentEvent) -> JsonObject:
+    match event:
+        case ModelChange(failed, why, model):
+            return {"event": "model_change", "failed": failed, "why": why, "model": model}
+        case SubagentEvent(agent, call_id, inner):
+            shown = event_object(inner)
+            return {"event": "subagent", "agent": agent, "call_id": call_id, "inner": shown}
 
 
 def summary_object(summary: Summary) -> JsonObject:

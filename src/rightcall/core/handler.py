@@ -40,6 +40,8 @@ class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
     """1 for the first try, more after a retryable failure."""
     key: str = ""
     """Stays the same over every attempt at this call: an idempotency key for the outside world."""
+    run: str = ""
+    """The run's name; empty outside of runs."""
     dependencies: D
     """Whatever the caller passed for tools to share: a client, a database, the current user."""
     dry_run: bool = False

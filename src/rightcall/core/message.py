@@ -58,6 +58,8 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     model: str = ""
     """The model that answered, as the vendor names it."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    answered_by: str = ""
+    """Which of several models answered, by the name it was given to ``fallback`` with."""
 
     @property
     def text(self) -> str:

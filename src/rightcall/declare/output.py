@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from pydantic import BaseModel
 
-from rightcall.core.jsontext import dump
+from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.options import Worded
 from rightcall.core.request import ANY_OBJECT, OutputMode, Wanted
 from rightcall.core.tool import Tool
@@ -18,6 +18,12 @@ ANSWER = "final_answer"
 _AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
 _AS_OBJECT = "Give your answer as one JSON object, and nothing else."
 _PURPOSE = "Give the final answer. Call this once, when you have everything you need."
+
+
+def asked_in_words(system: str, schema: JsonObject) -> str:
+    """The system text with a request for an answer of that form, for a model that only can be asked."""
+    words = _AS_OBJECT if schema == ANY_OBJECT else _AS_JSON.format(schema=dump(schema))
+    return f"{system}\n\n{words}".strip()
 
 
 class Output(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
@@ -50,12 +56,6 @@ class Form(Struct, frozen=True, eq=False):
         """What a run must end with, where the model is held to it in this way."""
         schema, retries = self.tool.parameters, self.output.retries
         return Wanted(tool=self.tool.name, mode=mode, schema=schema, retries=retries)
-
-    @property
-    def asked(self) -> str:
-        """The instruction for a model that is held to the form by nothing else."""
-        parameters = self.tool.parameters
-        return _AS_OBJECT if parameters == ANY_OBJECT else _AS_JSON.format(schema=dump(parameters))
 
 
 def form_of(output: Any) -> Form:

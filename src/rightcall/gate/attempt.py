@@ -38,6 +38,7 @@ class Setting(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     dependencies: Any = None
     key: str | None = None
     """Names the call on every attempt at it; its own id unless given."""
+    run: str = ""
     spend: Callable[[Usage], None] = ignore
     """Told what the call itself spends on models."""
     tell: Callable[[CallProgress], None] = ignore
@@ -115,6 +116,7 @@ def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | Non
         tool=checked.tool.name,
         attempt=number,
         key=checked.call.id if setting.key is None else setting.key,
+        run=setting.run,
         dependencies=setting.dependencies,
         dry_run=setting.dry_run,
         spend=setting.spend,

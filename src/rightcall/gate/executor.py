@@ -16,7 +16,8 @@ from rightcall.core.tool import Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
-from rightcall.gate.gate import Approve, Execution, Gate, Verdict, not_run, stages
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.gate import Approve, Gate, Verdict, stages
 from rightcall.gate.render import Unshowable, render
 
 

@@ -102,6 +102,13 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     )
 
 
+def reworded(result: Result, text: str, tool: Tool) -> Result:
+    """The result with other words, under the same labels."""
+    limits = tool.limits
+    content = _finish(encode(text, limits), result.source, limits.max_output_bytes)
+    return msgspec.structs.replace(result, content=content)
+
+
 def _words(call: Call, outcome: Outcome) -> str:
     # A call that was cut off may not have come as far as its name, or have lost its way in it.
     name = call.name if 0 < len(call.name) <= _LONGEST_NAME else "The call"

@@ -13,6 +13,7 @@ from rightcall.core.events import (
     CallEnd,
     CallStart,
     Emit,
+    ModelChange,
     ModelEvent,
     ReasoningDelta,
     ReplyEnd,
@@ -24,10 +25,10 @@ from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
-from rightcall.gate.gate import vetoed
+from rightcall.gate.hooks import Veto
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.request.wire_model import Batches
+from rightcall.request.wire_model import close_stream, together
 
 MAX_REPLY = 32_000_000
 """Characters of a whole reply: its text, its reasoning and its calls' arguments."""
@@ -70,6 +71,8 @@ class Draft:
         self._is_too_long = False
         self.end: ReplyEnd | None = None
         """The end of the reply, once it has come."""
+        self.passed_over: list[ModelChange] = []
+        """The models that failed before anything came."""
 
     def add(self, event: ModelEvent) -> None:
         """Take the next event. Raises ProtocolError when there is more of the reply than may be."""
@@ -86,6 +89,9 @@ class Draft:
                 calls = reply.calls
                 self._look_at(calls, max(self._calls, len(calls)))
                 self.end = event
+            case ModelChange():
+                self.passed_over.append(event)
+                return
         self._events.append(event)
 
     def grew(self, size: int) -> None:
@@ -180,17 +186,23 @@ class _Piece:
 
 async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
-    hooks, started = setup.hooks, setup.clock.now()
-    if hooks.before_model is not None and (veto := await vetoed(hooks.before_model, question.request)):
-        return StepDone(key=question.key, value=veto.reason)
+    started = setup.clock.now()
     generated = await _generate(setup, question)
-    if hooks.after_model is not None and (veto := await vetoed(hooks.after_model, generated.reply)):
-        return StepDone(key=question.key, value=veto.reason)
+    notes = await setup.hooks.after_model(generated.reply)
+    if isinstance(notes, Veto):
+        return StepDone(key=question.key, value=notes.reason)
     seconds = setup.clock.now() - started
     if not generated.in_time:
         # Two clocks may differ a little, and the run's time is used up all the same.
         seconds = max(seconds, question.seconds or 0.0)
-    return ReplyReceived(key=question.key, reply=generated.reply, seconds=seconds, raw=generated.raw)
+    return ReplyReceived(
+        key=question.key,
+        reply=generated.reply,
+        seconds=seconds,
+        raw=generated.raw,
+        passed_over=generated.passed_over,
+        notes=notes,
+    )
 
 
 class _Generated(Struct, frozen=True, eq=False):
@@ -199,6 +211,7 @@ class _Generated(Struct, frozen=True, eq=False):
     reply: Reply
     in_time: bool
     raw: bytes | None
+    passed_over: tuple[ModelChange, ...]
 
 
 async def _generate(setup: Setup, question: Question) -> _Generated:
@@ -216,10 +229,10 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
             raise
         broke = "deadline"
     finally:
-        await _close(stream)
+        await close_stream(stream)
     # What comes after the end of a reply, or does not come, takes nothing from it.
     end = draft.end or ReplyEnd(draft.broken(broke))
-    return _Generated(end.reply, not time.expired(), end.raw)
+    return _Generated(end.reply, not time.expired(), end.raw, tuple(draft.passed_over))
 
 
 class _Names:
@@ -295,17 +308,12 @@ class _Views:
         self._emit(event)
 
 
-async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
-    async for event in stream:
-        yield (event,)
-
-
 async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
     names, speculation, append = _Names(question), question.speculation, draft.append
     show = None if question.emit is None else _Views(question.emit).show
     now = asyncio.get_running_loop().time
     turn = now() + _LONGEST_TURN
-    async for events in stream.together if isinstance(stream, Batches) else _one_by_one(stream):
+    async for events in together(stream):
         size = 0
         for event in events:
             kind = type(event)
@@ -325,10 +333,3 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
             # Deadlines and cancellations reach only what waits, and a stream may never have to.
             await asyncio.sleep(0)
             turn = now() + _LONGEST_TURN
-
-
-async def _close(stream: AsyncIterator[ModelEvent]) -> None:
-    """End a stream that was not read to its end, so that it lets go of what it holds."""
-    close = getattr(stream, "aclose", None)
-    if close is not None:
-        await close()

@@ -18,7 +18,7 @@ from rightcall.core.tool import Tool
 from rightcall.declare.output import Form, form_of
 from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check
-from rightcall.loop.state import State
+from rightcall.loop.state import State, used
 
 Out = TypeVar("Out", default=Any)
 T = TypeVar("T")
@@ -94,12 +94,17 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     @property
     def usage(self) -> Usage:
         """What the run cost, subagents included."""
-        return self.state.progress.usage
+        return used(self.state)
 
     @property
     def turns(self) -> tuple[Usage, ...]:
         """What each of the model's replies cost."""
         return tuple(reply.usage for reply in self.replies)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Which model gave each of the replies: as it was named to ``fallback``, or by its vendor."""
+        return tuple(reply.answered_by or reply.model for reply in self.replies)
 
     def to_json(self) -> bytes:
         """The result as JSON: enough to resume the run elsewhere, and to read its output again."""

@@ -4,6 +4,7 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 ``decide`` and ``state``. Run again over the same recorded steps, it comes to the same end.
 """
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -36,10 +37,11 @@ from rightcall.loop.ask import Question, ask
 from rightcall.loop.calls import Answering
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
 from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
+from rightcall.loop.hooked import through_hooks
 from rightcall.loop.result import CallRecord, RunResult, complaint
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.loop.state import Spent, State, given, judged, replied, told
+from rightcall.loop.state import Spent, State, given, judged, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
 from rightcall.record.steps import LiveSteps, WatchedSteps, showing
 from rightcall.trust.guard import Guard
@@ -59,6 +61,8 @@ class Run:
         decisions: Mapping[str, FinalDecision] | None = None,
         earlier: tuple[CallRecord, ...] = (),
     ) -> None:
+        if state.system is not None:
+            setup = replace(setup, system=state.system)
         if setup.observers:
             show = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, show))
@@ -67,7 +71,10 @@ class Run:
         self._state = state
         self._begins = begins
         self._emit = emit
-        self._decisions = decisions or {}
+        decisions = {**state.decisions, **(decisions or {})}
+        self._decisions = {id_: each for id_, each in decisions.items() if not _is_inside(id_)}
+        self._inside = {id_: each for id_, each in decisions.items() if _is_inside(id_)}
+        """What was decided about calls of runs inside this one's calls."""
         self._earlier = earlier
         self._finished: list[CallFinished] = []
         self._pending: tuple[Proposal, ...] = ()
@@ -75,6 +82,7 @@ class Run:
         self._view: View | None = None
         self._conversation = Conversation()
         self._approvals = list(state.approvals)
+        self._hooked = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
         self._guard = None if setup.trust is None else _guard(setup, setup.trust, state)
         self._shown = 0
         """How many messages the guard has seen."""
@@ -88,7 +96,7 @@ class Run:
         try:
             if first is not None:
                 # A run may be resumed after each of its turns.
-                resumed = f"t{self._state.progress.turns}.resumed"
+                resumed = f"t{self._state.progress.turns}.resumed{self._last_wait()}"
                 await steps.note("run.started" if isinstance(first, RunStarted) else resumed, first)
             stop = await self.until_stop()
             if stop.reason != "pending":
@@ -99,6 +107,10 @@ class Run:
                 await steps.note("run.failed", RunFailed(code=error.code, message=str(error)))
             raise
         return self.result(stop)
+
+    def _last_wait(self) -> str:
+        """Tells a pause inside a call from others of the same turn."""
+        return "".join(f".{each.call_id}" for call in self._state.paused for each in call.pending)
 
     async def until_stop(self) -> Stop:
         """Go on until the run is over or must wait; why, is the answer."""
@@ -163,30 +175,41 @@ class Run:
         messages = await self._messages(action.turn)
         await self._look_at_tools(action.turn)
         self._speculation = self._speculate(action.turn)
-        steps, question = self._setup.steps, self._question(action, messages)
-        await steps.note(f"{action.key}.sent", RequestSent(key=action.key, messages=len(messages)))
+        steps = self._setup.steps
+        hooked = await through_hooks(self._setup, action.turn, self._request(action, messages))
+        for note in hooked.notes:
+            self._state = told(self._state, note)
+        if hooked.veto is not None:
+            return Stop("veto", detail=hooked.veto)
+        self._show_guard()
+        question = self._question(action.key, hooked.request)
+        sending = RequestSent(key=action.key, messages=len(hooked.request.messages))
+        await steps.note(f"{action.key}.sent", sending)
         entry = await steps.step(action.key, partial(ask, self._setup, question))
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
         self._ids.update(call.id for call in entry.reply.calls)
-        self._state = replied(self._state, entry.reply, entry.seconds)
+        self._state = replied(self._state, entry.reply, entry.seconds, entry.notes)
         return None
 
-    def _question(self, action: AskModel, messages: Transcript) -> Question:
+    def _request(self, action: AskModel, messages: Transcript) -> Request:
         setup = self._setup
+        return Request(
+            messages=messages,
+            system=setup.system,
+            specs=setup.specs,
+            choice=self._choice(action.choice),
+            output=self._output_schema(),
+            max_tokens=setup.max_tokens,
+            options=setup.options,
+            conversation=self._conversation,
+        )
+
+    def _question(self, key: str, request: Request) -> Question:
         return Question(
-            key=action.key,
-            request=Request(
-                messages=messages,
-                system=setup.system,
-                specs=setup.specs,
-                choice=self._choice(action.choice),
-                output=self._output_schema(),
-                max_tokens=setup.max_tokens,
-                options=setup.options,
-                conversation=self._conversation,
-            ),
+            key=key,
+            request=request,
             seconds=self._seconds_left(),
             emit=self._emit,
             speculation=self._speculation,
@@ -238,6 +261,7 @@ class Run:
             hooks=setup.hooks,
             guard=self._guard,
             steps=None if type(setup.steps) is LiveSteps else setup.steps,
+            hooked=self._hooked,
             decisions=self._decisions,
             approvals=self._approvals,
             dry_run=self._state.dry_run,
@@ -249,26 +273,48 @@ class Run:
             speculation=self._speculation,
             seconds=self._seconds_left(),
             emit=self._emit,
+            decisions=self._inside,
+            finished={entry.key: entry for entry in self._state.finished},
+            paused={call.key: call for call in self._state.paused},
         )
         verdicts = await answering.judge()
         if len(self._approvals) > len(self._state.approvals):
             self._state = replace(self._state, approvals=tuple(self._approvals))
-        self._pending = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
-        if self._pending:
-            key = f"t{action.turn}.paused"
-            waiting = tuple(proposal.call_id for proposal in self._pending)
-            await setup.steps.note(key, RunPaused(key=key, call_ids=waiting))
-            return Stop("pending")
+        proposals = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
+        if proposals:
+            return await self._pause(action, proposals)
         self.has_acted = True
-        done, seconds = await answering.run(verdicts)
+        answered = await answering.run(verdicts)
+        if answered.waiting:
+            waiting = tuple(answered.waiting[index] for index in sorted(answered.waiting))
+            self._state = paused(self._state, answered.ends, waiting, answered.seconds)
+            pending = tuple(proposal for call in waiting for proposal in call.pending)
+            return await self._pause(action, pending)
+        done = answered.ends
+        self._pending = ()
         self._finished += done
+        self._hooked = {}
         spent = Spent(
             ran=sum(entry.attempts > 0 for entry in done),
-            seconds=seconds,
+            seconds=answered.seconds,
             usage=sum((entry.usage for entry in done if entry.usage), Usage()),
+            notes=tuple(note for entry in done for note in entry.notes),
         )
         self._state = given(self._state, tuple(entry.result for entry in done), spent, action.limit)
         return None
+
+    async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
+        """Wait for a person, with everything that was said and done of this reply's calls so far."""
+        self._pending = pending
+        ids = {call.id for call in action.calls}
+        decided = {id_: each for id_, each in self._decisions.items() if id_ in ids}
+        hooked = tuple(self._hooked.values())
+        self._state = replace(self._state, hooked=hooked, decisions=decided)
+        call_ids = tuple(proposal.call_id for proposal in pending)
+        inner = ",".join(filter(_is_inside, call_ids))
+        key = f"t{action.turn}.paused{inner and f'.{inner}'}"
+        await self._setup.steps.note(key, RunPaused(key=key, call_ids=call_ids))
+        return Stop("pending")
 
     async def _judge(self, action: JudgeText) -> str:
         """Say what is wrong with the answer, in words for the model; nothing when nothing is."""
@@ -315,6 +361,14 @@ class Run:
         if wanted.mode == "json":
             return ANY_OBJECT
         return answer.parameters if wanted.mode == "native" else None
+
+
+_INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")
+
+
+def _is_inside(call_id: str) -> bool:
+    """Whether it names a call of a run inside one of this run's calls, as ``nested`` names them."""
+    return _INSIDE.match(call_id) is not None
 
 
 def _both(emit: Emit, show: Emit) -> Emit:

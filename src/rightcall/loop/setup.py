@@ -30,10 +30,11 @@ from rightcall.core.tool import Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
-from rightcall.gate.gate import Approve, Execution, Hooks, Policy
+from rightcall.gate.execution import Execution
+from rightcall.gate.gate import Approve, Policy
+from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
 from rightcall.log import logger
 from rightcall.loop.window import Window, estimate_tokens
-from rightcall.trust.facts import labelled
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 
@@ -45,10 +46,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 Deps = TypeVar("Deps", default=Any)
 """What an agent's tools share."""
 
+Instructions: TypeAlias = str | Callable[..., str | Awaitable[str]]
+"""What the model is told first: a text, or a function that gives one for each run. It may be async, and
+may take the run's Context, or nothing."""
 
-class RunOptions(TypedDict, Generic[Deps], total=False):
-    """What can be said of one run."""
+ModelSource: TypeAlias = Model | str | Sequence[Model | str]
+"""A model, the name of one, or several of those to fall back on in order."""
 
+
+class Overrides(TypedDict, total=False):
+    """What a run may have in place of its agent's, also when it is gone on with."""
+
+    model: ModelSource
+    tools: ToolSource
+    options: ModelOptions
+    """The model's options, each in place of the agent's of that name."""
+    max_tokens: int | None
+    """Tokens that one reply may have."""
+
+
+class QuestionOptions(TypedDict, Generic[Deps], total=False):
+    """What can be said of one run besides its model and tools."""
+
+    options: ModelOptions
+    """The model's options, each in place of the agent's of that name."""
+    max_tokens: int | None
+    """Tokens that one reply may have, in place of the agent's."""
+    instructions: Instructions
+    """In place of the agent's."""
     history: Sequence[Message]
     """An earlier transcript to go on from; mended where calls and results do not match."""
     dependencies: Deps
@@ -68,6 +93,15 @@ class RunOptions(TypedDict, Generic[Deps], total=False):
     """Nothing is changed: ``pure`` and ``read`` tools run, every other call is answered as not done."""
 
 
+class RunOptions(QuestionOptions[Deps], Generic[Deps], total=False):
+    """What can be said of one run."""
+
+    model: ModelSource
+    """In place of the agent's."""
+    tools: ToolSource
+    """In place of the agent's."""
+
+
 class AgentSettings(TypedDict, total=False):
     """What can be said of an agent besides its model, tools and instructions."""
 
@@ -77,8 +111,8 @@ class AgentSettings(TypedDict, total=False):
     """The rules that hold even when the model is hijacked. Without them a policy is all there is."""
     approve: Approve | None
     """Asks a person, here and now; without it a run that needs one pauses."""
-    hooks: Hooks
-    """Async functions that may veto what happens."""
+    hooks: Hooks | Sequence[Hooks]
+    """Functions that may change or veto what happens."""
     observers: Sequence[Observer]
     """Functions that are shown everything that happens: ``observer(run, entry_or_event)``. They change
     nothing, and what they raise is only logged."""
@@ -102,7 +136,7 @@ class AgentOptions(AgentSettings, total=False):
     budget: Budget | None
     journal: Journal | AsyncJournal | None
     concurrency: int
-    retry_broken: bool
+    retry_broken: bool | None
 
 
 def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
@@ -160,7 +194,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     above: Guard | None = None
     """Watches the run that this one is part of."""
     approve: Approve | None = None
-    hooks: Hooks = Hooks()
+    hooks: HookChain = NO_HOOKS
     observers: tuple[Observer, ...] = ()
     window: Window | None = None
     count: TokenCounter = estimate_tokens
@@ -242,21 +276,3 @@ def _live_in(source: ToolSource) -> Iterator[LiveTools]:
     elif isinstance(source, list | tuple):
         for each in source:
             yield from _live_in(each)
-
-
-def toolbox_of(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
-    """The tools of an agent, as its settings want them."""
-    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-    if label:
-        # What rules take for outsiders' words must be shown to the model as such.
-        box = Toolbox([labelled(each) for each in box])
-    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
-
-
-def default_window(model: Model, max_tokens: int | None) -> Window | None:
-    """What the model's context leaves for messages, with room for the reply, the tools and error."""
-    context = model.profile.context_window
-    if context is None:
-        return None
-    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))

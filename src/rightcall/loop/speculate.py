@@ -18,7 +18,8 @@ from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
 from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check
-from rightcall.gate.gate import Execution, decision_for, watched_by
+from rightcall.gate.execution import Execution
+from rightcall.gate.gate import decision_for, watched_by
 from rightcall.loop.decide import call_key
 from rightcall.loop.setup import Setup
 from rightcall.trust.guard import Guard
@@ -52,7 +53,7 @@ class Speculation:
         self._guard = guard
         self._emit = emit
         self._dry_run = dry_run
-        self._open = setup.speculate and setup.hooks.before_tool is None
+        self._open = setup.speculate and not setup.hooks.changes_calls
         self._begun = 0
         self._ended = 0
         self.waits: Call | None = None
@@ -98,6 +99,7 @@ class Speculation:
         setting = Setting(
             dependencies=setup.dependencies,
             key=f"{setup.run}.{key}",
+            run=setup.run,
             spend=ledger.append,
             tell=self._emit or ignore,
             dry_run=self._dry_run,

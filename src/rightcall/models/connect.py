@@ -85,6 +85,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         price=None if prices is None else prices.cost,
         defaults=quirks_of(place, model),
         keep_raw=keep_raw,
+        name=name,
     )
 
 

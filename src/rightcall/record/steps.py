@@ -1,20 +1,22 @@
 """Effects taken through a journal: done once, recorded, remembered, and by one holder of their run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
 from time import monotonic
 from typing import Self
 
 from msgspec.structs import replace
 
-from rightcall.core.decision import NOT_RECORDED, Allow, Deny, FinalDecision
+from rightcall.core.decision import NOT_RECORDED, Allow, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import (
     CallChecked,
     CallDecided,
     CallFinished,
     CallStarted,
     Entry,
+    HookAnswered,
+    Nested,
     ReplyReceived,
     RequestSent,
     RunEnded,
@@ -24,6 +26,7 @@ from rightcall.core.entry import (
     StepDone,
 )
 from rightcall.core.events import StreamEvent
+from rightcall.core.jsontext import dump
 from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Observer, Steps
 from rightcall.core.secret import REDACTED
 from rightcall.errors import RunHeld, UsageError
@@ -97,6 +100,10 @@ class JournalSteps:
         await self._append(entry)
         return True
 
+    def recorded(self, key: str) -> Entry | None:
+        """What the journal holds of that key."""
+        return self._done.get(key)
+
     def was_started(self, key: str) -> bool:
         """Whether the journal knows that the call was started, and not how it ended."""
         return f"{key}.started" in self._noted and key not in self._done
@@ -107,24 +114,32 @@ class JournalSteps:
         else:
             await append(self._journal, self._run, entry)
 
-    def _remember(self, entry: Entry) -> None:
-        match entry:
-            case ReplyReceived(key=key) | CallFinished(key=key) | StepDone(key=key):
-                self._done[key] = entry
+    def _remember(self, whole: Entry, entry: Entry | None = None, at: str = "") -> None:
+        """Remember an entry; one of a run inside a call by the whole that was recorded, and where."""
+        match entry or whole:
+            case Nested(path=path, entry=inside):
+                self._remember(whole, inside, f"{at}{path}/")
+            case (
+                ReplyReceived(key=key)
+                | CallFinished(key=key)
+                | StepDone(key=key)
+                | HookAnswered(key=key)
+            ):
+                self._done[f"{at}{key}"] = whole
             case RequestSent(key=key):
-                self._noted.add(f"{key}.sent")
+                self._noted.add(f"{at}{key}.sent")
             case CallChecked(key=key):
-                self._noted.add(f"{key}.checked")
+                self._noted.add(f"{at}{key}.checked")
             case CallDecided(key=key):
-                self._noted.add(f"{key}.decided")
+                self._noted.add(f"{at}{key}.decided")
             case CallStarted(key=key):
-                self._noted.add(f"{key}.started")
+                self._noted.add(f"{at}{key}.started")
             case RunPaused(key=key):
-                self._noted.add(key)
+                self._noted.add(f"{at}{key}")
             case RunStarted():
-                self._noted.add("run.started")
+                self._noted.add(f"{at}run.started")
             case RunEnded():
-                self._noted.add("run.ended")
+                self._noted.add(f"{at}run.ended")
             case _:
                 pass
 
@@ -150,6 +165,10 @@ class WatchedSteps:
         if happened:
             self._show(entry)
         return entry
+
+    def recorded(self, key: str) -> Entry | None:
+        """What the other steps hold of that key."""
+        return recorded(self._steps, key)
 
     async def note(self, key: str, entry: Entry) -> bool:
         """The note, shown where it is new."""
@@ -233,23 +252,46 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     What was refused stays refused, whatever the policy is by now.
     """
     decisions: dict[str, FinalDecision] = {}
-    for entry in entries:
+    for at, entry in _unfolded(entries):
         match entry:
             case RunResumed(decisions=given):
                 decisions.update(given)
             case CallDecided(call_id=call_id, decision=decision, by=by):
                 if by == "person" or not isinstance(decision, Allow):
-                    decisions[call_id] = decision
+                    decisions[f"{at}{call_id}"] = decision
             case _:
                 pass
     return decisions
 
 
+def _unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entry]]:
+    """Every entry, those of runs inside calls too, with where it is."""
+    for entry in entries:
+        if isinstance(entry, Nested):
+            yield from _unfolded((entry.entry,), f"{at}{entry.path}/")
+        else:
+            yield at, entry
+
+
+def recorded(steps: Steps, key: str) -> Entry | None:
+    """What is recorded of a step, as far as those who keep it can tell without taking it."""
+    known = getattr(steps, "recorded", None)
+    found: Entry | None = None if known is None else known(key)
+    return found
+
+
 def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     """A no to every call whose arguments the record does not hold whole: it cannot be run from there."""
-    replies = [entry.reply for entry in entries if isinstance(entry, ReplyReceived)]
-    calls = [call for reply in replies for call in reply.calls if REDACTED in call.arguments]
-    return {call.id: Deny(NOT_RECORDED) for call in calls}
+    calls: list[str] = []
+    for at, entry in _unfolded(entries):
+        match entry:
+            case ReplyReceived(reply=reply):
+                calls += [f"{at}{call.id}" for call in reply.calls if REDACTED in call.arguments]
+            case HookAnswered(call_id=call_id, decision=Rewrite(arguments)):
+                calls += [f"{at}{call_id}"] if REDACTED in dump(arguments) else []
+            case _:
+                pass
+    return {call_id: Deny(NOT_RECORDED) for call_id in calls}
 
 
 def fork(journal: Journal, run: str, new: str, *, at: int) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Self
 from weakref import finalize
@@ -93,11 +93,28 @@ class Batches:
         await self.together.aclose()
 
 
+async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
+    async for event in stream:
+        yield (event,)
+
+
+def together(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
+    """The events of any model's stream, as many at once as came together."""
+    return stream.together if isinstance(stream, Batches) else _one_by_one(stream)
+
+
+async def close_stream(stream: AsyncIterator[ModelEvent]) -> None:
+    """End a stream that was not read to its end, so that it lets go of what it holds."""
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()
+
+
 class WireModel:
     """A model behind HTTP.
 
     ``defaults`` are options it needs unless a request says otherwise. ``keep_raw`` has the vendor's own
-    bytes of each reply kept, for the journal.
+    bytes of each reply kept, for the journal. ``name`` is what it was asked for by.
     """
 
     def __init__(  # noqa: PLR0913 - each is one fact about the model
@@ -113,7 +130,9 @@ class WireModel:
         price: Price | None = None,
         defaults: Mapping[str, JsonValue] | None = None,
         keep_raw: bool = False,
+        name: str = "",
     ) -> None:
+        self.name = name or address.model
         self._dialect = dialect
         self._transport = transport
         self._address = address

@@ -5,7 +5,8 @@ from typing import Any, TypeAlias
 
 from rightcall.builtin.net.fetch_tool import RATE, web_fetch
 from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 
 Mode: TypeAlias = Callable[..., Awaitable[str]]

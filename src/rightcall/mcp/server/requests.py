@@ -40,7 +40,7 @@ from rightcall.core.parts import Media, Result, Text
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import Misfit, Returns
 from rightcall.declare.toolbox import Toolbox
-from rightcall.gate.gate import Execution, not_run
+from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.render import render
 from rightcall.log import logger
 from rightcall.mcp.server.client_questions import QUESTION, request_for
