@@ -238,6 +238,14 @@ def show_options(function: Callable[..., Any]) -> None:
     function.__signature__ = _shown(function)  # type: ignore[attr-defined]
 
 
+class _LeftOut:
+    """Stands in a signature for an option that need not be given."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_LEFT_OUT = _LeftOut()
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -251,7 +259,7 @@ def _shown(function: Callable[..., Any]) -> inspect.Signature:
     (options,) = get_args(last.annotation)
     taken = {each.name for each in before}
     members = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=annotation)
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_LEFT_OUT, annotation=annotation)
         for name, annotation in annotations_of(options).items()
         if name not in taken
     ]
@@ -289,4 +297,9 @@ class Worded(StructMeta):
             """Make one, of fields that are there and of the right kinds."""
             if fields:
                 _of_struct(self).check(fields)
-            return super().__call__(*args, **fields)
+            try:
+                return super().__call__(*args, **fields)
+            except TypeError as error:
+                known = _of_struct(self)
+                words = f"{known.place}: {error}. Give by name: {', '.join(known.kinds)}"
+                raise UsageError(words) from error

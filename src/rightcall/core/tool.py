@@ -85,7 +85,10 @@ class _Declared(Worded):
             name = str(args[0] if args else fields.get("name", self.__name__))
             check_options(name, _TOOL, fields)
             # Not Worded's: what is wrong with a tool's fields is for the tool itself to say.
-            return type(Struct).__call__(self, *args, **worded_limits(name, fields))
+            try:
+                return type(Struct).__call__(self, *args, **worded_limits(name, fields))
+            except TypeError as error:
+                raise DeclarationError(name, f"{error}.") from error
 
 
 def check_options(tool: str, known: Known, given: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ but this process can know; what another process does with a copy of the result, 
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from rightcall.core.decision import FinalDecision
@@ -28,6 +29,8 @@ class _Answer:
 
 
 _answers: dict[str, _Answer] = {}
+_lock = Lock()
+"""Agents may run in several threads, each with a loop of its own."""
 
 
 @contextmanager
@@ -38,14 +41,15 @@ def resumed_once(
 
     One that failed before it ran any call may be tried again.
     """
-    before = _answers.get(result.run)
     answer = _Answer(result.state.progress.turns, decisions)
-    if before is not None and before.turn >= answer.turn:
+    with _lock:
+        before = _answers.pop(result.run, None)
+        is_first = before is None or before.turn < answer.turn
+        _answers[result.run] = answer if before is None or is_first else before
+        if len(_answers) > MOST:
+            del _answers[next(iter(_answers))]
+    if before is not None and not is_first:
         raise AlreadyDecided(result.run, before.decisions, advice=_ADVICE)
-    _answers.pop(result.run, None)
-    _answers[result.run] = answer
-    if len(_answers) > MOST:
-        del _answers[next(iter(_answers))]
     try:
         yield
     except BaseException:

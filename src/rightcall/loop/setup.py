@@ -231,7 +231,8 @@ def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
         return
     near = get_close_matches(choice.name, names, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}there is {', '.join(names)}")
+    there = f"there is {', '.join(names)}" if names else "there are none at all"
+    raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}{there}")
 
 
 class Following:
