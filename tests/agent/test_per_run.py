@@ -80,7 +80,7 @@ async def test_a_paused_run_keeps_what_it_was_told_first_without_a_journal():
     again = RunResult.from_json(paused.to_json())
     await Agent(model, [send], lambda: "Later.").resume(again, {"a": True})
     assert told_to(model) == ["At first."]
-    old = replace(paused, state=replace(paused.state, system=None))
+    old = replace(paused, run="old", state=replace(paused.state, system=None))
     model = ScriptedModel(["Done."])
     await Agent(model, [send], "The agent's.").resume(old, {"a": True})
     assert told_to(model) == ["The agent's."]
@@ -224,7 +224,7 @@ async def test_what_cannot_be_said_again_is_refused(way):
         if way == "resume"
         else agent.recover("r", instructions="x")
     )
-    with pytest.raises(UsageError, match=f"{way} takes no instructions; it takes model, tools"):
+    with pytest.raises(UsageError, match=f'agent.{way} takes no "instructions"'):
         await going
 
 

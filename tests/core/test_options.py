@@ -50,7 +50,7 @@ NAMES = {
     "recover": (lambda: agent().recover("r", dependancies=1), "agent.recover", "'dependencies'"),
     "as_tool": (lambda: agent().as_tool(nmae="x"), "agent.as_tool", "'name'"),
     "ask": (lambda: rc.ask("x", modle="m"), "rc.ask", "'model'"),
-    "ask, of an agent": (lambda: rc.ask("x", instructions="y"), "rc.ask", "rc.Agent(…, instructions=…)"),
+    "ask, of an agent": (lambda: rc.ask("x", journal=None), "rc.ask", "rc.Agent(…, journal=…)"),
     "connect": (lambda: rc.connect("openai:m", api_kye="k"), "rc.connect", "'api_key'"),
     "budget": (lambda: rc.Budget(trns=1), "rc.Budget takes no", "'turns'"),
     "limits": (lambda: rc.Limits(timout=1), "rc.Limits takes no", "'timeout'"),
@@ -162,7 +162,7 @@ async def test_an_unknown_option_does_nothing_before_it_is_refused():
 def test_the_signatures_show_the_options():
     run = inspect.signature(rc.Agent.run).parameters
     assert {"prompt", "budget", "dependencies", "dry_run"} <= run.keys()
-    assert "options" not in run
+    assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in run.values())
     assert {"model", "tools", "output", "budget", "policy"} <= inspect.signature(
         rc.Agent
     ).parameters.keys()
@@ -172,7 +172,7 @@ def test_the_signatures_show_the_options():
 
 def test_the_flat_limits_are_the_limits():
     assert tuple(LimitOptions.__annotations__) == Limits.__struct_fields__
-    fields = set(Tool.__struct_fields__) - {"name", "description", "parameters", "handler"}
+    fields = set(Tool.__struct_fields__) - {"name", "description", "parameters", "handler", "delegates"}
     assert set(RawOptions.__annotations__) == fields | set(LimitOptions.__annotations__)
     assert set(ToolOptions.__annotations__) - {"name", "description"} <= set(RawOptions.__annotations__)
     assert MODEL_OPTIONS.kinds == ModelOptions.__annotations__

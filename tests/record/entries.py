@@ -8,7 +8,10 @@ from rightcall.core.entry import (
     CallDecided,
     CallFinished,
     CallStarted,
+    HookAnswered,
+    Nested,
     ReplyReceived,
+    RequestChange,
     RequestSent,
     RunEnded,
     RunFailed,
@@ -73,6 +76,14 @@ EVERY_ENTRY = (
         parent="run-0",
     ),
     RequestSent(key="t1.model", messages=4),
+    HookAnswered(
+        key="t1.before_model",
+        hook="before_model",
+        notes=(said("Be quick.", "developer"),),
+        request=RequestChange(messages=(said("Weather?"),), options={"seed": 1}),
+    ),
+    HookAnswered(key="t1.0.before_tool", hook="before_tool", call_id="1", decision=Rewrite({"days": 2})),
+    Nested(path="t1.0", agent="helper", entry=RequestSent(key="t1.model", messages=1)),
     ReplyReceived(key="t1.model", reply=REPLY, seconds=1.25, raw=EVERY_BYTE),
     ToolsChanged(
         key="t2.tools", specs=(Spec(name="logout", description="Logs out.", parameters=SCHEMA),)

@@ -27,6 +27,18 @@ class _Answer:
         self.turn = turn
         self.decisions = decisions
 
+    def is_before(self, later: "_Answer") -> bool:
+        """Whether the later one answers something else: an agent inside may pause a turn again."""
+        if self.turn == later.turn:
+            return not self.decisions.keys() & later.decisions.keys()
+        return self.turn < later.turn
+
+    def after(self, before: "_Answer | None") -> "_Answer":
+        """What was answered in this turn, together with an answer before it."""
+        if before is None or before.turn != self.turn:
+            return self
+        return _Answer(self.turn, {**before.decisions, **self.decisions})
+
 
 _answers: dict[str, _Answer] = {}
 _lock = Lock()
@@ -44,8 +56,8 @@ def resumed_once(
     answer = _Answer(result.state.progress.turns, decisions)
     with _lock:
         before = _answers.pop(result.run, None)
-        is_first = before is None or before.turn < answer.turn
-        _answers[result.run] = answer if before is None or is_first else before
+        is_first = before is None or before.is_before(answer)
+        _answers[result.run] = answer.after(before) if before is None or is_first else before
         if len(_answers) > MOST:
             del _answers[next(iter(_answers))]
     if before is not None and not is_first:
