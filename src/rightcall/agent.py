@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from os import urandom
-from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, get_args, overload
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from rightcall.core.message import Transcript, User, said
 from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
 from rightcall.core.request import Named, ToolChoice, Wanted
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.tool import ErrorWords, Limits, Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -38,6 +38,7 @@ from rightcall.loop.setup import (
     RunOptions,
     Setup,
     is_live,
+    plain_observers,
 )
 from rightcall.loop.state import started
 from rightcall.loop.window import Window
@@ -107,6 +108,7 @@ class Agent(Generic[Out]):
         journal: Journal | AsyncJournal | None = None,
         concurrency: int = 32,
         retry_broken: bool = False,
+        errors: ErrorWords = "neutral",
         **settings: Unpack[AgentSettings],
     ) -> None:
         self._connected: Connected | None = None
@@ -115,7 +117,9 @@ class Agent(Generic[Out]):
         self.name = name
         strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
         self.trust = trust
-        make = partial(_toolbox, repair=strict, label=trust is not None)
+        if errors not in get_args(ErrorWords):
+            raise UsageError(f"errors is {' or '.join(map(repr, get_args(ErrorWords)))}, not {errors!r}")
+        make = partial(_toolbox, repair=strict, label=trust is not None, errors=errors)
         self.tools = make(tools)
         self._follow = partial(Following, tools, make) if is_live(tools) else None
         self.budget = budget or Budget()
@@ -126,7 +130,7 @@ class Agent(Generic[Out]):
         offered = self._offered(self.tools)
         if settings.get("window") is None:
             settings["window"] = _default_window(model, settings.get("max_tokens"))
-        settings["observers"] = tuple(settings.get("observers", ()))
+        settings["observers"] = plain_observers(settings.get("observers", ()))
         self._setup = Setup(
             run="",
             model=model,
@@ -247,6 +251,8 @@ class Agent(Generic[Out]):
             name=name or self.name,
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
             limits=Limits(timeout=timeout),
+            # What it raises was said by its model's vendor.
+            errors="neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         )
 
@@ -341,8 +347,11 @@ class Agent(Generic[Out]):
         return f"{instructions}\n\n{schema}".strip()
 
 
-def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
+def _toolbox(tools: ToolSource, *, repair: bool, label: bool, errors: ErrorWords) -> Toolbox:
     box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    if errors == "words":
+        # A tool that says what it wants, as one whose words are a stranger's does, gets it.
+        box = Toolbox([each.replace(errors=each.errors or errors) for each in box])
     if label:
         # What rules take for outsiders' words must be shown to the model as such.
         box = Toolbox([labelled(each) for each in box])

@@ -247,7 +247,7 @@ def test_json_ends_with_the_runs_end_when_the_run_breaks(home, capsys):
     end = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (end["event"], end["stop"]) == (
         "run_end",
-        {"reason": "error", "limit": None, "detail": "overloaded \x1b[31m"},
+        {"reason": "error", "limit": None, "detail": "HTTP 529: overloaded \x1b[31m"},
     )
 
 

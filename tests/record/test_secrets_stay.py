@@ -164,7 +164,13 @@ def logger_names() -> set[str]:
 
 
 def test_every_logger_is_found():
-    assert logger_names() == {"rightcall", "rightcall.mcp"}
+    assert logger_names() == {
+        "rightcall",
+        "rightcall.mcp",
+        "rightcall.request",
+        "rightcall.run",
+        "rightcall.tools",
+    }
 
 
 @few

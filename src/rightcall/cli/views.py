@@ -18,6 +18,7 @@ from rightcall.core.events import (
     ReasoningDelta,
     ReplyEnd,
     ResultEnd,
+    RetryStart,
     TextDelta,
     TurnStart,
 )
@@ -121,6 +122,9 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "call_delta", "index": index, "text": text}
         case CallEnd(index, call):
             return {"event": "call_end", "index": index, **_call_object(call)}
+        case RetryStart(attempt, seconds, kind, reason):
+            why = {"kind": kind, "reason": reason}
+            return {"event": "retry_start", "attempt": attempt, "seconds": round(seconds, 6), **why}
         case ReplyEnd(reply):
             return {"event": "reply_end", **reply_object(reply)}
         case CallProgress(call_id, done, total, text):

@@ -104,6 +104,8 @@ class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     """What the call itself spent on models, as a subagent does."""
     error: str = ""
     """The exception behind a failure, with its traceback. The model never reads it."""
+    cause: str = ""
+    """The exception's type and message alone."""
 
 
 class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):

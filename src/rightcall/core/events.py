@@ -14,6 +14,7 @@ from rightcall.core.handler import CallProgress
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Result, Text
+from rightcall.errors import ErrorKind
 
 
 class TextDelta(Struct, frozen=True, gc=False, tag=True):
@@ -60,6 +61,18 @@ class ReplyEnd(Struct, frozen=True, gc=False, tag=True):
     """The vendor's own bytes, if they were asked for; they go to the journal."""
 
 
+class RetryStart(Struct, frozen=True, gc=False, tag=True):
+    """A request failed, and is sent again after a wait. Nothing of the reply has come yet."""
+
+    attempt: int
+    """Which one comes: 2 for the first retry."""
+    seconds: float
+    """How long the wait is."""
+    kind: ErrorKind
+    reason: str
+    """What the attempt before failed with, in words."""
+
+
 class TurnStart(Struct, frozen=True, gc=False, tag=True):
     """The model is about to be asked."""
 
@@ -73,7 +86,9 @@ class ResultEnd(Struct, frozen=True, gc=False, tag=True):
     seconds: float = 0.0
 
 
-ModelEvent: TypeAlias = TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | ReplyEnd
+ModelEvent: TypeAlias = (
+    TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | RetryStart | ReplyEnd
+)
 StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd
 """What happens while a run goes on; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]

@@ -27,6 +27,10 @@ Reach: TypeAlias = Literal["nothing", "user", "outside"]
 Danger: TypeAlias = Literal["money", "deletes", "credentials"]
 """What makes a tool worse than its reach says: it moves money, deletes, or touches credentials."""
 
+ErrorWords: TypeAlias = Literal["words", "neutral"]
+"""What the model reads of an exception that a tool did not mean for it: the exception's own message, or
+one neutral sentence."""
+
 # The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -46,13 +50,21 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How many calls of this tool may run at once."""
     max_output_bytes: int = 64 * 1024
     """Text beyond it is cut in the middle, with a marker that says so."""
+    max_failure_bytes: int = 2048
+    """The same for the words of a failure, and for what was wrong with a call."""
     max_media_bytes: int = 5 * 1024 * 1024
     """A larger image or file is left out, with a note that says so."""
     max_arguments_bytes: int = 1024 * 1024
     """Longer arguments are refused unread."""
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "concurrency", "max_output_bytes", "max_arguments_bytes"):
+        for name in (
+            "timeout",
+            "concurrency",
+            "max_output_bytes",
+            "max_failure_bytes",
+            "max_arguments_bytes",
+        ):
             if not getattr(self, name) > 0:
                 raise UsageError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
         for name in ("retries", "backoff", "max_media_bytes"):
@@ -121,6 +133,9 @@ class Options(Struct, frozen=True, kw_only=True, eq=False):
     """Runs alone: calls before it finish first, calls after it wait."""
     repair: bool = False
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
+    errors: ErrorWords | None = None
+    """What the model reads of an exception that is no ToolFailure: ``"words"`` for the first line of its
+    message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
     limits: Limits = Limits()
     facts: Facts = Facts()
     formats: bool = False
@@ -228,6 +243,7 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
         dangers = [("facts.dangers", danger, Danger) for danger in self.facts.dangers or ()]
         for where, word, words in (
             ("effect", self.effect, Effect),
+            ("errors", self.errors, ErrorWords),
             ("facts.reach", reach, Reach),
             *dangers,
         ):

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from rightcall.core.handler import Handler, Parameters, inspect_handler, unwrap
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Effect, Facts, Limits, Tool
+from rightcall.core.tool import Effect, ErrorWords, Facts, Limits, Tool
 from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
 
@@ -38,6 +38,7 @@ class ToolOptions(TypedDict, total=False):
     approval: bool
     serial: bool
     repair: bool
+    errors: ErrorWords | None
     limits: Limits
     facts: Facts
 
@@ -160,6 +161,7 @@ def _from_partial(
         approval=base.approval,
         serial=base.serial,
         repair=base.repair,
+        errors=base.errors,
         limits=base.limits,
         facts=replace(facts, **left),
     )

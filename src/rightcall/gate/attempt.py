@@ -1,7 +1,6 @@
 """One checked call into its outcome: run under its deadline, and again where the tool says so."""
 
 import asyncio
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -18,8 +17,9 @@ from rightcall.core.parts import Usage
 from rightcall.core.ports import Clock
 from rightcall.errors import ToolFailure
 from rightcall.gate.deadline import CancelledInside, DeadlinePassed, within
+from rightcall.gate.failure import failed
 from rightcall.gate.threads import Job, current
-from rightcall.log import logger
+from rightcall.log import tool_logger
 
 
 class SystemClock:
@@ -90,12 +90,14 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
     except DeadlinePassed as passed:
         abandoned = passed.abandoned or (job is not None and job.is_abandoned())
         if abandoned:
-            logger.warning("%s could not be stopped at its deadline; abandoned", checked.tool.name)
+            tool_logger.warning("%s could not be stopped at its deadline; abandoned", checked.tool.name)
         return TimedOut(checked.tool.limits.timeout, abandoned=abandoned)
     except CancelledInside:
         return Cancelled()
-    except Exception:  # noqa: BLE001 - the tool's body: whatever it raises is data
-        return Failed(error=traceback.format_exc())
+    except Exception as error:  # the tool's body: whatever it raises is data
+        outcome = failed(error, checked.tool)
+        tool_logger.warning("%s raised %s", checked.tool.name, outcome.cause, exc_info=error)
+        return outcome
 
 
 async def _call(

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from inspect import isawaitable
+from logging import INFO
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field, json
@@ -32,15 +33,16 @@ from rightcall.core.decision import (
     Rewrite,
 )
 from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, StepDone
-from rightcall.core.jsontext import dump
+from rightcall.core.jsontext import dump, shorten
 from rightcall.core.message import Reply
-from rightcall.core.outcome import Denied, Interrupted, Outcome, Returned
+from rightcall.core.outcome import Denied, Failed, Interrupted, Outcome, Returned
 from rightcall.core.parts import Result
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.request import Request
 from rightcall.errors import UsageError
 from rightcall.gate.check import check
 from rightcall.gate.render import render
+from rightcall.log import tool_logger
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
 
@@ -118,6 +120,10 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     async def judge(self, call: Call, key: str) -> Verdict:
         """Check a call and decide about it. ``key`` names it in the record."""
         verdict = check(call, self.tools)
+        if type(verdict) is Failed:
+            tool_logger.warning(
+                "the arguments of %s could not be checked:\n%s", call.name, verdict.error
+            )
         if self.steps is not None:
             refused = None if isinstance(verdict, CheckedCall) else verdict.kind
             repairs = verdict.repairs if isinstance(verdict, CheckedCall) else ()
@@ -314,6 +320,8 @@ def _watched(guard: Guard) -> Iterator[None]:
 
 def not_run(call: Call, outcome: Outcome) -> Execution:
     """What became of a call that was never started."""
+    if tool_logger.isEnabledFor(INFO):
+        tool_logger.info("%s: %s", shorten(call.name), outcome.kind)
     return Execution(call=call, outcome=outcome, result=render(call, outcome))
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
+from logging import INFO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,15 +17,18 @@ from rightcall.core.events import (
     ModelEvent,
     ReasoningDelta,
     ReplyEnd,
+    RetryStart,
     TextDelta,
 )
 from rightcall.core.history import made_up_id, with_ids
+from rightcall.core.jsontext import shorten
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
 from rightcall.gate.gate import vetoed
+from rightcall.log import run_logger
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.request.wire_model import Batches
@@ -86,6 +90,8 @@ class Draft:
                 calls = reply.calls
                 self._look_at(calls, max(self._calls, len(calls)))
                 self.end = event
+            case RetryStart():
+                return
         self._events.append(event)
 
     def grew(self, size: int) -> None:
@@ -187,10 +193,20 @@ async def ask(setup: Setup, question: Question) -> Entry:
     if hooks.after_model is not None and (veto := await vetoed(hooks.after_model, generated.reply)):
         return StepDone(key=question.key, value=veto.reason)
     seconds = setup.clock.now() - started
+    if run_logger.isEnabledFor(INFO):
+        _log(setup.run, question.key, generated.reply, seconds)
     if not generated.in_time:
         # Two clocks may differ a little, and the run's time is used up all the same.
         seconds = max(seconds, question.seconds or 0.0)
     return ReplyReceived(key=question.key, reply=generated.reply, seconds=seconds, raw=generated.raw)
+
+
+def _log(run: str, key: str, reply: Reply, seconds: float) -> None:
+    names = ", ".join(shorten(call.name) for call in reply.calls) or "none"
+    spent = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
+    run_logger.info(
+        "run %s, %s: %s after %.1f s, %s; calls: %s", run, key, reply.stop, seconds, spent, names
+    )
 
 
 class _Generated(Struct, frozen=True, eq=False):
@@ -211,6 +227,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
         if draft.is_empty:
             raise
         broke = error.code
+        run_logger.warning("run %s, %s: the reply broke off: %s", setup.run, question.key, error)
     except TimeoutError:
         if not time.expired():
             raise

@@ -1,6 +1,8 @@
 """What can be said of an agent and of a run, and what a run is made with."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import Any, Protocol, TypeAlias, TypedDict
 
 from msgspec import Struct
@@ -22,9 +24,9 @@ from rightcall.core.ports import (
     Tools,
 )
 from rightcall.core.request import ToolChoice
-from rightcall.core.tool import Spec, Tool
+from rightcall.core.tool import ErrorWords, Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.gate import Approve, Execution, Hooks, Policy
 from rightcall.log import logger
@@ -91,6 +93,9 @@ class AgentOptions(AgentSettings, total=False):
     journal: Journal | AsyncJournal | None
     concurrency: int
     retry_broken: bool
+    errors: ErrorWords
+    """What the model reads of an exception that a tool did not mean for it, where the tool does not say:
+    ``"words"`` for its message, ``"neutral"``, unless given, for a sentence that says nothing of it."""
 
 
 class Runner(Protocol):
@@ -138,6 +143,27 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     speculate: bool = True
     dependencies: Any = None
     clock: Clock = SystemClock()
+
+
+def plain_observers(given: Sequence[Observer]) -> tuple[Observer, ...]:
+    """The observers as they were given; one that would have to be awaited is refused."""
+    for observer in given:
+        called: object = observer
+        while isinstance(called, partial):
+            called = called.func
+        if not callable(called):
+            raise UsageError(f"an observer is a function, not {type(called).__name__}")
+        if any(map(_is_awaited, (called, type(called).__call__))):
+            name = getattr(called, "__qualname__", type(called).__qualname__)
+            raise UsageError(
+                f"the observer {name} is async, and observers are not awaited: "
+                "give a plain function, which may put what it is shown into a queue or start a task"
+            )
+    return tuple(given)
+
+
+def _is_awaited(function: object) -> bool:
+    return iscoroutinefunction(function) or isasyncgenfunction(function)
 
 
 class Following:

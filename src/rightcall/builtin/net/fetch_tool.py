@@ -71,6 +71,7 @@ def web(
         short="Read a page of the web.",
         examples=({"url": "https://example.com/"}, {"url": "https://example.com/", "start": part}),
         questions=("What does https://example.com/ say?", "Go on reading."),
+        errors="neutral",
         effect="read",
         # Escaped, a character can be six bytes.
         limits=Limits(timeout=timeout + 5, concurrency=8, max_output_bytes=max(64 * 1024, 8 * part)),
