@@ -53,7 +53,7 @@ def test_quiet_says_nothing_about_the_run(home, capsys):
         pytest.param(
             "slow", ["--timeout", "0.05"], "", "the run reached its limit of seconds", id="seconds"
         ),
-        pytest.param("broken", [], "", "overloaded ␛[31m", id="error"),
+        pytest.param("broken", [], "", "HTTP 529: overloaded ␛[31m", id="error"),
     ],
 )
 def test_a_run_without_an_answer_says_why_and_exits_with_1(home, model, options, out, complaint, capsys):

@@ -17,7 +17,7 @@ from inspect import isawaitable
 from logging import INFO
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field, json
+from msgspec import Struct, field, json, to_builtins
 from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall, Repair
@@ -39,6 +39,7 @@ from rightcall.core.outcome import Denied, Failed, Interrupted, Outcome, Returne
 from rightcall.core.parts import Result
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.request import Request
+from rightcall.core.sanitize import encodable_json
 from rightcall.errors import UsageError
 from rightcall.gate.check import check
 from rightcall.gate.render import render
@@ -199,7 +200,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             if not isawaitable(waiting):
                 raise UsageError("approve is an async function")
             answer = final_decision(await waiting)
-            return StepDone(key=f"{key}.asked", value=json.encode(answer).decode())
+            return StepDone(key=f"{key}.asked", value=_written(answer))
 
         entry = await (body() if self.steps is None else self.steps.step(f"{key}.asked", body))
         assert isinstance(entry, StepDone)
@@ -297,6 +298,14 @@ def final_decision(answer: object) -> FinalDecision:
         "a decision is True, False, Allow, Deny, Rewrite or Answer, "
         f"and not of the type {type(answer).__name__}"
     )
+
+
+def _written(decision: FinalDecision) -> str:
+    """A decision as JSON; a person can have pasted half a surrogate pair, which none can hold."""
+    try:
+        return json.encode(decision).decode()
+    except UnicodeEncodeError:
+        return json.encode(encodable_json(to_builtins(decision))).decode()
 
 
 def guard_above() -> Guard | None:

@@ -10,7 +10,7 @@ from typing import Self
 from urllib.parse import urlsplit
 from weakref import finalize
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart, unfolded
@@ -28,6 +28,7 @@ MAX_BODY = 64 * 1024 * 1024
 
 _HEAD = 4096
 """So many bytes of a reply are kept until something could be made of it, to say what came instead."""
+_EXCERPT = 200
 _REFUSED = 400
 
 _HEADERS = {"content-type": "application/json", "user-agent": "rightcall"}
@@ -228,19 +229,20 @@ class WireModel:
 
     def _read(self, error: RightcallError, incoming: Incoming, head: bytes) -> RightcallError:
         """Say what came in place of a reply of which nothing could be read."""
-        if not isinstance(error, ProtocolError):
-            return error
         began = head.lstrip()
-        if any(field in head for field in (b"data:", b"event:")):
+        is_page = began.startswith(b"<")
+        if not isinstance(error, ProtocolError) or not (is_page or _is_whole(head)):
             return error
         found: RightcallError
-        if began.startswith(b"<"):
+        if is_page:
             found = self._refusal(incoming, head)
         elif began:
-            advice = f"this is no answer of the {self._dialect.name} API: check the address"
-            found = type(error)(f"{error}; {advice}")
+            came = " ".join(self._without_secrets(began.decode(errors="replace")).split())
+            came = came if len(came) <= _EXCERPT else f"{came[:_EXCERPT]}…"
+            api = f"the {self._dialect.name} API"
+            found = type(error)(f"what came is no answer of {api}, but: {came}; check the address")
         else:
-            found = type(error)(f"the reply is empty: {error}")
+            found = type(error)("the reply is empty")
         found.__cause__ = error
         return found
 
@@ -317,7 +319,8 @@ class WireModel:
             error.body = self._without_secrets(error.body)
         elif words and isinstance(error, ProtocolError | TransportError):
             request = f" (request {self._without_secrets(named)})" if named else ""
-            words[0] = f"{self._provider}: {words[0]}{request}"
+            told = words[0].removeprefix(f"{self._dialect.name}: ")
+            words[0] = f"{self._provider}: {told}{request}"
         error.args = tuple(words)
 
     def _request_id(self, incoming: Incoming) -> str:
@@ -349,6 +352,19 @@ class _Whole:
 
     def finish(self) -> tuple[ModelEvent, ...]:
         return tuple(unfolded(self._dialect.decode(bytes(self._body))))
+
+
+def _is_whole(head: bytes) -> bool:
+    """Whether this is all there was, and no part of a reply: no events, and no JSON that was cut off."""
+    if len(head) >= _HEAD or any(field in head for field in (b"data:", b"event:")):
+        return False
+    if not head.lstrip().startswith((b"{", b"[")):
+        return True
+    try:
+        json.decode(head)
+    except (DecodeError, RecursionError, UnicodeError):
+        return False
+    return True
 
 
 def _wake(wait: "asyncio.Future[None]") -> None:
