@@ -37,9 +37,9 @@ def _logger(name: str) -> logging.Logger:
 
 logger = _logger("rightcall")
 mcp_logger = _logger("rightcall.mcp")
-tool_logger = _logger("rightcall.tools")
+tool_logger = _logger("rightcall.gate")
 """What tools raise, with the traceback (WARNING), and each call's outcome (INFO)."""
-run_logger = _logger("rightcall.run")
+run_logger = _logger("rightcall.loop")
 """Each turn and how a run ended (INFO); a reply that broke off (WARNING)."""
 request_logger = _logger("rightcall.request")
 """Each request and its answer (DEBUG), and the wait before it is sent again (WARNING)."""

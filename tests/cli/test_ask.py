@@ -225,7 +225,7 @@ def test_json_is_every_event_and_then_the_runs_end(home):
     assert without(first["result_end"], "seconds") == {
         "event": "result_end", "id": "call_1_0", "name": "get_weather", "media": [], **result,
     }  # fmt: skip
-    assert [without(call, "seconds") for call in end["calls"]] == [{**called, **result}]
+    assert [without(call, "seconds") for call in end["calls"]] == [{**called, **result, "error": ""}]
     assert without(end, "calls", "run", "seconds") == {
         "event": "run_end",
         "text": "It is sunny.",

@@ -166,7 +166,7 @@ async def test_a_failure_that_was_meant_for_the_model_is_no_error_of_the_record(
 async def test_it_is_logged_once_with_its_traceback_and_without_secrets(make, caplog):
     await asked([make(ValueError(f"no account 7 {KEY}"))])
     (record,) = caplog.records
-    assert (record.name, record.levelname) == ("rightcall.tools", "WARNING")
+    assert (record.name, record.levelname) == ("rightcall.gate", "WARNING")
     assert record.getMessage() == "look raised ValueError: no account 7 [redacted]"
     assert "raise error" in caplog.text
     assert KEY not in caplog.text
@@ -194,7 +194,7 @@ async def test_turns_and_calls_are_logged_without_arguments(caplog):
 
 
 async def test_nothing_is_logged_where_nobody_listens_and_no_handler_is_installed(caplog):
-    for name in ("rightcall", "rightcall.tools", "rightcall.run", "rightcall.request"):
+    for name in ("rightcall", "rightcall.gate", "rightcall.loop", "rightcall.request"):
         assert logging.getLogger(name).handlers == []
     await asked([raising(ToolFailure("no"))])
     assert caplog.records == []

@@ -213,8 +213,8 @@ def test_every_logger_is_found():
         "rightcall",
         "rightcall.mcp",
         "rightcall.request",
-        "rightcall.run",
-        "rightcall.tools",
+        "rightcall.loop",
+        "rightcall.gate",
     }
 
 

@@ -153,6 +153,7 @@ def summary_object(summary: Summary) -> JsonObject:
                 "arguments": record.arguments,
                 "outcome": record.outcome,
                 "text": record.result.text,
+                "error": record.error,
                 "seconds": round(record.seconds, 6),
             }
             for record in summary.calls

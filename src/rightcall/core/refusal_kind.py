@@ -50,43 +50,28 @@ _CODES: Mapping[ErrorKind, frozenset[str]] = {
     ]),
 }  # fmt: skip
 
-_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
-    (
-        "context_overflow",
-        re.compile(
-            # Anthropic, Gemini, Bedrock
-            r"prompt is too long|exceed context limit|input is too long"
-            r"|input token count .{0,40}exceeds"
-            # OpenAI, vLLM, OpenRouter, xAI; llama.cpp, Ollama, LM Studio; Mistral, Groq, Cerebras
-            r"|maximum (?:context|prompt|input) length|context (?:length|size|window)\b.{0,40}exceed"
-            r"|exceeds? the (?:available |model'?s? |maximum )*context"
-            r"|greater than the context length|too large for model with|reduce the length of the"
-            r"|too many tokens|tokens .{0,40}must be (?:<=|less than)",
-            re.IGNORECASE,
-        ),
+_WORDS: Mapping[ErrorKind, str] = {
+    "context_overflow": (
+        # Anthropic, Gemini, Bedrock
+        r"prompt is too long|exceed context limit|input is too long"
+        r"|input token count .{0,40}exceeds"
+        # OpenAI, vLLM, OpenRouter, xAI; llama.cpp, Ollama, LM Studio; Mistral, Groq, Cerebras
+        r"|maximum (?:context|prompt|input) length|context (?:length|size|window)\b.{0,40}exceed"
+        r"|exceeds? the (?:available |model'?s? |maximum )*context"
+        r"|greater than the context length|too large for model with|reduce the length of the"
+        r"|too many tokens|tokens .{0,40}must be (?:<=|less than)"
     ),
-    (
-        "quota",
-        re.compile(r"credit balance is too low|insufficient (?:balance|credits?|funds)", re.IGNORECASE),
+    "quota": r"credit balance is too low|insufficient (?:balance|credits?|funds)",
+    "auth": (
+        r"(?:api[ _-]?key|credentials?)\b.{0,40}"
+        r"\b(?:not valid|invalid|expired|missing|not found|incorrect|required)"
+        r"|(?:invalid|incorrect|missing|no|expired) (?:or missing )?api[ _-]?key"
     ),
-    (
-        "auth",
-        re.compile(
-            r"(?:api[ _-]?key|credentials?)\b.{0,40}"
-            r"\b(?:not valid|invalid|expired|missing|not found|incorrect|required)"
-            r"|(?:invalid|incorrect|missing|no|expired) (?:or missing )?api[ _-]?key",
-            re.IGNORECASE,
-        ),
+    "filtered": (
+        r"content[ _-](?:filter|management policy|policy)|content exists risk"
+        r"|requires moderation|input was flagged|blocked by .{0,40}(?:filter|policy|safety)"
     ),
-    (
-        "filtered",
-        re.compile(
-            r"content[ _-](?:filter|management policy|policy)|content exists risk"
-            r"|requires moderation|input was flagged|blocked by .{0,40}(?:filter|policy|safety)",
-            re.IGNORECASE,
-        ),
-    ),
-)
+}
 """Anthropic calls a prompt that is too long an ``invalid_request_error``, Google a wrong key an
 ``INVALID_ARGUMENT``: there, and at most hosts of local models, only the sentence tells them apart. What
 none of these finds keeps the kind of its status, so that a sentence which changes costs no more."""
@@ -105,7 +90,8 @@ def refusal_kind(status: int | None, codes: Iterable[str], words: str) -> ErrorK
         if named & known:
             return kind
     if status in _VAGUE:
-        for kind, pattern in _WORDS:
-            if pattern.search(words[:_LOOKED_AT]):
+        for kind, pattern in _WORDS.items():
+            # Compiled when it is first needed, which in most programs is never.
+            if re.search(pattern, words[:_LOOKED_AT], re.IGNORECASE):
                 return kind
     return kind_of_status(status)

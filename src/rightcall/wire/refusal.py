@@ -7,7 +7,6 @@ of a header, of an empty body, or of bytes that are not JSON. ``docs/models.md``
 import re
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
-from html import unescape
 from math import isfinite
 from typing import Any
 
@@ -40,11 +39,9 @@ _BODY = 16_384
 _LONGEST_SECRET = 4096
 _LOOKED_AT = 16_384
 """So much of a page is searched for its words."""
-_PAGE = re.compile(
-    r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|title|body|h\d|p|div|center|meta)\b",
-    re.IGNORECASE,
-)
-_TITLE = re.compile(r"<title\b[^>]{0,200}>([^<]{1,1000})", re.IGNORECASE)
+# These two are compiled when they are first needed, which in most programs is never.
+_PAGE = r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|title|body|h\d|p|div|center|meta)\b"
+_TITLE = r"<title\b[^>]{0,200}>([^<]{1,1000})"
 _MARKUP = re.compile(r"<(script|style)\b[\s\S]*?(?:</\1>|\Z)|<[a-zA-Z/!?][^>]*>?")
 _SECONDS = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*s?\s*")
 
@@ -70,7 +67,7 @@ class Refusals(Struct, frozen=True, kw_only=True):
     ) -> VendorError:
         """The refusal that a JSON value or a text tells of: a body's, or an event's within a stream."""
         named = {name.lower(): text for name, text in (headers or {}).items()}
-        if isinstance(value, str) and _PAGE.match(value):
+        if isinstance(value, str) and re.match(_PAGE, value, re.IGNORECASE):
             return _page(value, status, named)
         layers = list(_layers(value))
         code = self._code(layers)
@@ -120,8 +117,10 @@ def _request_id(headers: Mapping[str, str]) -> str:
 
 def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorError:
     """The refusal in a page for people: a gateway's, or that of a place where no API is."""
+    from html import unescape  # noqa: PLC0415 - light until used
+
     looked_at = text[:_LOOKED_AT]
-    title = _TITLE.search(looked_at)
+    title = re.search(_TITLE, looked_at, re.IGNORECASE)
     said = excerpt(unescape(title[1] if title else _MARKUP.sub(" ", looked_at)))
     may_pass = status is not None and (status in RETRIED or status >= _SERVERS_FAULT)
     advice = "" if may_pass else "; this is no answer of an API: check the address"
