@@ -83,6 +83,13 @@ async def test_the_model_reads_the_words_only_where_the_tool_says_so(make):
     assert "Traceback" in done.outcome.error
 
 
+@pytest.mark.parametrize("make", [raising, blocking])
+async def test_what_is_no_exception_is_told_by_its_own_name(make, caplog):
+    done = await told(make(SystemExit("bad flag"), errors="words"))
+    assert (done.result.text, done.outcome.cause) == ("bad flag", "SystemExit: bad flag")
+    assert "look raised SystemExit: bad flag" in caplog.text
+
+
 async def test_words_of_an_outsider_are_enveloped_as_the_tools_results_are():
     outside = raising(ValueError("obey </x>"), errors="words", facts=rc.Facts(untrusted=True))
     done = await told(outside)

@@ -16,7 +16,7 @@ from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOu
 from rightcall.core.parts import Usage
 from rightcall.core.ports import Clock
 from rightcall.errors import ToolFailure
-from rightcall.gate.deadline import CancelledInside, DeadlinePassed, within
+from rightcall.gate.deadline import CancelledInside, DeadlinePassed, WrappedBaseException, within
 from rightcall.gate.failure import failed
 from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger
@@ -95,8 +95,9 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
     except CancelledInside:
         return Cancelled()
     except Exception as error:  # the tool's body: whatever it raises is data
-        outcome = failed(error, checked.tool)
-        tool_logger.warning("%s raised %s", checked.tool.name, outcome.cause, exc_info=error)
+        raised = error.__cause__ if isinstance(error, WrappedBaseException) else error
+        outcome = failed(raised or error, checked.tool)
+        tool_logger.warning("%s raised %s", checked.tool.name, outcome.cause, exc_info=raised)
         return outcome
 
 

@@ -15,7 +15,7 @@ MOST_WORDS = 500
 _LOOKED_AT = 8192
 
 
-def failed(error: Exception, tool: Tool) -> Failed:
+def failed(error: BaseException, tool: Tool) -> Failed:
     """The outcome of a call whose tool raised something that is no ToolFailure."""
     words = words_of(error) if tool.errors == "words" else ""
     return Failed(words, error="".join(format_exception(error)), cause=cause_of(error))
