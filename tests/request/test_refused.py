@@ -195,7 +195,8 @@ async def test_a_reply_that_breaks_off_is_logged_with_what_broke_it(caplog):
         model = rc.connect("openai:m", base_url=server.url, api_key=KEY)
         async with model:
             result = await rc.Agent(model).run("Hi", run="r1")
-    assert result.stop.reason == "error"
+    words = "vendor: openai: overloaded_error: Overloaded"
+    assert result.stop == rc.Stop("error", detail=words)
     assert [each.getMessage() for each in caplog.records] == [
         "run r1, t1.model: the reply broke off: openai: overloaded_error: Overloaded"
     ]

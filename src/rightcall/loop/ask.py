@@ -41,6 +41,8 @@ MAX_CALLS = 4096
 """Calls in one reply."""
 _KEPT = 64_000
 """Characters that are kept of each part of a reply that was too long: no later request could hold it."""
+_LONGEST_WORD = 500
+"""Characters that are kept of what broke a reply off."""
 _TEXTS = (TextDelta, ReasoningDelta)
 _LONGEST_TURN = 0.05
 """Seconds for which a stream that always has more is read before others get a turn."""
@@ -226,7 +228,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
     except RightcallError as error:
         if draft.is_empty:
             raise
-        broke = error.code
+        broke = f"{error.code}: {error}"[:_LONGEST_WORD]
         run_logger.warning("run %s, %s: the reply broke off: %s", setup.run, question.key, error)
     except TimeoutError:
         if not time.expired():
