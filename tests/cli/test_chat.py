@@ -83,7 +83,7 @@ def test_a_turn_without_an_answer_is_told_by_the_exit_code_and_forgotten(home):
 def test_a_question_that_nothing_came_of_is_not_part_of_the_history(home):
     said = b"first\nplease fail\nsecond\n"
     ran = run(home, "chat", "--quiet", "--model", "world.py:failing", stdin=said)
-    assert (ran.code, ran.err) == (1, "rightcall: HTTP 529: overloaded\n")
+    assert (ran.code, ran.err) == (1, "rightcall: overloaded\n")
     assert answers(ran.out) == ["1: first", "3: first | second"]
 
 
