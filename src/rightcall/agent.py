@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, get_args, overload
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from rightcall.core.options import checked
 from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Steps
 from rightcall.core.request import Wanted, check_model_options
-from rightcall.core.tool import Tool
+from rightcall.core.tool import ErrorWords, Tool
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
@@ -47,6 +47,7 @@ from rightcall.loop.setup import (
     check_choice,
     check_cost_limit,
     checked_async,
+    plain_observers,
 )
 from rightcall.loop.state import started
 from rightcall.models.fallback import Fallback, Opened
@@ -117,12 +118,15 @@ class Agent(Generic[Deps, Out]):
         journal: Journal | AsyncJournal | None = None,
         concurrency: int = 32,
         retry_broken: bool | None = None,
+        errors: ErrorWords = "neutral",
         **settings: Unpack[AgentSettings],
     ) -> None:
         check_model_options(settings.get("options", {}))
         self._opened = Opened()
         self.name = name
         self.trust = trust = settings.get("trust")
+        if errors not in get_args(ErrorWords):
+            raise UsageError(f"errors is {' or '.join(map(repr, get_args(ErrorWords)))}, not {errors!r}")
         self._basis = basis = Basis(
             model=self._opened.model(model),
             tools=tools,
@@ -132,12 +136,13 @@ class Agent(Generic[Deps, Out]):
             window=settings.get("window"),
             form=None if output is None else form_of(output),
             label=trust is not None,
+            errors=errors,
         )
         self.tools = basis.toolbox()
         self.budget = budget or Budget()
         self._journal = journal
         self._retry_broken = retry_broken
-        settings["observers"] = tuple(settings.get("observers", ()))
+        settings["observers"] = plain_observers(settings.get("observers", ()))
         settings["hooks"] = gathered(settings.get("hooks"))  # type: ignore[typeddict-item]
         setup = Setup(
             run="",
@@ -288,6 +293,8 @@ class Agent(Generic[Deps, Out]):
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
             timeout=timeout,
             dry_run=True,
+            # What it raises was said by its model's vendor.
+            errors="neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
         ).replace(delegates=True)
 

@@ -1,7 +1,8 @@
 """The loggers that everything in rightcall writes to. What looks like a secret is taken out on the way.
 
 A filter of a logger holds for whoever asks for that logger by its name, and not for those below it: so
-every name stands here.
+every name stands here. No handler is installed: where the program configures nothing, Python itself
+writes warnings to standard error, so that a tool that breaks is seen; everything else is silent.
 """
 
 import logging
@@ -36,3 +37,9 @@ def _logger(name: str) -> logging.Logger:
 
 logger = _logger("rightcall")
 mcp_logger = _logger("rightcall.mcp")
+tool_logger = _logger("rightcall.gate")
+"""What tools raise, with the traceback (WARNING), and each call's outcome (INFO)."""
+run_logger = _logger("rightcall.loop")
+"""Each turn and how a run ended (INFO); a reply that broke off (WARNING)."""
+request_logger = _logger("rightcall.request")
+"""Each request and its answer (DEBUG), and the wait before it is sent again (WARNING)."""

@@ -77,7 +77,7 @@ def test_a_command_that_cannot_be_carried_out_says_why_and_the_talk_goes_on(home
 
 def test_a_turn_without_an_answer_is_told_by_the_exit_code_and_forgotten(home):
     ran = run(home, "chat", "--quiet", "--model", "world.py:broken", stdin=b"hello\n")
-    assert (ran.code, ran.out, ran.err) == (1, "", "rightcall: overloaded ␛[31m\n")
+    assert (ran.code, ran.out, ran.err) == (1, "", "rightcall: HTTP 529: overloaded ␛[31m\n")
 
 
 def test_a_question_that_nothing_came_of_is_not_part_of_the_history(home):

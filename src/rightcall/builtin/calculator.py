@@ -78,6 +78,7 @@ def calculate() -> Tool:
             "How much is 250 - 75?",
             "What is 20% of 45?",
         ),
+        errors="neutral",
         effect="pure",
         limits=Limits(timeout=10.0, max_arguments_bytes=16 * LONGEST),
         facts=Facts(untrusted=False, private=False, reach="nothing", targets=()),

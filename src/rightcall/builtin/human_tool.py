@@ -39,6 +39,7 @@ def human(
         _PARAMETERS,
         handler,
         # It may be asked again, but not for nothing: nobody is asked while a reply still streams.
+        errors="neutral",
         effect="idempotent",
         approval=ask is None,
         limits=Limits(timeout=_A_DAY),

@@ -90,12 +90,19 @@ def shell(
         examples=form.examples,
         questions=("Which files are here?",),
         native=form.native,
+        errors="neutral",
         effect="write",
         approval=approval,
         serial=True,
-        limits=Limits(timeout=timeout + _SLACK, concurrency=1, max_output_bytes=4 * max_output_bytes),
+        limits=_limits(timeout, 4 * max_output_bytes),
         facts=Facts(untrusted=True, private=True, reach="outside", targets=tuple(form.targets)),
     )
+
+
+def _limits(timeout: float, size: int) -> Limits:
+    # What a command had said before its time was up is its output, and not the words of a failure.
+    seconds = timeout + _SLACK
+    return Limits(timeout=seconds, concurrency=1, max_output_bytes=size, max_failure_bytes=size)
 
 
 def show(done: Completed, longest: int | None = None) -> str:

@@ -13,6 +13,7 @@ from typing import NoReturn
 import rightcall
 from rightcall.cli import BAD_USAGE, BROKEN_PIPE, INTERRUPTED, NO_ANSWER
 from rightcall.cli.arguments import COMMANDS
+from rightcall.cli.logs import add_verbose, shown_log
 from rightcall.core.sanitize import printable
 from rightcall.errors import RightcallError
 
@@ -61,8 +62,12 @@ def _run(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     add_arguments(parser)
+    add_verbose(parser)
     options = parser.parse_args(arguments[1:])
-    code: int = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}").run(options)
+    # Those that run one call show what it raised themselves.
+    quiet = getattr(options, "quiet", False) or name in ("call", "manifest")
+    with shown_log(options.verbose, quiet=quiet):
+        code: int = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}").run(options)
     return code
 
 

@@ -19,6 +19,7 @@ from rightcall.core.events import (
     ReasoningDelta,
     ReplyEnd,
     ResultEnd,
+    RetryStart,
     SubagentEvent,
     TextDelta,
     TurnStart,
@@ -137,15 +138,18 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "call_progress", "id": call_id, **far}
         case ResultEnd(result, seconds):
             return {"event": "result_end", **_result_object(result), "seconds": round(seconds, 6)}
-        case ModelChange() | SubagentEvent():
+        case RetryStart() | ModelChange() | SubagentEvent():
             return _seldom_object(event)
         case RunEnd():
             return None
     assert_never(event)
 
 
-def _seldom_object(event: ModelChange | SubagentEvent) -> JsonObject:
+def _seldom_object(event: RetryStart | ModelChange | SubagentEvent) -> JsonObject:
     match event:
+        case RetryStart(attempt, seconds, kind, reason):
+            why = {"kind": kind, "reason": reason}
+            return {"event": "retry_start", "attempt": attempt, "seconds": round(seconds, 6), **why}
         case ModelChange(failed, why, model):
             return {"event": "model_change", "failed": failed, "why": why, "model": model}
         case SubagentEvent(agent, call_id, inner):
@@ -169,6 +173,7 @@ def summary_object(summary: Summary) -> JsonObject:
                 "arguments": record.arguments,
                 "outcome": record.outcome,
                 "text": record.result.text,
+                "error": record.error,
                 "seconds": round(record.seconds, 6),
             }
             for record in summary.calls

@@ -116,6 +116,8 @@ class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     """The result as the tool gave it, where a hook put another in its place."""
     notes: tuple[User, ...] = ()
     """What hooks have the model told after the results."""
+    cause: str = ""
+    """The exception's type and message alone."""
 
 
 class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):

@@ -14,6 +14,7 @@ from rightcall.core.handler import CallProgress
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Result, Text
+from rightcall.errors import ErrorKind
 
 
 class TextDelta(Struct, frozen=True, gc=False, tag=True):
@@ -70,6 +71,18 @@ class ModelChange(Struct, frozen=True, gc=False, tag=True):
     """The one that is asked now."""
 
 
+class RetryStart(Struct, frozen=True, gc=False, tag=True):
+    """A request failed, and is sent again after a wait. Nothing of the reply has come yet."""
+
+    attempt: int
+    """Which one comes: 2 for the first retry."""
+    seconds: float
+    """How long the wait is."""
+    kind: ErrorKind
+    reason: str
+    """What the attempt before failed with, in words."""
+
+
 class TurnStart(Struct, frozen=True, gc=False, tag=True):
     """The model is about to be asked."""
 
@@ -94,7 +107,7 @@ class ResultEnd(Struct, frozen=True, gc=False, tag=True):
 
 
 ModelEvent: TypeAlias = (
-    TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | ReplyEnd | ModelChange
+    TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | RetryStart | ReplyEnd | ModelChange
 )
 StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent
 """What happens while a run goes on; RunEnd follows at its end."""

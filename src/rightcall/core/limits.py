@@ -8,6 +8,14 @@ from msgspec import Struct
 from rightcall.core.options import Worded
 from rightcall.errors import UsageError
 
+_MORE_THAN_NONE = (
+    "timeout",
+    "concurrency",
+    "max_output_bytes",
+    "max_failure_bytes",
+    "max_arguments_bytes",
+)
+
 
 class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
     """What a tool may cost. Every tool has limits from birth."""
@@ -27,13 +35,15 @@ class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
     """How many calls of this tool may run at once."""
     max_output_bytes: int = 64 * 1024
     """Text beyond it is cut in the middle, with a marker that says so."""
+    max_failure_bytes: int = 2048
+    """The same for the words of a failure, and for what was wrong with a call."""
     max_media_bytes: int = 5 * 1024 * 1024
     """A larger image or file is left out, with a note that says so."""
     max_arguments_bytes: int = 1024 * 1024
     """Longer arguments are refused unread."""
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "concurrency", "max_output_bytes", "max_arguments_bytes"):
+        for name in _MORE_THAN_NONE:
             if not getattr(self, name) > 0:
                 raise UsageError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
         for name in ("retries", "backoff", "max_media_bytes"):
@@ -62,6 +72,7 @@ class LimitOptions(TypedDict, total=False):
     rate: tuple[int, float] | None
     concurrency: int
     max_output_bytes: int
+    max_failure_bytes: int
     max_media_bytes: int
     max_arguments_bytes: int
 

@@ -41,6 +41,8 @@ class Failed(Struct, frozen=True, gc=False, tag="failed"):
     error: str = ""
     """The exception and its traceback. For the record only: the model never reads it."""
     retryable: bool = False
+    cause: str = ""
+    """The exception's type and message, bounded, without what looks like a secret. For the record."""
 
 
 class Invalid(Struct, frozen=True, gc=False, tag="invalid"):

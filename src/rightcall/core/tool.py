@@ -30,6 +30,10 @@ Reach: TypeAlias = Literal["nothing", "user", "outside"]
 Danger: TypeAlias = Literal["money", "deletes", "credentials"]
 """What makes a tool worse than its reach says: it moves money, deletes, or touches credentials."""
 
+ErrorWords: TypeAlias = Literal["words", "neutral"]
+"""What the model reads of an exception that a tool did not mean for it: the exception's own message, or
+one neutral sentence."""
+
 # The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -132,6 +136,9 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
     dry_run: bool = False
     """Takes part in dry runs whatever its effect: it is run, and ``Context.dry_run`` tells it so."""
+    errors: ErrorWords | None = None
+    """What the model reads of an exception that is no ToolFailure: ``"words"`` for the first line of its
+    message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
@@ -157,6 +164,7 @@ class RawOptions(LimitOptions, total=False):
     serial: bool
     repair: bool
     dry_run: bool
+    errors: ErrorWords | None
     limits: Limits
     facts: Facts
     formats: bool
@@ -272,6 +280,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
         dangers = [("facts.dangers", danger, Danger) for danger in self.facts.dangers or ()]
         for where, word, words in (
             ("effect", self.effect, Effect),
+            ("errors", self.errors, ErrorWords),
             ("facts.reach", reach, Reach),
             *dangers,
         ):

@@ -15,7 +15,15 @@ from rightcall.core.handler import Context, Handler, Parameters, inspect_handler
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import LimitOptions, Limits
 from rightcall.core.options import Known, annotations_of, show_options
-from rightcall.core.tool import Effect, Facts, Needs_contra, Tool, check_options, worded_limits
+from rightcall.core.tool import (
+    Effect,
+    ErrorWords,
+    Facts,
+    Needs_contra,
+    Tool,
+    check_options,
+    worded_limits,
+)
 from rightcall.declare.docstring import parse_docstring
 from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
@@ -38,6 +46,7 @@ class ToolOptions(LimitOptions, total=False):
     serial: bool
     repair: bool
     dry_run: bool
+    errors: ErrorWords | None
     limits: Limits
     facts: Facts
 
@@ -209,6 +218,7 @@ def _from_partial(
         serial=base.serial,
         repair=base.repair,
         dry_run=base.dry_run,
+        errors=base.errors,
         limits=base.limits,
         facts=replace(facts, **left),
     )

@@ -1,7 +1,6 @@
 """One checked call into its outcome: run under its deadline, and again where the tool says so."""
 
 import asyncio
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -10,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.call import CheckedCall
 from rightcall.core.handler import CallProgress, Context, Handler, ignore
@@ -17,9 +17,10 @@ from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOu
 from rightcall.core.parts import Usage
 from rightcall.core.ports import Clock
 from rightcall.errors import ToolFailure
-from rightcall.gate.deadline import CancelledInside, DeadlinePassed, within
+from rightcall.gate.deadline import CancelledInside, DeadlinePassed, WrappedBaseException, within
+from rightcall.gate.failure import failed
 from rightcall.gate.threads import Job, current
-from rightcall.log import logger
+from rightcall.log import tool_logger
 
 
 class SystemClock:
@@ -92,13 +93,16 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
     except DeadlinePassed as passed:
         abandoned = passed.abandoned or (job is not None and job.is_abandoned())
         if abandoned:
-            logger.warning("%s could not be stopped at its deadline; abandoned", checked.tool.name)
+            tool_logger.warning("%s could not be stopped at its deadline; abandoned", checked.tool.name)
         return TimedOut(checked.tool.limits.timeout, abandoned=abandoned)
     except CancelledInside:
         return Cancelled()
-    except Exception as error:  # noqa: BLE001 - the tool's body: whatever it raises is data
-        again = isinstance(error, checked.tool.limits.retry_on)
-        return Failed(error=traceback.format_exc(), retryable=again)
+    except Exception as error:  # the tool's body: whatever it raises is data
+        raised = error.__cause__ if isinstance(error, WrappedBaseException) else error
+        again = isinstance(raised, checked.tool.limits.retry_on)
+        outcome = replace(failed(raised or error, checked.tool), retryable=again)
+        tool_logger.warning("%s raised %s", checked.tool.name, outcome.cause, exc_info=raised)
+        return outcome
 
 
 async def _call(

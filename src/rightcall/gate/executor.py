@@ -1,12 +1,14 @@
 """A model's calls through the gate, without an agent: one execution each, in the model's order."""
 
 import asyncio
-import traceback
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from logging import INFO
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
+
+from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import NOBODY_TO_ASK, Proposal
@@ -17,8 +19,10 @@ from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
 from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.failure import failed
 from rightcall.gate.gate import Approve, Gate, Verdict, stages
 from rightcall.gate.render import Unshowable, render
+from rightcall.log import tool_logger
 
 
 class Semaphore:
@@ -220,10 +224,13 @@ class Executor:
         seconds = clock.now() - started
         try:
             result = render(checked.call, outcome, tool)
-        except Unshowable:
+        except Unshowable as error:
             words = f"{tool.name} ran, but what it returned cannot be shown."
-            outcome = Failed(words, error=traceback.format_exc())
+            outcome = replace(failed(error, tool), message=words)
+            tool_logger.warning("%s", words, exc_info=error)
             result = render(checked.call, outcome)
+        if tool_logger.isEnabledFor(INFO):
+            tool_logger.info("%s: %s in %.3f s", tool.name, outcome.kind, seconds)
         return Execution(
             call=checked.call,
             outcome=outcome,

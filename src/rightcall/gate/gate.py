@@ -17,7 +17,7 @@ from functools import partial
 from inspect import isawaitable
 from typing import TypeAlias
 
-from msgspec import Struct, field, json
+from msgspec import Struct, field, json, to_builtins
 from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
@@ -34,12 +34,14 @@ from rightcall.core.decision import (
 )
 from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, HookAnswered, StepDone
 from rightcall.core.jsontext import dump
-from rightcall.core.outcome import Denied, DryRun, Interrupted, Outcome, Returned
+from rightcall.core.outcome import Denied, DryRun, Failed, Interrupted, Outcome, Returned
 from rightcall.core.ports import Steps, Tools
+from rightcall.core.sanitize import encodable_json
 from rightcall.errors import UsageError
 from rightcall.gate.check import check
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain
+from rightcall.log import tool_logger
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
 
@@ -84,6 +86,10 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     async def judge(self, call: Call, key: str) -> Verdict:
         """Check a call and decide about it. ``key`` names it in the record."""
         verdict = check(call, self.tools)
+        if type(verdict) is Failed:
+            tool_logger.warning(
+                "the arguments of %s could not be checked:\n%s", call.name, verdict.error
+            )
         if self.steps is not None:
             refused = None if isinstance(verdict, CheckedCall) else verdict.kind
             repairs = verdict.repairs if isinstance(verdict, CheckedCall) else ()
@@ -191,7 +197,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             if not isawaitable(waiting):
                 raise UsageError("approve is an async function")
             answer = final_decision(await waiting)
-            return StepDone(key=f"{key}.asked", value=json.encode(answer).decode())
+            return StepDone(key=f"{key}.asked", value=_written(answer))
 
         entry = await (body() if self.steps is None else self.steps.step(f"{key}.asked", body))
         assert isinstance(entry, StepDone)
@@ -282,6 +288,14 @@ def final_decision(answer: object) -> FinalDecision:
         "a decision is True, False, Allow, Deny, Rewrite or Answer, "
         f"and not of the type {type(answer).__name__}"
     )
+
+
+def _written(decision: FinalDecision) -> str:
+    """A decision as JSON; a person can have pasted half a surrogate pair, which none can hold."""
+    try:
+        return json.encode(decision).decode()
+    except UnicodeEncodeError:
+        return json.encode(encodable_json(to_builtins(decision))).decode()
 
 
 def guard_above() -> Guard | None:

@@ -87,10 +87,10 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
                 source = None if told.is_clean else source
             content = _finish(content, source, limits.max_output_bytes)
     elif type(outcome) is Failed and outcome.message:
-        content = _finish(encode(outcome.message, limits), source, limits.max_output_bytes)
+        content = _finish(encode(outcome.message, limits), source, _most_words(limits))
     else:
         source = None
-        content = (Text(cut(encodable(_words(call, outcome)), limits.max_output_bytes)),)
+        content = (Text(cut(encodable(_words(call, outcome)), _most_words(limits))),)
     return Result(
         call_id=call.id,
         name=call.name,
@@ -107,6 +107,10 @@ def reworded(result: Result, text: str, tool: Tool) -> Result:
     limits = tool.limits
     content = _finish(encode(text, limits), result.source, limits.max_output_bytes)
     return msgspec.structs.replace(result, content=content)
+
+
+def _most_words(limits: Limits) -> int:
+    return min(limits.max_failure_bytes, limits.max_output_bytes)
 
 
 def _words(call: Call, outcome: Outcome) -> str:

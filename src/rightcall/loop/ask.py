@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
+from logging import INFO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,15 +18,18 @@ from rightcall.core.events import (
     ModelEvent,
     ReasoningDelta,
     ReplyEnd,
+    RetryStart,
     TextDelta,
 )
 from rightcall.core.history import made_up_id, with_ids
+from rightcall.core.jsontext import shorten
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
 from rightcall.gate.hooks import Veto
+from rightcall.log import run_logger
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.request.wire_model import close_stream, together
@@ -38,6 +42,8 @@ MAX_CALLS = 4096
 """Calls in one reply."""
 _KEPT = 64_000
 """Characters that are kept of each part of a reply that was too long: no later request could hold it."""
+_LONGEST_WORD = 500
+"""Characters that are kept of what broke a reply off."""
 _TEXTS = (TextDelta, ReasoningDelta)
 _LONGEST_TURN = 0.05
 """Seconds for which a stream that always has more is read before others get a turn."""
@@ -91,6 +97,8 @@ class Draft:
                 self.end = event
             case ModelChange():
                 self.passed_over.append(event)
+                return
+            case RetryStart():
                 return
         self._events.append(event)
 
@@ -192,6 +200,8 @@ async def ask(setup: Setup, question: Question) -> Entry:
     if isinstance(notes, Veto):
         return StepDone(key=question.key, value=notes.reason)
     seconds = setup.clock.now() - started
+    if run_logger.isEnabledFor(INFO):
+        _log(setup.run, question.key, generated.reply, seconds)
     if not generated.in_time:
         # Two clocks may differ a little, and the run's time is used up all the same.
         seconds = max(seconds, question.seconds or 0.0)
@@ -202,6 +212,14 @@ async def ask(setup: Setup, question: Question) -> Entry:
         raw=generated.raw,
         passed_over=generated.passed_over,
         notes=notes,
+    )
+
+
+def _log(run: str, key: str, reply: Reply, seconds: float) -> None:
+    names = ", ".join(shorten(call.name) for call in reply.calls) or "none"
+    spent = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
+    run_logger.info(
+        "run %s, %s: %s after %.1f s, %s; calls: %s", run, key, reply.stop, seconds, spent, names
     )
 
 
@@ -223,7 +241,8 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
     except RightcallError as error:
         if draft.is_empty:
             raise
-        broke = error.code
+        broke = f"{error.code}: {error}"[:_LONGEST_WORD]
+        run_logger.warning("run %s, %s: the reply broke off: %s", setup.run, question.key, error)
     except TimeoutError:
         if not time.expired():
             raise

@@ -15,6 +15,7 @@ from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.ports import Model, Steps
 from rightcall.core.request import Named, OutputMode, ToolChoice, Wanted
+from rightcall.core.tool import ErrorWords
 from rightcall.declare.output import Form, asked_in_words
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
@@ -38,6 +39,8 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
     """The form that an answer must have."""
     label: bool = False
     """Whether rules of trust take results for outsiders' words."""
+    errors: ErrorWords = "neutral"
+    """What the model reads of an exception of tools that do not say."""
 
     @property
     def mode(self) -> OutputMode | None:
@@ -55,6 +58,9 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         """The tools, as a run needs them."""
         tools = self.tools if source is None else source
         box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        if self.errors == "words":
+            # A tool that says what it wants, as one whose words are a stranger's does, gets it.
+            box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
         if self.label:
             # What rules take for outsiders' words must be shown to the model as such.
             box = Toolbox([labelled(each) for each in box])

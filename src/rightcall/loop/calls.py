@@ -199,13 +199,15 @@ def _finished(
     result = execution.result
     if result.call_id != call.id:
         result = replace(result, call_id=call.id)
+    failure = execution.outcome if isinstance(execution.outcome, Failed) else None
     return CallFinished(
         key=key,
         result=result,
         seconds=execution.seconds,
         attempts=execution.attempts,
         usage=sum(ledger, Usage()) if ledger else None,
-        error=execution.outcome.error if isinstance(execution.outcome, Failed) else "",
+        error="" if failure is None else failure.error,
+        cause="" if failure is None else failure.cause,
         original=execution.original,
         notes=execution.notes,
     )

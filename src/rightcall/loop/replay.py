@@ -20,7 +20,7 @@ from rightcall.core.entry import (
 )
 from rightcall.core.events import ModelEvent
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.outcome import Returned
+from rightcall.core.outcome import Failed, Outcome, Returned
 from rightcall.core.ports import AsyncJournal, Journal, Model
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.request import Profile, Request, Wanted
@@ -128,9 +128,12 @@ class _RecordedExecutor:
         if ends is None:
             raise ReplayError(f"{call.name}({call.arguments})")
         end = ends.popleft() if len(ends) > 1 else ends[0]
+        outcome: Outcome = Returned(end.result.text)
+        if end.result.outcome == "failed":
+            outcome = Failed(end.result.text, error=end.error, cause=end.cause)
         return Execution(
             call=call,
-            outcome=Returned(end.result.text),
+            outcome=outcome,
             result=replace(end.result, call_id=call.id),
             seconds=end.seconds,
             attempts=end.attempts,

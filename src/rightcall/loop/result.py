@@ -37,6 +37,9 @@ class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Result
     seconds: float = 0.0
     attempts: int = 0
+    error: str = ""
+    """What the tool raised, as ``ValueError: no account 7``, without what looks like a secret. Empty for
+    a ToolFailure, whose words are in the result. The traceback is in the log and in the journal."""
 
     @property
     def name(self) -> str:

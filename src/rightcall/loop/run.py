@@ -33,6 +33,7 @@ from rightcall.core.parts import Usage
 from rightcall.core.request import ANY_OBJECT, Conversation, Request, ToolChoice
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.gate import Gate
+from rightcall.log import run_logger
 from rightcall.loop.ask import Question, ask
 from rightcall.loop.calls import Answering
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
@@ -101,8 +102,10 @@ class Run:
             stop = await self.until_stop()
             if stop.reason != "pending":
                 await steps.note("run.ended", RunEnded(stop=stop))
+            run_logger.info("run %s: ended with %s", self._setup.run, stop.reason)
         except RightcallError as error:
             error.result = self.result(Stop("error", detail=str(error)))
+            run_logger.info("run %s: broke off: %s", self._setup.run, error)
             if not isinstance(error, JournalError):
                 await steps.note("run.failed", RunFailed(code=error.code, message=str(error)))
             raise
@@ -132,6 +135,7 @@ class Run:
                 result=entry.result,
                 seconds=entry.seconds,
                 attempts=entry.attempts,
+                error=entry.cause or _last_line(entry.error),
             )
             for entry in self._finished
         ]
@@ -369,6 +373,11 @@ _INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")
 def _is_inside(call_id: str) -> bool:
     """Whether it names a call of a run inside one of this run's calls, as ``nested`` names them."""
     return _INSIDE.match(call_id) is not None
+
+
+def _last_line(trace: str) -> str:
+    """What was raised, from a traceback alone: journals of before say no more."""
+    return trace.rstrip().rpartition("\n")[2]
 
 
 def _both(emit: Emit, show: Emit) -> Emit:

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
+from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import Any, Generic, Protocol, TypeAlias, TypedDict, cast
 
 from msgspec import Struct
@@ -26,7 +27,7 @@ from rightcall.core.ports import (
     Tools,
 )
 from rightcall.core.request import ModelOptions, Named, ToolChoice
-from rightcall.core.tool import Spec, Tool
+from rightcall.core.tool import ErrorWords, Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
@@ -137,6 +138,9 @@ class AgentOptions(AgentSettings, total=False):
     journal: Journal | AsyncJournal | None
     concurrency: int
     retry_broken: bool | None
+    errors: ErrorWords
+    """What the model reads of an exception that a tool did not mean for it, where the tool does not say:
+    ``"words"`` for its message, ``"neutral"``, unless given, for a sentence that says nothing of it."""
 
 
 def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
@@ -233,6 +237,27 @@ def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
     hint = f"did you mean {near[0]!r}? " if near else ""
     there = f"there is {', '.join(names)}" if names else "there are none at all"
     raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}{there}")
+
+
+def plain_observers(given: Sequence[Observer]) -> tuple[Observer, ...]:
+    """The observers as they were given; one that would have to be awaited is refused."""
+    for observer in given:
+        called: object = observer
+        while isinstance(called, partial):
+            called = called.func
+        if not callable(called):
+            raise UsageError(f"an observer is a function, not {type(called).__name__}")
+        if any(map(_is_awaited, (called, type(called).__call__))):
+            name = getattr(called, "__qualname__", type(called).__qualname__)
+            raise UsageError(
+                f"the observer {name} is async, and observers are not awaited: "
+                "give a plain function, which may put what it is shown into a queue or start a task"
+            )
+    return tuple(given)
+
+
+def _is_awaited(function: object) -> bool:
+    return iscoroutinefunction(function) or isasyncgenfunction(function)
 
 
 class Following:

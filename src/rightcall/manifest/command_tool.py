@@ -113,9 +113,12 @@ def make_tool(entry: Entry) -> Tool:
         effect=entry.effect,
         approval=entry.approval,
         facts=entry.facts,
+        errors="neutral",
         limits=Limits(
             timeout=entry.timeout_ms / 1000 + _MARGIN,
             max_output_bytes=entry.max_output_bytes + _ROOM,
+            # What a program printed before it failed is its output, not the words of a failure.
+            max_failure_bytes=entry.max_output_bytes + _ROOM,
         ),
     )
 

@@ -72,6 +72,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         key=api_key or _key(provider, place, must=base_url is None),
         key_header=provider.key_header,
         headers=headers or {},
+        provider=place if place in PROVIDERS else "",
     )
     prices = _prices(provider.prices, model)
     return WireModel(

@@ -8,21 +8,21 @@ the next model. A conversation stays with the model that answers; a new one begi
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from operator import is_
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, get_args
 from weakref import finalize
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.events import ModelChange, ModelEvent, ReplyEnd
+from rightcall.core.events import ModelChange, ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.message import Message, Reasoning, Reply, Transcript, Unknown
 from rightcall.core.ports import Model
 from rightcall.core.request import Conversation, Named, Profile, Request
 from rightcall.declare.output import asked_in_words
 from rightcall.errors import (
+    ErrorKind,
     ProtocolError,
     TransportError,
-    TransportTimeout,
     TruncatedStream,
     UsageError,
     VendorError,
@@ -38,11 +38,6 @@ Condition: TypeAlias = str | type[Exception] | Callable[[Exception], object]
 
 DOWN_OR_BUSY = ("connection", "timeout", "protocol", "rate_limit", "overloaded", "server")
 """The kinds of errors for which the next model is asked, unless said."""
-_OTHERS = ("auth", "not_found", "context_overflow", "bad_request", "filtered")
-_BY_STATUS = {401: "auth", 403: "auth", 404: "not_found", 429: "rate_limit", 503: "overloaded"}
-_OVERLOADED = 529
-_SERVER = 500
-_PASSING = (408, 409, 425)
 
 _HASTY = Retry(attempts=2, longest=5.0)
 """How a model is tried that has another behind it."""
@@ -51,31 +46,19 @@ _HASTY = Retry(attempts=2, longest=5.0)
 def kind_of(error: Exception) -> str:
     """What kind of error it is, in one word."""
     match error:
-        case TransportTimeout() | TimeoutError():
+        case VendorError() | TransportError() | ProtocolError():
+            return error.kind
+        case TimeoutError():
             return "timeout"
-        case TransportError() | OSError():
+        case OSError():
             return "connection"
-        case ProtocolError():
-            return "protocol"
-        case VendorError(status=status):
-            # Where the vendor's own words say more than the status, the error knows it.
-            known = getattr(error, "kind", "")
-            return known if known in _KINDS else _by_status(status, retryable=error.retryable)
         case _:
             return "other"
 
 
-_KINDS = {*DOWN_OR_BUSY, *_OTHERS}
-
-
-def _by_status(status: int | None, *, retryable: bool) -> str:
-    if status is None:
-        return "overloaded" if retryable else "bad_request"
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    if status == _OVERLOADED:
-        return "overloaded"
-    return "server" if status >= _SERVER or status in _PASSING else "bad_request"
+def _only_waits(events: Sequence[ModelEvent]) -> bool:
+    """Whether nothing of a reply has been given: its request is only sent again."""
+    return all(isinstance(event, RetryStart) for event in events)
 
 
 class Member(Struct, frozen=True, eq=False):
@@ -138,7 +121,7 @@ class Fallback:
             try:
                 async with aclosing(_reply_of(member, course.fitted(request, member))) as reply:
                     async for events in reply:
-                        delivered = True
+                        delivered = delivered or not _only_waits(events)
                         yield events
             except Exception as error:
                 if not self._is_met(error):
@@ -272,8 +255,8 @@ def fallback(*models: Model | str, on: Condition | Sequence[Condition] = DOWN_OR
         raise UsageError("fallback needs at least one model")
     conditions = (on,) if isinstance(on, str | type) or callable(on) else tuple(on)
     for condition in conditions:
-        if isinstance(condition, str) and condition not in _KINDS:
-            known = ", ".join([*DOWN_OR_BUSY, *_OTHERS])
+        if isinstance(condition, str) and condition not in get_args(ErrorKind):
+            known = ", ".join(get_args(ErrorKind))
             raise UsageError(f"fallback: no kind of error {condition!r}; there is {known}")
         if not isinstance(condition, str) and not callable(condition):
             raise UsageError(

@@ -221,6 +221,8 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
             self._finished()
             if self._was_ended and isinstance(error, TimeoutError):
                 raise TransportError(_CLOSED) from None
+            if isinstance(error, TimeoutError) and self._is_late():
+                raise TransportTimeout(f"no reply within {self._timeouts.first_byte:g} s") from error
             if isinstance(error, raised()):
                 raise translated(error) from error
             raise
@@ -251,6 +253,9 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
             self._response.close()
         elif self._until_head is not None and not self._until_head.expired():
             self._until_head.reschedule(0)
+
+    def _is_late(self) -> bool:
+        return self._until_head is not None and self._until_head.expired()
 
     def _finished(self) -> None:
         if self._pool is not None:

@@ -92,6 +92,7 @@ def text_editor(
         short="View and edit files under one directory.",
         # The vendor's own has no form that only views.
         native={} if read_only else {"anthropic": {**_NATIVE, "max_characters": limits.max_characters}},
+        errors="neutral",
         effect="read" if read_only else "write",
         serial=not read_only,
         limits=Limits(max_output_bytes=limits.max_characters * 4),

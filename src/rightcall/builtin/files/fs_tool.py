@@ -119,6 +119,7 @@ def fs(
         _parameters(modes),
         handler,
         short="Files under one directory.",
+        errors="neutral",
         effect="read" if read_only else "write",
         # In one reply a model may write a file and then edit it: the order counts.
         serial=not read_only,

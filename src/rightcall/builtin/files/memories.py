@@ -92,6 +92,7 @@ def memory(
         short="Notes that outlast the conversation.",
         # The vendor's own has no form that only views.
         native={} if read_only else {"anthropic": {"type": "memory_20250818", "name": "memory"}},
+        errors="neutral",
         effect="read" if read_only else "write",
         serial=not read_only,
         limits=Limits(max_output_bytes=limits.max_characters * 4),

@@ -71,6 +71,7 @@ def apply_patch(
         handler,
         short="Make, change or delete files under one directory.",
         native={"openai_responses": {"type": "apply_patch"}},
+        errors="neutral",
         effect="write",
         # In one reply a model may make a file and then change it: the order counts.
         serial=True,

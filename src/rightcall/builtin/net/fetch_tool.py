@@ -81,6 +81,7 @@ def web_fetch(  # noqa: PLR0913 - a gate's settings, by name
         short="Read a page of the web.",
         examples=({"url": "https://example.com/"}, {"url": "https://example.com/", "start": part}),
         questions=("What does https://example.com/ say?", "Go on reading."),
+        errors="neutral",
         effect="read",
         limits=Limits(timeout=timeout + 5, concurrency=8, rate=rate, max_output_bytes=most_bytes),
         facts=_FACTS,

@@ -107,6 +107,7 @@ def web_search(
         short="Search the web.",
         examples=({"query": "population of Lisbon"},),
         questions=("How many people live in Lisbon?",),
+        errors="neutral",
         effect="read",
         limits=Limits(timeout=timeout + 5, concurrency=4, rate=rate),
         facts=Facts(untrusted=True, private=False, reach="outside", targets=()),

@@ -203,6 +203,7 @@ def _generate(
             raise VendorError(
                 f"the prompt is longer than the model has room for ({len(tokens)} tokens, and room for "
                 f"{window}): send less",
+                kind="context_overflow",
                 vendor_code="exceed_context_size_error",
             )
         most = min(most, window - len(tokens))

@@ -66,6 +66,7 @@ def tool_of(
         handler,
         effect=effect,
         limits=limits,
+        errors="neutral",
         facts=facts_of(hints, believed="results" in trust),
         validator=_Whole(Schema(definition.parameters)),
         calling=Handler(function=handler, is_async=True, context="context"),

@@ -183,6 +183,10 @@ def _structured(
     try:
         value = returns.encode(outcome.value)
     except Misfit as misfit:
+        if not execution.attempts:
+            # Somebody answered in its place, in words of their own.
+            words = f"{execution.call.name} was not run; the answer given in its place: {outcome.value}"
+            return _told(execution, Failed(words)), None
         return _failed(execution, "does not fit what it promises", str(misfit)), None
     limit = tool.limits.max_output_bytes
     if len(dump(value).encode()) > limit:
@@ -191,7 +195,12 @@ def _structured(
 
 
 def _failed(execution: Execution, why: str, error: str = "") -> Execution:
-    outcome = Failed(f"{execution.call.name} ran, but what it returned {why}.", error=error)
+    return _told(
+        execution, Failed(f"{execution.call.name} ran, but what it returned {why}.", error=error)
+    )
+
+
+def _told(execution: Execution, outcome: Failed) -> Execution:
     return replace(execution, outcome=outcome, result=render(execution.call, outcome))
 
 

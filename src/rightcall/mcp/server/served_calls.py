@@ -142,6 +142,7 @@ class Record:
             attempts=execution.attempts,
             usage=sum(self.spent, Usage()) if self.spent else None,
             error=outcome.error if isinstance(outcome, Failed) else "",
+            cause=outcome.cause if isinstance(outcome, Failed) else "",
         )
         with anyio.CancelScope(shield=True):
             await self._append(finished)
