@@ -1,6 +1,6 @@
 """The face: a model, tools and instructions into an agent that runs."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from os import urandom
 from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from rightcall.background import run_sync
 from rightcall.core.budget import Budget
-from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
@@ -24,7 +23,7 @@ from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
 from rightcall.gate.executor import Executor
-from rightcall.gate.gate import final_decision, guard_above
+from rightcall.gate.gate import Decisions, decided_about, guard_above
 from rightcall.gate.hooks import gathered
 from rightcall.loop.basis import Basis, first_choice, look_for_tools, refuse_unknown
 from rightcall.loop.events import Event, events_of
@@ -47,8 +46,6 @@ from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_ca
 from rightcall.trust.facts import facts_together
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
-Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
-"""A person's decisions by call id; True allows, False denies."""
 
 
 T = TypeVar("T")
@@ -137,7 +134,7 @@ class Agent(Generic[Out]):
             answer=None if basis.form is None else basis.form.tool,
             **settings,  # type: ignore[arg-type]
         )
-        self._setup = basis.applied(setup, basis.mode)
+        self._setup, self._is_fixed = basis.applied(setup, basis.mode), basis.is_fixed
 
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
         """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
@@ -181,15 +178,10 @@ class Agent(Generic[Out]):
         given them again here.
         """
         refuse_unknown(again, "resume")
-        pending = [proposal.call_id for proposal in result.pending]
-        if missing := [call_id for call_id in pending if call_id not in decisions]:
-            raise UsageError(f"no decision about {', '.join(missing)}")
-        if unknown := [call_id for call_id in decisions if call_id not in pending]:
-            raise UsageError(f"a decision about {', '.join(unknown)}, which nobody asked for")
-        decided = {call_id: final_decision(decision) for call_id, decision in decisions.items()}
+        decided = decided_about(result.pending, decisions)
         async with Holding(self._journal, result.run, wait=wait) as held:
             given = decisions_in(held.entries)
-            stands = {call_id: given[call_id] for call_id in pending if call_id in given}
+            stands = {call_id: given[call_id] for call_id in decided if call_id in given}
             if any(decided[call_id] != decision for call_id, decision in stands.items()):
                 raise AlreadyDecided(result.run, stands)
             basis = self._basis_with(again)
@@ -356,7 +348,7 @@ class Agent(Generic[Out]):
         above = guard_above()
         setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
         mode = basis.mode if wanted is None else wanted.mode
-        if basis is self._basis and basis.is_fixed and mode == basis.mode:
+        if basis is self._basis and self._is_fixed and mode == basis.mode:
             return setup
         return basis.applied(setup, mode)
 
