@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from rightcall.background import run_sync
 from rightcall.core.budget import Budget
-from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
@@ -26,7 +25,7 @@ from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
 from rightcall.gate.executor import Executor
-from rightcall.gate.gate import final_decision, guard_above
+from rightcall.gate.gate import Decisions, decided_about, guard_above
 from rightcall.gate.hooks import gathered
 from rightcall.loop.basis import Basis, first_choice, look_for_tools
 from rightcall.loop.events import Event, events_of
@@ -55,8 +54,6 @@ from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_ca
 from rightcall.trust.facts import facts_together
 
 Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
-Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
-"""A person's decisions by call id; True allows, False denies."""
 
 
 T = TypeVar("T")
@@ -153,7 +150,7 @@ class Agent(Generic[Deps, Out]):
             answer=None if basis.form is None else basis.form.tool,
             **settings,  # type: ignore[arg-type]
         )
-        self._setup = basis.applied(setup, basis.mode)
+        self._setup, self._is_fixed = basis.applied(setup, basis.mode), basis.is_fixed
 
     @checked_async("agent.run", say="agent.run(…, {}=…)")
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
@@ -200,15 +197,10 @@ class Agent(Generic[Deps, Out]):
         RunHeld. A run that was given a ``model``, ``tools``, ``options`` or ``max_tokens`` of its own is
         given them again here.
         """
-        pending = [proposal.call_id for proposal in result.pending]
-        if missing := [call_id for call_id in pending if call_id not in decisions]:
-            raise UsageError(f"no decision about {', '.join(missing)}")
-        if unknown := [call_id for call_id in decisions if call_id not in pending]:
-            raise UsageError(f"a decision about {', '.join(unknown)}, which nobody asked for")
-        decided = {call_id: final_decision(decision) for call_id, decision in decisions.items()}
+        decided = decided_about(result.pending, decisions)
         async with Holding(self._journal, result.run, wait=wait) as held:
             given = decisions_in(held.entries)
-            stands = {call_id: given[call_id] for call_id in pending if call_id in given}
+            stands = {call_id: given[call_id] for call_id in decided if call_id in given}
             if any(decided[call_id] != decision for call_id, decision in stands.items()):
                 raise AlreadyDecided(result.run, stands)
             basis = self._basis_with(again)
@@ -225,7 +217,7 @@ class Agent(Generic[Deps, Out]):
                 decisions=decided,
                 earlier=result.calls,
             )
-            is_unknown = self._journal is None and steps is None and bool(pending)
+            is_unknown = self._journal is None and steps is None and bool(decided)
             with resumed_once(result, decided, run) if is_unknown else nullcontext():
                 return basis.with_output(await run.go(RunResumed(decisions=decided)))
 
@@ -395,7 +387,7 @@ class Agent(Generic[Deps, Out]):
         above = guard_above()
         setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
         mode = basis.mode if wanted is None else wanted.mode
-        if basis is self._basis and basis.is_fixed and mode == basis.mode:
+        if basis is self._basis and self._is_fixed and mode == basis.mode:
             return setup
         return basis.applied(setup, mode)
 

@@ -26,7 +26,7 @@ from rightcall import (
     run_calls,
     tool,
 )
-from rightcall.core.entry import Entry, Nested, RunPaused
+from rightcall.core.entry import Entry, Nested, RunPaused, RunResumed
 from rightcall.core.events import CallEnd, ResultEnd, SubagentEvent, TextDelta, TurnStart
 from rightcall.core.handler import CallProgress
 from rightcall.core.message import Reply, Results
@@ -280,6 +280,45 @@ async def test_a_paused_run_whose_process_died_is_recovered_to_its_pause_and_res
         await boss.resume(again, {PENDING: False})
     await boss.resume(again, {PENDING: True})
     assert desk.done == ["find x", "send mail"]
+    journal.close()
+
+
+async def test_a_process_that_dies_after_a_person_has_answered_asks_nobody_twice():
+    journal = MemoryJournal()
+    boss = boss_of(helper_of(Desk()).as_tool(), journal=journal)
+    await boss.resume(await boss.run("Go.", run="r"), {PENDING: True})
+    entries = journal.entries("r")
+    answered = next(at for at, entry in enumerate(entries) if isinstance(entry, RunResumed))
+    for count in range(1, len(entries) + 1):
+        desk, found = Desk(), entries_before(journal, count)
+        starts = [kind for kind, key in map(_inside, found.entries("r")) if "send" in key]
+        again = boss_of(helper_of(desk).as_tool(), journal=found)
+        result = await again.recover("r")
+        assert bool(result.pending) == (count <= answered), count
+        if result.pending:
+            result = await again.resume(result, {PENDING: True})
+        assert desk.done.count("send mail") + starts.count("CallStarted") == 1, count
+        assert result.text == "Done."
+
+
+async def test_what_was_not_recorded_whole_is_not_run_inside_either(tmp_path):
+    desk = Desk()
+    key = "sk-ant-api03-" + "a1B2" * 20
+    script = (reply(call("find", id="f", what=key)), "Sent.")
+
+    def boss(journal) -> Agent:
+        return boss_of(helper_of(desk, *script).as_tool(), journal=journal)
+
+    journal = JsonLinesJournal(tmp_path / "runs.jsonl")
+    await boss(journal).run("Go.", run="r")
+    found = MemoryJournal()
+    for entry in journal.entries("r"):
+        found.append("r", entry)
+        if _inside(entry)[0] == "ReplyReceived" and isinstance(entry, Nested):
+            break
+    desk.done.clear()
+    result = await boss(found).recover("r")
+    assert (desk.done, result.text) == ([], "Done.")
     journal.close()
 
 

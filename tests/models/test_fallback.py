@@ -40,9 +40,7 @@ def down(error: Exception = BUSY, after: int = 0) -> Turn:
 
 
 def scripted(name: str, *script, **profile) -> ScriptedModel:
-    model = ScriptedModel(list(script), profile=Profile(**profile))
-    model.name = name
-    return model
+    return ScriptedModel(list(script), profile=Profile(**profile), name=name)
 
 
 def claude(server: Server, **options):

@@ -48,6 +48,9 @@ from rightcall.trust.guard import Finding, Guard
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
 """Decides what happens to a checked call; None leaves it to the tool and the rules of trust."""
 
+Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
+"""A person's decisions by call id; True allows, False denies."""
+
 Approve: TypeAlias = Callable[[Proposal], Awaitable[FinalDecision | bool]]
 """Asks a person about a proposal, here and now."""
 
@@ -296,6 +299,16 @@ def _written(decision: FinalDecision) -> str:
         return json.encode(decision).decode()
     except UnicodeEncodeError:
         return json.encode(encodable_json(to_builtins(decision))).decode()
+
+
+def decided_about(pending: Sequence[Proposal], decisions: Decisions) -> dict[str, FinalDecision]:
+    """Read what the caller answered: something about each call that waits, and about no other."""
+    waiting = [proposal.call_id for proposal in pending]
+    if missing := [call_id for call_id in waiting if call_id not in decisions]:
+        raise UsageError(f"no decision about {', '.join(missing)}")
+    if unknown := [call_id for call_id in decisions if call_id not in waiting]:
+        raise UsageError(f"a decision about {', '.join(unknown)}, which nobody asked for")
+    return {call_id: final_decision(decision) for call_id, decision in decisions.items()}
 
 
 def guard_above() -> Guard | None:

@@ -23,7 +23,7 @@ from rightcall.core.events import (
 )
 from rightcall.core.history import made_up_id, with_ids
 from rightcall.core.jsontext import shorten
-from rightcall.core.message import Reasoning, Reply
+from rightcall.core.message import Reasoning, Reply, User
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
@@ -196,9 +196,12 @@ async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
     started = setup.clock.now()
     generated = await _generate(setup, question)
-    notes = await setup.hooks.after_model(generated.reply)
-    if isinstance(notes, Veto):
-        return StepDone(key=question.key, value=notes.reason)
+    notes: tuple[User, ...] = ()
+    if setup.hooks.has("after_model"):
+        answer = await setup.hooks.after_model(generated.reply)
+        if isinstance(answer, Veto):
+            return StepDone(key=question.key, value=answer.reason)
+        notes = answer
     seconds = setup.clock.now() - started
     if run_logger.isEnabledFor(INFO):
         _log(setup.run, question.key, generated.reply, seconds)

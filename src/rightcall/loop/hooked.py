@@ -23,8 +23,6 @@ class Hooked(Struct, frozen=True, eq=False):
 async def through_hooks(setup: Setup, turn: int, request: Request) -> Hooked:
     """The request as the hooks leave it, or left it when this was recorded."""
     hooks, key = setup.hooks, f"t{turn}.before_model"
-    if not hooks.has("before_model"):
-        return Hooked(request)
     if not hooks.changes_requests:
         await hooks.before_model(request)
         return Hooked(request)

@@ -62,7 +62,7 @@ class Run:
         decisions: Mapping[str, FinalDecision] | None = None,
         earlier: tuple[CallRecord, ...] = (),
     ) -> None:
-        if state.system is not None:
+        if state.system is not None and state.system != setup.system:
             setup = replace(setup, system=state.system)
         if setup.observers:
             show = showing(setup.observers, setup.run)
@@ -180,14 +180,17 @@ class Run:
         await self._look_at_tools(action.turn)
         self._speculation = self._speculate(action.turn)
         steps = self._setup.steps
-        hooked = await through_hooks(self._setup, action.turn, self._request(action, messages))
-        for note in hooked.notes:
-            self._state = told(self._state, note)
-        if hooked.veto is not None:
-            return Stop("veto", detail=hooked.veto)
-        self._show_guard()
-        question = self._question(action.key, hooked.request)
-        sending = RequestSent(key=action.key, messages=len(hooked.request.messages))
+        request = self._request(action, messages)
+        if self._setup.hooks.has("before_model"):
+            hooked = await through_hooks(self._setup, action.turn, request)
+            for note in hooked.notes:
+                self._state = told(self._state, note)
+            if hooked.veto is not None:
+                return Stop("veto", detail=hooked.veto)
+            self._show_guard()
+            request = hooked.request
+        question = self._question(action.key, request)
+        sending = RequestSent(key=action.key, messages=len(request.messages))
         await steps.note(f"{action.key}.sent", sending)
         entry = await steps.step(action.key, partial(ask, self._setup, question))
         if isinstance(entry, StepDone):
