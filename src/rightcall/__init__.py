@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rightcall.core.request import Named, Profile, Request
     from rightcall.core.tool import Facts, Limits, Spec, Tool
     from rightcall.core.transport import Timeouts
+    from rightcall.declare.attachment import file, image
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
@@ -102,6 +103,8 @@ _HOMES = {
     "connect": "models.connect",
     "errors": "errors",
     "events": "loop.events",
+    "file": "declare.attachment",
+    "image": "declare.attachment",
     "local": "local",
     "manifest": "manifest",
     "mcp": "mcp",
@@ -169,6 +172,8 @@ __all__ = [
     "connect",
     "errors",
     "events",
+    "file",
+    "image",
     "local",
     "manifest",
     "mcp",

@@ -1,6 +1,7 @@
 """The face: a model, tools and instructions into an agent that runs."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from os import urandom
 from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
@@ -17,10 +18,10 @@ from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Transcript, User, said
-from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
 from rightcall.core.request import Named, ToolChoice, Wanted
 from rightcall.core.tool import Limits, Tool
+from rightcall.declare.attachment import Prompt, message_of, reads_files
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -45,7 +46,6 @@ from rightcall.models.connect import Connected, connect
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
 from rightcall.trust.facts import facts_together, labelled
 
-Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
 Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 """A person's decisions by call id; True allows, False denies."""
 
@@ -256,12 +256,13 @@ class Agent(Generic[Out]):
         given = options.get("history", ())
         history = mend(given).messages if given else ()
         run = options.get("run") or urandom(16).hex()
+        message = await _user(prompt)
         async with Holding(self._journal, run) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             steps = self._steps(held, options.get("steps"))
             setup = self._setup_for(run, steps, options.get("dependencies"))
-            start = self._start((*history, _user(prompt)), setup, options)
+            start = self._start((*history, message), setup, options)
             going = Run(setup, started(start), begins=len(history), emit=emit)
             return self._with_output(await going.go(start))
 
@@ -350,12 +351,9 @@ def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
     return Toolbox([each.replace(repair=True) for each in box]) if repair else box
 
 
-def _user(prompt: Prompt) -> User:
-    if isinstance(prompt, User):
-        return prompt
-    if isinstance(prompt, str):
-        return said(prompt)
-    return User(tuple(Text(part) if isinstance(part, str) else part for part in prompt))
+async def _user(prompt: Prompt) -> User:
+    """The prompt as a message; files are read where they hold nobody up."""
+    return await to_thread(message_of, prompt) if reads_files(prompt) else message_of(prompt)
 
 
 def _default_window(model: Model, max_tokens: int | None) -> Window | None:

@@ -99,14 +99,15 @@ def with_examples(description: str, spec: Spec) -> str:
 
 
 def data_url(media: Media) -> str:
-    """Media as a URL that holds them."""
+    """Media as a URL: the address they have, or one that holds them."""
+    if media.url is not None:
+        return media.url
     return f"data:{media.media_type};base64,{b64encode(media.data).decode()}"
 
 
 def note_of(media: Media) -> str:
     """What is said of media where they cannot be sent."""
-    name = f" {media.name!r}" if media.name else ""
-    return f"[{media.media_type}{name}, {len(media.data):,} bytes: not shown]"
+    return f"[{media.about}: not shown]"
 
 
 def native_of(spec: Spec, dialect: str) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from rightcall.wire.anthropic.tables import (
     DEFAULT_MAX_TOKENS,
     EFFORT_MAX_TOKENS,
     EFFORTS,
+    FILES_BETA,
     MAX_MARKS,
     MIN_BUDGET,
     NAME,
@@ -105,7 +106,8 @@ def encode(
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
-    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=_headers(betas, ours.betas))
+    needed = [*ours.betas, FILES_BETA] if turns.has_files else ours.betas
+    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=_headers(betas, needed))
 
 
 def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
