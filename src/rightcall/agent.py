@@ -348,7 +348,13 @@ def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
         # What rules take for outsiders' words must be shown to the model as such.
         box = Toolbox([labelled(each) for each in box])
     # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
+    if not any(_is_strict(each, repair) for each in box):
+        return box
+    return Toolbox([each.replace(repair=True) if _is_strict(each, repair) else each for each in box])
+
+
+def _is_strict(tool: Tool, otherwise: bool) -> bool:  # noqa: FBT001 - what holds where it does not say
+    return otherwise if tool.strict is None else tool.strict
 
 
 async def _user(prompt: Prompt) -> User:

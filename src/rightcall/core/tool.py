@@ -101,6 +101,8 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     questions: tuple[str, ...] = ()
     native: Mapping[str, JsonObject] = field(default_factory=dict)
     """The vendor's own definition of this tool, by dialect, for one that its models were trained on."""
+    strict: bool | None = None
+    """Whether the model is held to the schema while it writes; as for all tools, unless said."""
 
 
 class Options(Struct, frozen=True, kw_only=True, eq=False):
@@ -121,6 +123,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False):
     """Runs alone: calls before it finish first, calls after it wait."""
     repair: bool = False
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
+    strict: bool | None = None
+    """Whether the vendor holds the model to this tool's schema; None for what the agent says."""
     limits: Limits = Limits()
     facts: Facts = Facts()
     formats: bool = False
@@ -170,6 +174,7 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
             examples=tuple(self.examples),
             questions=tuple(self.questions),
             native=self.native,
+            strict=self.strict,
         )
 
     @cached_property

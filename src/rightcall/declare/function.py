@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from rightcall.core.handler import Handler, Parameters, inspect_handler, unwrap
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.tool import Effect, Facts, Limits, Tool
+from rightcall.declare.definition import is_definition, tool_defined
 from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
 
@@ -38,6 +39,7 @@ class ToolOptions(TypedDict, total=False):
     approval: bool
     serial: bool
     repair: bool
+    strict: bool | None
     limits: Limits
     facts: Facts
 
@@ -83,18 +85,44 @@ def tool(  # type: ignore[overload-overlap]
     target: type[BaseModel], /, **options: Unpack[ToolOptions]
 ) -> Tool: ...
 @overload
+def tool(
+    target: Mapping[str, Any],
+    /,
+    *,
+    handler: Callable[..., Any] | None = None,
+    **options: Unpack[ToolOptions],
+) -> Tool: ...
+@overload
 def tool(target: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
 @overload
 def tool(
     **options: Unpack[ToolOptions],
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
-def tool(target: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
+def tool(
+    target: Any = None,
+    /,
+    *,
+    handler: Callable[..., Any] | None = None,
+    **options: Unpack[ToolOptions],
+) -> Any:
     """Declare a tool: on a function as a decorator, bare or with options, or on a pydantic model.
 
     The schema comes from the signature, the descriptions from the docstring and ``Field``. A model
     becomes a tool without a handler: calling it returns the instance.
+
+    A vendor's definition of a function becomes a tool with ``handler``, which is called with the
+    arguments by name. Without one somebody else runs it, and each call waits for its ``Answer``.
     """
     namespace = _names_around(sys._getframe(1))  # noqa: SLF001 - where the tool is declared
+    if is_definition(target):
+        return tool_defined(target, handler, **options)
+    if handler is not None:
+        raise DeclarationError(
+            options.get("name", "tool"),
+            "a handler goes with a definition, and this is none.",
+            where="handler",
+            fix="Declare the function itself, or write rc.Tool(name, description, schema, handler).",
+        )
     if target is None:
         return partial(_declare, namespace=namespace, options=options)
     return _declare(target, namespace=namespace, options=options)
@@ -160,6 +188,7 @@ def _from_partial(
         approval=base.approval,
         serial=base.serial,
         repair=base.repair,
+        strict=base.strict,
         limits=base.limits,
         facts=replace(facts, **left),
     )
