@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rightcall.errors import ToolFailure
     from rightcall.gate.executor import Executor, check, run_calls
     from rightcall.gate.gate import Execution, Hooks, Veto
+    from rightcall.langchain import from_langchain, langgraph_node, to_langchain
     from rightcall.loop import events
     from rightcall.loop.events import Event
     from rightcall.loop.replay import replay
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
     from rightcall.request.wire_model import Retry
+    from rightcall.wire.history import from_messages, to_messages
 
 _HOMES = {
     "Agent": "agent",
@@ -104,7 +106,10 @@ _HOMES = {
     "errors": "errors",
     "events": "loop.events",
     "file": "declare.attachment",
+    "from_langchain": "langchain",
+    "from_messages": "wire.history",
     "image": "declare.attachment",
+    "langgraph_node": "langchain",
     "local": "local",
     "manifest": "manifest",
     "mcp": "mcp",
@@ -114,6 +119,8 @@ _HOMES = {
     "replay": "loop.replay",
     "run_calls": "gate.executor",
     "testing": "testing",
+    "to_langchain": "langchain",
+    "to_messages": "wire.history",
     "tool": "declare.function",
     "trust": "trust",
     "wire": "wire",
@@ -173,7 +180,10 @@ __all__ = [
     "errors",
     "events",
     "file",
+    "from_langchain",
+    "from_messages",
     "image",
+    "langgraph_node",
     "local",
     "manifest",
     "mcp",
@@ -183,6 +193,8 @@ __all__ = [
     "replay",
     "run_calls",
     "testing",
+    "to_langchain",
+    "to_messages",
     "tool",
     "trust",
     "wire",

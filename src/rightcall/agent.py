@@ -45,6 +45,7 @@ from rightcall.loop.window import Window
 from rightcall.models.connect import Connected, connect
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
 from rightcall.trust.facts import facts_together, labelled
+from rightcall.wire.history import history_of
 
 Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 """A person's decisions by call id; True allows, False denies."""
@@ -121,6 +122,7 @@ class Agent(Generic[Out]):
         self.budget = budget or Budget()
         self._journal = journal
         self._retry_broken = retry_broken
+        self._instructions = instructions
         self._form = form = None if output is None else form_of(output)
         self._mode = None if form is None else form.output.mode or model.profile.structured
         offered = self._offered(self.tools)
@@ -211,7 +213,7 @@ class Agent(Generic[Out]):
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
             again = Run(
-                self._setup_for(run, held.steps(), dependencies),
+                replace(self._setup_for(run, held.steps(), dependencies), system=start.system),
                 started(start),
                 begins=len(start.messages) - 1,
                 decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
@@ -253,8 +255,8 @@ class Agent(Generic[Out]):
     async def _begin(
         self, prompt: Prompt, options: RunOptions, emit: Emit | None = None
     ) -> RunResult[Out]:
-        given = options.get("history", ())
-        history = mend(given).messages if given else ()
+        given = history_of(options.get("history", ()))
+        history = mend(given.messages).messages if given.messages else ()
         run = options.get("run") or urandom(16).hex()
         message = await _user(prompt)
         async with Holding(self._journal, run) as held:
@@ -262,6 +264,8 @@ class Agent(Generic[Out]):
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             steps = self._steps(held, options.get("steps"))
             setup = self._setup_for(run, steps, options.get("dependencies"))
+            if given.system:
+                setup = replace(setup, system=self._system(self._said_first(given.system)))
             start = self._start((*history, message), setup, options)
             going = Run(setup, started(start), begins=len(history), emit=emit)
             return self._with_output(await going.go(start))
@@ -334,6 +338,16 @@ class Agent(Generic[Out]):
         if wanted is not None and wanted.mode == "tool" and not self.tools:
             return Named(wanted.tool)
         return "auto"
+
+    def _said_first(self, given: str) -> str:
+        """The system text that a history came with: the run's instructions, where the agent has none."""
+        own = self._instructions.strip()
+        if own and own != given.strip():
+            raise UsageError(
+                "the history has a system text that is not the agent's instructions; "
+                "leave it out of the history, or give the agent no instructions"
+            )
+        return self._instructions or given
 
     def _system(self, instructions: str) -> str:
         if self._form is None or self._mode != "text":

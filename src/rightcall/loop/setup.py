@@ -31,6 +31,7 @@ from rightcall.log import logger
 from rightcall.loop.window import Window, estimate_tokens
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+from rightcall.wire.history import Said
 
 Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Words for the messages that no longer fit."""
@@ -39,8 +40,9 @@ Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 class RunOptions(TypedDict, total=False):
     """What can be said of one run."""
 
-    history: Sequence[Message]
-    """An earlier transcript to go on from; mended where calls and results do not match."""
+    history: Sequence[Message] | Sequence[Mapping[str, Any]] | Said
+    """An earlier transcript to go on from; mended where calls and results do not match. Messages in the
+    shape of OpenAI, Anthropic or Gemini are taken too, and their system text is then the run's."""
     dependencies: Any
     """What tools reach through their Context."""
     choice: ToolChoice

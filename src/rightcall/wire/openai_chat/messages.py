@@ -70,7 +70,8 @@ class _Writer:
         ids, owed = self._ids, self._host.owed
         match message:
             case User():
-                yield {"role": "user", "content": _said(message, self._media, where)}
+                said = {"role": "user", "content": _said(message, self._media, where)}
+                yield {**said, **mapping(message.vendor.get(NAME))}
             case Reply():
                 reply = _reply(message, ids.of_calls(message.calls))
                 if owed and "tool_calls" in reply:
@@ -119,14 +120,14 @@ def _said(message: User, table: MediaTable, where: str) -> str | list[dict[str, 
     parts = [part for part in message.content if not (isinstance(part, Text) and not part.text)]
     if not parts:
         return ""
-    if len(parts) == 1 and isinstance(parts[0], Text):
+    if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].vendor:
         return parts[0].text
     return [_content_part(part, table, where) for part in parts]
 
 
 def _content_part(part: Part, table: MediaTable, where: str) -> dict[str, Any]:
     if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
+        return {"type": "text", "text": part.text, **mapping(part.vendor.get(NAME))}
     if not check_taken(part, table, NAME, where):
         return {"type": "text", "text": note_of(part)}
     return _part(part)
