@@ -7,6 +7,7 @@ import pytest
 from google.genai import types as google
 from mcp_types import Tool as McpTool
 from mcp_types import ToolAnnotations
+from pydantic import BaseModel
 
 import rightcall as rc
 from rightcall.core.request import Request
@@ -128,6 +129,16 @@ def test_several_declarations_are_several_tools_and_no_single_one():
 def test_what_is_no_function_is_refused_in_words(definition, words):
     with pytest.raises(DeclarationError, match=words):
         rc.Toolbox(definition)
+
+
+def test_a_model_that_can_be_called_is_a_function_as_before():
+    class Greeter(BaseModel):
+        greeting: str
+
+        def __call__(self, name: str) -> str:
+            return f"{self.greeting} {name}"
+
+    assert list(rc.tool(Greeter(greeting="Hi")).parameters["properties"]) == ["name"]
 
 
 def test_a_handler_goes_with_a_definition_and_must_take_its_members():

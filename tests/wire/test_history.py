@@ -295,7 +295,7 @@ def test_the_objects_of_the_sdks_are_read_where_people_append_them():
 def test_the_names_of_googles_python_sdk_are_read():
     said = rc.from_messages(
         [
-            {"parts": [{"inline_data": {"mime_type": "image/png", "data": PNG}}]},
+            {"parts": [{"inline_data": {"mime_type": "image/png", "data": b"PNG"}}]},
             {"role": "model", "parts": [{"function_call": {"name": "look", "args": {"mime_type": 1}}}]},
             {
                 "role": "function",
@@ -303,7 +303,7 @@ def test_the_names_of_googles_python_sdk_are_read():
             },
         ]
     )
-    assert said.messages[0].content[0].media_type == "image/png"
+    assert said.messages[0].content == (rc.Media(b"PNG", "image/png"),)
     assert said.messages[1].calls[0].arguments.replace(" ", "") == '{"mime_type":1}'
     assert said.messages[2].results[0].is_error
 
@@ -353,6 +353,12 @@ WRONG: dict[str, tuple[list[Any], str]] = {
 def test_what_is_not_understood_is_named_with_its_place(given, words):
     with pytest.raises(UsageError, match=words):
         rc.from_messages(given)
+
+
+@every_dialect
+def test_nothing_is_nothing(name):
+    assert rc.from_messages([], name).messages == ()
+    assert rc.to_messages((), name) == []
 
 
 def test_a_dialect_that_is_not_there_is_named():

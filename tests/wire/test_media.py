@@ -14,7 +14,7 @@ from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.wire.dialects import DIALECTS, load
 from rightcall.wire.media import MediaTable
-from rightcall.wire.openai_chat.messages import FOLLOWING
+from rightcall.wire.openai_chat.messages import BRIDGE, FOLLOWING
 
 PNG = Media(b"\x89PNG", "image/png", "a.png")
 PDF = Media(b"%PDF-", "application/pdf", "a.pdf")
@@ -284,12 +284,16 @@ def test_on_chat_a_file_of_text_is_words_and_what_cannot_be_shown_is_named():
     }
 
 
-def test_mistral_has_them_in_the_result_and_deepseek_in_words():
-    sent = turns(
-        "openai_chat", body("openai_chat", *asked((Text("x"), PNG)), host="https://api.mistral.ai/v1")
-    )
-    assert sent[-1]["role"] == "tool"
-    assert sent[-1]["content"] == [{"type": "text", "text": "x"}, EXPECTED["openai_chat"]["png"]]
+def test_mistral_has_a_word_of_the_models_between_results_and_pictures():
+    # It refuses a user's message right after a tool's, be it with pictures or without.
+    host = "https://api.mistral.ai/v1"
+    for messages in (asked((PNG,)), [*asked((Text("x"),)), said("And?")]):
+        sent = turns("openai_chat", body("openai_chat", *messages, host=host))
+        assert [turn["role"] for turn in sent] == ["user", "assistant", "tool", "assistant", "user"]
+        assert sent[-2]["content"] == BRIDGE
+
+
+def test_deepseek_has_words_in_their_place():
     host = "https://api.deepseek.com"
     sent = turns("openai_chat", body("openai_chat", *asked((PNG,)), host=host))
     assert sent[-1]["content"] == "[image/png 'a.png', 4 bytes: not shown]"

@@ -48,7 +48,7 @@ _GOOGLE_ONLY = frozenset(("nullable", "propertyOrdering", "property_ordering"))
 
 def is_definition(source: object) -> bool:
     """Whether this is a definition and no tool, function or list of them."""
-    return isinstance(source, Mapping | BaseModel)
+    return isinstance(source, Mapping) or (isinstance(source, BaseModel) and not callable(source))
 
 
 def tools_defined(source: object) -> Iterator[Tool]:

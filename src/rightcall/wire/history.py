@@ -5,7 +5,7 @@ own decoder, so that a thought's signature, a call's id and whatever else must g
 run.
 """
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -211,9 +211,11 @@ def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> li
     name = _known(dialect)
     if system and name not in _IN_LIST:
         raise UsageError(f"{name} takes the system text beside the messages, and not among them")
-    request = Request(messages=tuple(transcript), options={"cache": False})
-    body = msgspec.json.decode(load(name).encode(request, model=_NEWEST, stream=False).body)
-    found: list[Any] = body[_MEMBERS.get(name, "messages")]
+    found: list[Any] = []
+    if transcript:
+        request = Request(messages=tuple(transcript), options={"cache": False})
+        body = msgspec.json.decode(load(name).encode(request, model=_NEWEST, stream=False).body)
+        found = body[_MEMBERS.get(name, "messages")]
     return [{"role": "system", "content": system}, *found] if system else found
 
 
@@ -229,6 +231,9 @@ def _plain(value: Any) -> Any:
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, bytes):
+        # As Google's SDK takes them.
+        return b64encode(value).decode()
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 

@@ -40,8 +40,9 @@ class Host(Struct, frozen=True, kw_only=True):
     """A member that every turn with calls must have, even if it is empty."""
     media: tuple[MediaKind, ...] = tuple(MEDIA)
     """What it takes besides words. Which of it a model understands is another matter."""
-    result_media: Literal["after", "inside"] = "after"
-    """Where a tool's pictures go: into a user's message after the results, or into the result."""
+    bridged: bool = False
+    """Whether a user's message right after a tool's is refused, so that a word of the model's must stand
+    between the two."""
 
     @property
     def media_table(self) -> MediaTable:
@@ -52,19 +53,19 @@ class Host(Struct, frozen=True, kw_only=True):
 COMPATIBLE = Host()
 OPENAI = Host(limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video"))
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
-# permitted" (eca #231). Its streams end with usage unasked. A user's message after a tool's is refused,
-# and a tool's may hold what a user's may.
+# permitted" (eca #231). Its streams end with usage unasked. "Unexpected role 'user' after role
+# 'tool'" (pydantic-ai #1210), and a tool's message takes no picture, either (LibreChat agents #344).
 MISTRAL = Host(
     seed="random_seed",
     required="any",
     ids="nine",
     stream_usage=False,
     user=False,
-    result_media="inside",
+    bridged=True,
 )
 # "The reasoning_content in the thinking mode must be passed back", empty as well (opencode #24722,
 # discussion deepseek-harness #739); without calls it is ignored.
-# Its models read text, and a part of any other type is a 400.
+# "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
 DEEPSEEK = Host(owed="reasoning_content", media=("text",))
 OPENROUTER = Host(effort="reasoning")
 

@@ -37,13 +37,16 @@ templates, and refuse the whole history for one broken call (vllm #47761, llama.
 FOLLOWING = "What the tools above returned besides text. The user did not write this message."
 """Begins the user's message with what a tool's message cannot hold."""
 
+BRIDGE = "I see."
+"""What the model says between a tool's message and a user's, where a host wants it to say something."""
+
 _LONGEST_NAME = 64
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
-    key = f"{NAME}.{host.ids}.{host.owed}.{host.result_media}.{host.media}"
+    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}"
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
@@ -62,9 +65,16 @@ class _Writer:
         self._host = host
         self._ids = _LegalIds(host.ids)
         self._media = host.media_table
+        self._role = ""
+        """Whose the last item is."""
 
     def write(self, message: Message, where: str) -> None:
-        self.items += [Raw(as_bytes(item, NAME)) for item in self._items(message, where)]
+        for item in self._items(message, where):
+            role = item["role"]
+            if self._host.bridged and (self._role, role) == ("tool", "user"):
+                self.items.append(Raw(as_bytes({"role": "assistant", "content": BRIDGE}, NAME)))
+            self.items.append(Raw(as_bytes(item, NAME)))
+            self._role = role
 
     def _items(self, message: Message, where: str) -> Iterator[dict[str, Any]]:
         ids, owed = self._ids, self._host.owed
@@ -83,16 +93,11 @@ class _Writer:
                 assert_never(message)
 
     def _results(self, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-        is_inside = self._host.result_media == "inside"
         following: list[dict[str, Any]] = []
         for result, identity in zip(results, self._ids.of_results(results), strict=True):
             shown = [part for part in result.content if self._is_shown(part)]
-            if shown and is_inside:
-                content: Any = [_content_part(part, self._media, "") for part in result.content]
-            else:
-                content = _result(result, shown)
-                following += _following(result, identity, shown)
-            yield {"role": "tool", "tool_call_id": identity, "content": content}
+            following += _following(result, identity, shown)
+            yield {"role": "tool", "tool_call_id": identity, "content": _result(result, shown)}
         if following:
             yield {"role": "user", "content": [{"type": "text", "text": FOLLOWING}, *following]}
 
