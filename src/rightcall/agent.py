@@ -265,7 +265,7 @@ class Agent(Generic[Out]):
             steps = self._steps(held, options.get("steps"))
             setup = self._setup_for(run, steps, options.get("dependencies"))
             if given.system:
-                setup = replace(setup, system=self._system(self._said_first(given.system)))
+                setup = replace(setup, system=self._system(given.system_under(self._instructions)))
             start = self._start((*history, message), setup, options)
             going = Run(setup, started(start), begins=len(history), emit=emit)
             return self._with_output(await going.go(start))
@@ -339,16 +339,6 @@ class Agent(Generic[Out]):
             return Named(wanted.tool)
         return "auto"
 
-    def _said_first(self, given: str) -> str:
-        """The system text that a history came with: the run's instructions, where the agent has none."""
-        own = self._instructions.strip()
-        if own and own != given.strip():
-            raise UsageError(
-                "the history has a system text that is not the agent's instructions; "
-                "leave it out of the history, or give the agent no instructions"
-            )
-        return self._instructions or given
-
     def _system(self, instructions: str) -> str:
         if self._form is None or self._mode != "text":
             return instructions
@@ -362,13 +352,10 @@ def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
         # What rules take for outsiders' words must be shown to the model as such.
         box = Toolbox([labelled(each) for each in box])
     # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-    if not any(_is_strict(each, repair) for each in box):
-        return box
-    return Toolbox([each.replace(repair=True) if _is_strict(each, repair) else each for each in box])
-
-
-def _is_strict(tool: Tool, otherwise: bool) -> bool:  # noqa: FBT001 - what holds where it does not say
-    return otherwise if tool.strict is None else tool.strict
+    held = {each.name for each in box if (repair if each.strict is None else each.strict)}
+    return (
+        Toolbox([each.replace(repair=each.name in held or each.repair) for each in box]) if held else box
+    )
 
 
 async def _user(prompt: Prompt) -> User:

@@ -41,6 +41,16 @@ class Said(msgspec.Struct, frozen=True):
     messages: Transcript
     system: str = ""
 
+    def system_under(self, instructions: str) -> str:
+        """The system text of a run that goes on from here, for an agent with these instructions."""
+        own = instructions.strip()
+        if own and own != self.system.strip():
+            raise UsageError(
+                "the history has a system text that is not the agent's instructions; "
+                "leave it out of the history, or give the agent no instructions"
+            )
+        return instructions or self.system
+
 
 class HistoryReader:
     """Gathers what a dialect's history says, with calls and results matched."""
