@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
+from msgspec import Raw
 from msgspec.json import Encoder
 
 from rightcall.core.jsontext import JsonError, dump, parse
@@ -108,6 +109,19 @@ def data_url(media: Media) -> str:
     if media.url is not None:
         return media.url
     return f"data:{media.media_type};base64,{b64encode(media.data).decode()}"
+
+
+def base64_raw(media: Media) -> Raw:
+    """The bytes in base64, as JSON: each copy of a large file holds everybody up, so there are few."""
+    return Raw(b"".join((b'"', b64encode(media.data), b'"')))
+
+
+def url_raw(media: Media) -> Raw:
+    """``data_url`` as JSON."""
+    if media.url is not None:
+        return Raw(_encode(media.url))
+    head = _encode(f"data:{media.media_type};base64,")
+    return Raw(b"".join((head[:-1], b64encode(media.data), b'"')))
 
 
 def note_of(media: Media) -> str:

@@ -4,7 +4,6 @@ What nothing later can change is written into bytes once, and kept for the next 
 """
 
 import re
-from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
@@ -19,7 +18,7 @@ from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.tables import CUTTING, MEDIA, NAME, THOUGHTS, UNPARSED
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in
+from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
 from rightcall.wire.media import check_taken, first_new, place_of
 
 _Block: TypeAlias = dict[str, Any]
@@ -295,8 +294,8 @@ def _source(part: Media) -> _Block:
             data = part.data.decode(errors="replace")
             return {"type": "text", "media_type": "text/plain", "data": data}
         case _:
-            data = b64encode(part.data).decode()
-            return {"type": "base64", "media_type": essence(part.media_type), "data": data}
+            kind = essence(part.media_type)
+            return {"type": "base64", "media_type": kind, "data": base64_raw(part)}
 
 
 def _names_file(message: Message) -> bool:

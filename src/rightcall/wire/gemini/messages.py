@@ -1,6 +1,5 @@
 """A transcript into Gemini's contents: the roles user and model, taking turns, each with its parts."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, assert_never
@@ -10,7 +9,15 @@ from msgspec import Raw
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
 from rightcall.core.parts import Media, Result, Text
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, sequence
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    base64_raw,
+    mapping,
+    note_of,
+    object_in,
+    sequence,
+)
 from rightcall.wire.gemini.tables import FILES, MEDIA, NAME, NESTED_MEDIA
 from rightcall.wire.media import check_taken, first_new, place_of
 
@@ -168,7 +175,7 @@ def _shown(media: Media) -> Json:
         # Of texts, only those are taken that are called so.
         is_text = media.kind == "text" and not media.media_type.startswith("text/")
         kind = "text/plain" if is_text else media.media_type
-        return {"inlineData": {"mimeType": kind, "data": b64encode(media.data).decode()}}
+        return {"inlineData": {"mimeType": kind, "data": base64_raw(media)}}
     place = media.url if media.id is None else media.id
     assert place is not None
     place = f"{FILES}{place}" if place.startswith("files/") else place

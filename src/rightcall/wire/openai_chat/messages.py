@@ -12,7 +12,6 @@ Call ids become such as the host takes: the same for the same id, and for no oth
 """
 
 import re
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, assert_never
@@ -25,7 +24,15 @@ from rightcall.core.media_type import essence
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
-from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    base64_raw,
+    mapping,
+    note_of,
+    object_in,
+    url_raw,
+)
 from rightcall.wire.media import MediaTable, check_taken, first_new, is_taken, place_of
 from rightcall.wire.openai_chat.hosts import Host, Ids
 from rightcall.wire.openai_chat.tables import AUDIO, NAME
@@ -296,15 +303,14 @@ def _part(media: Media) -> dict[str, Any]:
         return {"type": "file", "file": {"file_id": media.id, **more}}
     match media.kind:
         case "image":
-            return {"type": "image_url", "image_url": {"url": data_url(media), **more}}
+            return {"type": "image_url", "image_url": {"url": url_raw(media), **more}}
         case "video":
-            return {"type": "video_url", "video_url": {"url": data_url(media), **more}}
+            return {"type": "video_url", "video_url": {"url": url_raw(media), **more}}
         case "audio":
-            data = b64encode(media.data).decode()
-            sound = {"data": data, "format": AUDIO[essence(media.media_type)]}
+            sound = {"data": base64_raw(media), "format": AUDIO[essence(media.media_type)]}
             return {"type": "input_audio", "input_audio": {**sound, **more}}
         case "text":
             return {"type": "text", "text": _text_of(media)}
         case _:
             name = media.name or f"file.{essence(media.media_type).rpartition('/')[2]}"
-            return {"type": "file", "file": {"filename": name, "file_data": data_url(media), **more}}
+            return {"type": "file", "file": {"filename": name, "file_data": url_raw(media), **more}}

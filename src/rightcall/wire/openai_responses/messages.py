@@ -20,7 +20,7 @@ from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
-from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, url_raw
 from rightcall.wire.media import check_taken, first_new, place_of
 from rightcall.wire.openai_responses.reply import Item, is_object
 from rightcall.wire.openai_responses.tables import (
@@ -274,7 +274,7 @@ def _input_part(part: Part, where: str) -> Item:
         return {"type": "input_text", "text": note_of(part)}
     more = mapping(part.vendor.get(NAME))
     if part.kind == "image":
-        given: Item = {"image_url": data_url(part)} if part.id is None else {"file_id": part.id}
+        given: Item = {"image_url": url_raw(part)} if part.id is None else {"file_id": part.id}
         return {"type": "input_image", "detail": "auto", **given, **more}
     match part.way:
         case "id":
@@ -283,7 +283,7 @@ def _input_part(part: Part, where: str) -> Item:
             given = {"file_url": part.url}
         case _:
             name = part.name or f"file{EXTENSIONS.get(part.media_type, '.txt')}"
-            given = {"filename": name, "file_data": data_url(part)}
+            given = {"filename": name, "file_data": url_raw(part)}
     return {"type": "input_file", **given, **more}
 
 
