@@ -43,7 +43,7 @@ test-transformers: ## run the tests that need torch, in an environment of their 
 test-langchain: ## run the tests that need LangChain and LangGraph, in an environment of their own
 	@test -x .venv-langchain/bin/python || $(PYTHON) -m venv .venv-langchain
 	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		-e '.[langchain]' pytest pytest-asyncio pytest-timeout
+		-e '.[langchain]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-langchain/bin/python -m pytest -q -p no:langsmith_plugin tests/test_langchain.py
 
 check: $(READY) ## lint, strict types, import rules, and that nothing has become heavier
