@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-browser test-transformers conformance check format clean \
+.PHONY: help setup demo tour test test-browser test-langchain test-transformers conformance check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
 
 help: ## show this help
@@ -46,6 +46,12 @@ test-transformers: ## run the tests that need torch, in an environment of their 
 	@.venv-transformers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		$(TORCH) -e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-transformers/bin/python -m pytest -q tests/local/engines/test_huggingface.py
+
+test-langchain: ## run the tests that need LangChain and LangGraph, in an environment of their own
+	@test -x .venv-langchain/bin/python || $(PYTHON) -m venv .venv-langchain
+	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-e '.[langchain]' hypothesis pytest pytest-asyncio pytest-timeout
+	@.venv-langchain/bin/python -m pytest -q -p no:langsmith_plugin tests/test_langchain.py
 
 check: $(READY) ## lint, strict types, import rules, and that nothing has become heavier
 	@$(BIN)/ruff format --check .

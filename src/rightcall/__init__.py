@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rightcall.core.request import ModelOptions, Named, Profile, Request
     from rightcall.core.tool import Facts, Spec, Tool
     from rightcall.core.transport import Timeouts
+    from rightcall.declare.attachment import file, image
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from rightcall.gate.execution import Execution
     from rightcall.gate.executor import Executor, check, run_calls
     from rightcall.gate.hooks import Hooks, Veto
+    from rightcall.langchain import from_langchain, langgraph_node, to_langchain
     from rightcall.loop import events
     from rightcall.loop.events import Event
     from rightcall.loop.replay import replay
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from rightcall.models.connect import connect
     from rightcall.models.fallback import fallback
     from rightcall.request.wire_model import Retry
+    from rightcall.wire.history import from_messages, to_messages
 
 _HOMES = {
     "Agent": "agent",
@@ -107,6 +110,11 @@ _HOMES = {
     "errors": "errors",
     "events": "loop.events",
     "fallback": "models.fallback",
+    "file": "declare.attachment",
+    "from_langchain": "langchain",
+    "from_messages": "wire.history",
+    "image": "declare.attachment",
+    "langgraph_node": "langchain",
     "local": "local",
     "manifest": "manifest",
     "mcp": "mcp",
@@ -116,6 +124,8 @@ _HOMES = {
     "replay": "loop.replay",
     "run_calls": "gate.executor",
     "testing": "testing",
+    "to_langchain": "langchain",
+    "to_messages": "wire.history",
     "tool": "declare.function",
     "trust": "trust",
     "wire": "wire",
@@ -176,6 +186,11 @@ __all__ = [
     "errors",
     "events",
     "fallback",
+    "file",
+    "from_langchain",
+    "from_messages",
+    "image",
+    "langgraph_node",
     "local",
     "manifest",
     "mcp",
@@ -185,6 +200,8 @@ __all__ = [
     "replay",
     "run_calls",
     "testing",
+    "to_langchain",
+    "to_messages",
     "tool",
     "trust",
     "wire",

@@ -1,10 +1,11 @@
 """The face: a model, tools and instructions into an agent that runs."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, get_args, overload
+from typing import Any, Generic, Self, TypeVar, Unpack, cast, get_args, overload
 
 from msgspec.structs import replace
 
@@ -16,10 +17,10 @@ from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.message import Author, Transcript, User, said
 from rightcall.core.options import checked
-from rightcall.core.parts import Media, Text
 from rightcall.core.ports import AsyncJournal, Journal, Steps
 from rightcall.core.request import Wanted, check_model_options
 from rightcall.core.tool import ErrorWords, Tool
+from rightcall.declare.attachment import Prompt, message_of, reads_files
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
@@ -52,9 +53,7 @@ from rightcall.loop.state import started
 from rightcall.models.fallback import Fallback, Opened
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
 from rightcall.trust.facts import facts_together
-
-Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
-
+from rightcall.wire.history import Said, history_of
 
 T = TypeVar("T")
 
@@ -322,21 +321,27 @@ class Agent(Generic[Deps, Out]):
     async def _begin(
         self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
     ) -> RunResult[Out]:
-        given = options.get("history", ())
-        history = mend(given).messages if given else ()
+        given = history_of(options.get("history", ()))
+        history = mend(given.messages).messages if given.messages else ()
         run = options.get("run") or urandom(16).hex()
         forget(run)
+        message = await _user(prompt)
         async with Holding(self._journal, run) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             steps, basis = self._steps(held, options.get("steps")), self._basis_with(options)
             setup = self._setup_for(run, steps, options.get("dependencies"), basis)
-            start = await self._start((*history, _user(prompt)), setup, basis, options)
+            start = await self._start((*history, message), setup, basis, options, given)
             going = Run(setup, started(start), begins=len(history), emit=emit)
             return basis.with_output(await going.go(start))
 
     async def _start(
-        self, messages: Transcript, setup: Setup, basis: Basis, options: RunOptions[Any]
+        self,
+        messages: Transcript,
+        setup: Setup,
+        basis: Basis,
+        options: RunOptions[Any],
+        history: Said | None = None,
     ) -> RunStarted:
         wanted, grant, retry_broken = basis.wanted(basis.mode), options.get("grant"), self._retry_broken
         if grant is not None and setup.trust is None:
@@ -352,7 +357,7 @@ class Agent(Generic[Deps, Out]):
         return RunStarted(
             messages=messages,
             budget=budget,
-            system=await basis.system(setup, options.get("steps")),
+            system=await basis.system(setup, options.get("steps"), history),
             specs=setup.specs,
             choice=options.get("choice") or first_choice(setup, wanted),
             sticky_choice=options.get("sticky_choice", False),
@@ -392,12 +397,9 @@ class Agent(Generic[Deps, Out]):
         return basis.applied(setup, mode)
 
 
-def _user(prompt: Prompt) -> User:
-    if isinstance(prompt, User):
-        return prompt
-    if isinstance(prompt, str):
-        return said(prompt)
-    return User(tuple(Text(part) if isinstance(part, str) else part for part in prompt))
+async def _user(prompt: Prompt) -> User:
+    """The prompt as a message; files are read where they hold nobody up."""
+    return await to_thread(message_of, prompt) if reads_files(prompt) else message_of(prompt)
 
 
 @checked("rc.ask")

@@ -217,7 +217,9 @@ def render(parser: ArgumentParser) -> None:
     repeated(parser.add_argument, "--tool", "tools", metavar=_TOOLS, words="tools to tell the model of")
     parser.add_argument("--system", default="", metavar="TEXT", help="what the model is to be")
     parser.add_argument(
-        "--messages", metavar="FILE.json", help="a conversation, as /save in a chat writes it"
+        "--messages",
+        metavar="FILE.json",
+        help="a conversation, as /save writes it, or in a vendor's shape",
     )
     parser.add_argument("--raw", action="store_true", help="the bytes themselves, and nothing else")
     parser.add_argument(

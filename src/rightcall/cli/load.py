@@ -16,15 +16,17 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from rightcall import builtin, manifest, record
 from rightcall.core.history import mend
-from rightcall.core.message import Transcript
+from rightcall.core.message import Transcript, said
 from rightcall.core.ports import Journal, Model
 from rightcall.core.tool import Tool
 from rightcall.declare.function import FunctionTool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
+from rightcall.wire.history import Said, from_messages
 
 MAX_FILE = 256 * 1024 * 1024
 """A file of more bytes than this is not a conversation."""
@@ -137,15 +139,41 @@ def save_transcript(messages: Transcript, path: Path) -> None:
 
 
 def load_transcript(path: Path) -> Transcript:
-    """The messages in a file, with every call answered."""
+    """The messages in a file, with every call answered. A system text among them is the developer's."""
+    found = load_conversation(path)
+    first = (said(found.system, "developer"),) if found.system else ()
+    return (*first, *found.messages)
+
+
+def load_conversation(path: Path) -> Said:
+    """What a file says, as /save writes it or in a vendor's shape, with every call answered."""
     try:
         if path.stat().st_size > MAX_FILE:
             raise UsageError(f"{path} is larger than {MAX_FILE:,} bytes")
-        return mend(_decode(path.read_bytes())).messages
+        data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    try:
+        found = _said(data)
+        return replace(found, messages=mend(found.messages).messages)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UsageError) as error:
         raise UsageError(f"{path} does not hold a conversation: {error}") from error
+
+
+def _said(data: bytes) -> Said:
+    try:
+        return Said(_decode(data))
+    except msgspec.ValidationError:
+        # Ours have a type of ours; what has none of it is a vendor's.
+        given = msgspec.json.decode(data)
+        is_ours = isinstance(given, list) and any(_is_ours(each) for each in given)
+        if is_ours or not isinstance(given, list):
+            raise
+        return from_messages(given)
+
+
+def _is_ours(message: object) -> bool:
+    return isinstance(message, dict) and message.get("type") in ("user", "reply", "results")
 
 
 def _named(module: ModuleType, path: str, name: str) -> Any:

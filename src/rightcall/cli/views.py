@@ -200,9 +200,19 @@ def _call_object(call: Call) -> JsonObject:
 
 def _result_object(result: Result) -> JsonObject:
     media: list[JsonObject] = [
-        {"media_type": part.media_type, "bytes": len(part.data)}
+        {"media_type": part.media_type, **_given(part)}
         for part in result.content
         if isinstance(part, Media)
     ]
     named = {"id": result.call_id, "name": result.name, "outcome": result.outcome}
     return {**named, "text": result.text, "media": media}
+
+
+def _given(media: Media) -> JsonObject:
+    match media.way:
+        case "address":
+            return {"url": media.url}
+        case "id":
+            return {"id": media.id}
+        case _:
+            return {"bytes": len(media.data)}

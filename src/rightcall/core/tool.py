@@ -77,6 +77,8 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     questions: tuple[str, ...] = ()
     native: Mapping[str, JsonObject] = field(default_factory=dict)
     """The vendor's own definition of this tool, by dialect, for one that its models were trained on."""
+    strict: bool | None = None
+    """Whether the model is held to the schema while it writes; as for all tools, unless said."""
 
 
 class _Declared(Worded):
@@ -139,6 +141,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     errors: ErrorWords | None = None
     """What the model reads of an exception that is no ToolFailure: ``"words"`` for the first line of its
     message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
+    strict: bool | None = None
+    """Whether the vendor holds the model to this tool's schema; None for what the agent says."""
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
@@ -165,6 +169,7 @@ class RawOptions(LimitOptions, total=False):
     repair: bool
     dry_run: bool
     errors: ErrorWords | None
+    strict: bool | None
     limits: Limits
     facts: Facts
     formats: bool
@@ -221,6 +226,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
             examples=tuple(self.examples),
             questions=tuple(self.questions),
             native=self.native,
+            strict=self.strict,
         )
 
     @cached_property

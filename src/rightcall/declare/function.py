@@ -24,6 +24,7 @@ from rightcall.core.tool import (
     check_options,
     worded_limits,
 )
+from rightcall.declare.definition import is_definition, tool_defined
 from rightcall.declare.docstring import parse_docstring
 from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
@@ -47,6 +48,7 @@ class ToolOptions(LimitOptions, total=False):
     repair: bool
     dry_run: bool
     errors: ErrorWords | None
+    strict: bool | None
     limits: Limits
     facts: Facts
 
@@ -122,6 +124,14 @@ def tool(  # type: ignore[overload-overlap]
 ) -> Tool: ...
 @overload
 def tool(
+    target: Mapping[str, Any],
+    /,
+    *,
+    handler: Callable[..., Any] | None = None,
+    **options: Unpack[ToolOptions],
+) -> Tool: ...
+@overload
+def tool(
     target: Callable[Concatenate[Context[D], P], R], /, **options: Unpack[ToolOptions]
 ) -> FunctionTool[..., R, D]: ...
 @overload
@@ -140,13 +150,31 @@ def tool(
 def tool(target: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
 @overload
 def tool(**options: Unpack[ToolOptions]) -> Declare: ...
-def tool(target: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
+def tool(
+    target: Any = None,
+    /,
+    *,
+    handler: Callable[..., Any] | None = None,
+    **options: Unpack[ToolOptions],
+) -> Any:
     """Declare a tool: on a function as a decorator, bare or with options, or on a pydantic model.
 
     The schema comes from the signature, the descriptions from the docstring and ``Field``. A model
     becomes a tool without a handler: calling it returns the instance.
+
+    A vendor's definition of a function becomes a tool with ``handler``, which is called with the
+    arguments by name. Without one somebody else runs it, and each call waits for its ``Answer``.
     """
     namespace = _names_around(sys._getframe(1))  # noqa: SLF001 - where the tool is declared
+    if is_definition(target):
+        return tool_defined(target, handler, **options)
+    if handler is not None:
+        raise DeclarationError(
+            options.get("name", "tool"),
+            "a handler goes with a definition, and this is none.",
+            where="handler",
+            fix="Declare the function itself, or write rc.Tool(name, description, schema, handler).",
+        )
     if target is None:
         return partial(_declare, namespace=namespace, options=options)
     return _declare(target, namespace=namespace, options=options)
@@ -219,6 +247,7 @@ def _from_partial(
         repair=base.repair,
         dry_run=base.dry_run,
         errors=base.errors,
+        strict=base.strict,
         limits=base.limits,
         facts=replace(facts, **left),
     )

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar
 
 from rightcall.core.handler import unwrap
 from rightcall.core.tool import Tool
+from rightcall.declare.definition import is_definition, tools_defined
 from rightcall.declare.function import FunctionTool, tool
 from rightcall.errors import DeclarationError
 
@@ -25,9 +26,16 @@ class Function(Protocol):
 
 
 ToolSource: TypeAlias = Union[
-    Tool[D], "Toolbox", Function, type, partial[Any], Iterable["ToolSource[D]"]
+    Tool[D],
+    "Toolbox",
+    Function,
+    type,
+    partial[Any],
+    Mapping[str, Any],
+    Iterable["ToolSource[D]"],
 ]
-"""Whatever can become tools: a function, a model, a tool, a toolbox, or any nesting of lists of them."""
+"""Whatever can become tools: a function, a model, a tool, a toolbox, a vendor's definition of one, or
+any nesting of lists of them."""
 
 Selection: TypeAlias = Collection[str] | Callable[[Tool], bool]
 """Which tools: their names, or a question asked of each."""
@@ -121,6 +129,9 @@ def _renamed(found: Tool, name: str) -> Tool:
 
 def _flatten(sources: Iterable[ToolSource]) -> Iterator[Tool]:
     for source in sources:
+        if is_definition(source):
+            yield from tools_defined(source)
+            continue
         if isinstance(source, Iterable) and not isinstance(source, type | str):
             yield from _flatten(source)
             continue

@@ -20,6 +20,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from rightcall.core.call import Call
 from rightcall.core.jsontext import shorten
 from rightcall.core.limits import Limits
+from rightcall.core.media_type import sniff
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
@@ -52,16 +53,6 @@ _HIDDEN = re.compile(
     r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-    (b"ID3", "audio/mpeg"),
-    (b"OggS", "audio/ogg"),
-)
-_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-
 
 class Unshowable(ValueError):
     """A value cannot be shown to a model; the message says why, for the developer."""
@@ -82,6 +73,8 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
             content = (Text(value),)
         else:
             content = encode(value, limits)
+            if source is not None:
+                content = tuple(map(_as_words, content))
             if source is not None and type(value) is not str and has_fields(facts):
                 told = told_apart(content, facts, limits.max_output_bytes)
                 source = None if told.is_clean else source
@@ -175,6 +168,14 @@ def _finish(content: tuple[Part, ...], source: str | None, limit: int) -> tuple[
     return tuple(
         _bounded(part, source, limit * size // whole) for part, size in zip(content, sizes, strict=True)
     )
+
+
+def _as_words(part: Part) -> Part:
+    """A file of text as its text: outsiders' words go into an envelope in whatever form they come."""
+    if isinstance(part, Text) or part.kind != "text" or part.way != "bytes":
+        return part
+    text = part.data.decode(errors="replace")
+    return Text(f"{part.name}:\n{text}" if part.name else text)
 
 
 def _bounded(part: Part, source: str | None, limit: int) -> Part:
@@ -320,17 +321,8 @@ def _read(file: Any, size: int) -> Media:
     return Media(data, guessed or sniff(data), name)
 
 
-def sniff(data: bytes) -> str:
-    """The media type that the first bytes tell, or plain bytes."""
-    if data[:4] == b"RIFF":
-        return _RIFF.get(data[8:12], "application/octet-stream")
-    for signature, media_type in _SIGNATURES:
-        if data.startswith(signature):
-            return media_type
-    return "application/octet-stream"
-
-
 def _within(media: Media, limits: Limits) -> Part:
+    """Media within the limit. What is somewhere else weighs nothing here."""
     if len(media.data) <= limits.max_media_bytes:
         return media
     return Text(f"[{media.media_type} left out: more than {limits.max_media_bytes:,} bytes]")

@@ -23,6 +23,7 @@ from rightcall.loop.result import RunResult, with_output
 from rightcall.loop.setup import Following, Instructions, Offered, Setup, is_live
 from rightcall.loop.window import Window, default_window
 from rightcall.trust.facts import labelled
+from rightcall.wire.history import Said
 
 
 class Basis(Struct, frozen=True, kw_only=True, eq=False):
@@ -65,8 +66,12 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
             # What rules take for outsiders' words must be shown to the model as such.
             box = Toolbox([labelled(each) for each in box])
         # Strict schemas have the model write null for what it leaves out; repair takes it out again.
+        strict = bool(self.options.get("strict"))
+        held = {each.name for each in box if (strict if each.strict is None else each.strict)}
         return (
-            Toolbox([each.replace(repair=True) for each in box]) if self.options.get("strict") else box
+            Toolbox([each.replace(repair=each.repair or each.name in held) for each in box])
+            if held
+            else box
         )
 
     def offered(self, tools: Toolbox, mode: OutputMode | None) -> Offered:
@@ -104,11 +109,16 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
             return None
         return self.form.wanted(mode)
 
-    async def system(self, setup: Setup, steps: Steps | None) -> str:
-        """What the model is told first, once for the run; a step where ``steps`` keep such."""
+    async def system(self, setup: Setup, steps: Steps | None, history: Said | None = None) -> str:
+        """What the model is told first, once for the run; a step where ``steps`` keep such.
+
+        A history in a vendor's shape may hold what its own model was told.
+        """
         said = self.instructions
         if not isinstance(said, str):
             said = await _said(said, setup, steps)
+        if history is not None and history.system:
+            said = history.system_under(said)
         if self.form is None or self.mode not in {"text", "json"}:
             return said
         return asked_in_words(said, self.form.tool.parameters)

@@ -38,6 +38,7 @@ from rightcall.log import logger
 from rightcall.loop.window import Window, estimate_tokens
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+from rightcall.wire.history import Said
 
 Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Words for the messages that no longer fit."""
@@ -75,8 +76,9 @@ class QuestionOptions(TypedDict, Generic[Deps], total=False):
     """Tokens that one reply may have, in place of the agent's."""
     instructions: Instructions
     """In place of the agent's."""
-    history: Sequence[Message]
-    """An earlier transcript to go on from; mended where calls and results do not match."""
+    history: Sequence[Message] | Sequence[Mapping[str, Any]] | Said
+    """An earlier transcript to go on from; mended where calls and results do not match. Messages in the
+    shape of OpenAI, Anthropic or Gemini are taken too, and their system text is then the run's."""
     dependencies: Deps
     """What tools reach through their Context."""
     choice: ToolChoice

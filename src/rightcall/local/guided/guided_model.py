@@ -22,7 +22,16 @@ from rightcall.local.grammar.printers import print_grammar
 from rightcall.local.grammar.rulebook import Rules
 from rightcall.local.guided import lessons
 from rightcall.local.guided.evidence import speaks_for, without_inventions
-from rightcall.local.guided.lessons import BAG, Choose, Found, Talk, Tell, next_step, spoken
+from rightcall.local.guided.lessons import (
+    BAG,
+    Choose,
+    Found,
+    Talk,
+    Tell,
+    next_step,
+    refuse_media,
+    spoken,
+)
 from rightcall.local.guided.telling import is_question, told, unfit
 from rightcall.local.prompt import render_prompt
 from rightcall.local.raw_model import RawModel, sampling_of
@@ -39,6 +48,7 @@ class GuidedModel(RawModel):
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply."""
+        refuse_media(request.messages)
         card = await self._engine.ready()
         pupil = _Pupil(self._engine, self._template_of(card), sampling_of(request))
         turn = _Turn(pupil, request)

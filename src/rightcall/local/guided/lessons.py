@@ -15,10 +15,11 @@ from msgspec import Struct
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
-from rightcall.core.message import Message, Reply, Results, User, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Message, Reply, Results, Transcript, User, said
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
 
 Shown: TypeAlias = tuple[str, str]
 """What the user says, and what the model should."""
@@ -105,6 +106,23 @@ def questions_in(text: str) -> tuple[str, ...]:
     if not 1 < len(found) <= _MOST_QUESTIONS:
         return (text.strip(),)
     return tuple(piece[:1].upper() + piece[1:] for piece in found)
+
+
+def refuse_media(messages: Transcript) -> None:
+    """A model that is led by words is told of nothing else, so what else was just said is an error."""
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if isinstance(message, Reply):
+            return
+        if isinstance(message, User):
+            for part in message.content:
+                if isinstance(part, Media):
+                    raise EncodeError(
+                        "local",
+                        f"[{part.about}] cannot be sent to the embedded model, which reads words only; "
+                        "name another with model=.",
+                        where=f"messages[{at}]",
+                    )
 
 
 def first_lessons(request: Request) -> tuple[Request, ...]:

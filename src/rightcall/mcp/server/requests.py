@@ -25,6 +25,7 @@ from mcp_types import (
     InputRequiredResult,
     InputResponse,
     InputResponses,
+    ResourceLink,
     TextContent,
     TextResourceContents,
 )
@@ -221,6 +222,12 @@ def _content(result: Result) -> Iterator[ContentBlock]:
         match part:
             case Text(text):
                 yield TextContent(text=text)
+            case Media(url=str(url)):
+                name = part.name or url.rpartition("/")[2] or url
+                yield ResourceLink(uri=url, name=name, mime_type=part.media_type)
+            case Media(id=str()):
+                # What a vendor calls it is nothing that a client could ask for.
+                yield TextContent(text=f"[{part.about}]")
             case Media(data, media_type) if media_type.startswith("image/"):
                 yield ImageContent(data=b64encode(data).decode(), mime_type=media_type)
             case Media(data, media_type) if media_type.startswith("audio/"):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from rightcall.core.message import StopReason
+from rightcall.wire.media import ANYWHERE, MediaTable, Takes
 from rightcall.wire.schema_rules import STRING_FORMATS, Rules
 
 NAME = "anthropic"
@@ -64,7 +65,17 @@ refused (https://github.com/LionSR/TeXRA/pull/2076), and hosts are slower to fol
 THOUGHTS = frozenset(["thinking", "redacted_thinking"])
 """The blocks that hold reasoning."""
 
-IMAGES = frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])
+FILES_BETA = "files-api-2025-04-14"
+"""The beta that file ids need, or needed: hosts are slower to follow."""
+
+MEDIA: MediaTable = {
+    "image": Takes(ANYWHERE, frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])),
+    "pdf": Takes(ANYWHERE),
+    "text": Takes(("bytes", "id")),
+    # What is at an address is taken for a PDF.
+    "other": Takes(("address", "id")),
+}
+"""https://platform.claude.com/docs/en/build-with-claude/files and .../pdf-support"""
 
 _KEYWORDS = frozenset(
     ["title", "description", "enum", "const", "format", "minItems", "additionalProperties"]

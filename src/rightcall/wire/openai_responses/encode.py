@@ -18,7 +18,7 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, native_of, with_examples
+from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, native_of, with_examples
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
@@ -111,11 +111,14 @@ def _ours(request: Request, cache: EncodeCache) -> _Ours:
 
 
 def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:
-    tools = [native_of(spec, NAME) or _function(spec, strict=strict) for spec in specs]
-    if strict:
-        pairs = zip(specs, tools, strict=True)
-        held = [(spec, tool["parameters"]) for spec, tool in pairs if not spec.native.get(NAME)]
-        check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
+    tools = [native_of(spec, NAME) or _function(spec, strict=is_strict(spec, strict)) for spec in specs]
+    pairs = zip(specs, tools, strict=True)
+    held = [
+        (spec, tool["parameters"])
+        for spec, tool in pairs
+        if is_strict(spec, strict) and not spec.native.get(NAME)
+    ]
+    check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
     return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools])
 
 

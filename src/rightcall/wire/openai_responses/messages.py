@@ -21,10 +21,18 @@ from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
-from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, url_raw
+from rightcall.wire.media import check_taken, first_new, place_of
 from rightcall.wire.openai_responses.reply import Item, is_object
-from rightcall.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, NATIVE, OUTPUTS, TEXTS
+from rightcall.wire.openai_responses.tables import (
+    CALLS,
+    EXTENSIONS,
+    MEDIA,
+    NAME,
+    NATIVE,
+    OUTPUTS,
+    TEXTS,
+)
 
 RAW_ARGUMENTS = "raw_arguments"
 """Arguments that are no JSON object are sent as an object with their text under this name: OpenAI takes
@@ -49,8 +57,12 @@ def input_items(request: Request, offered: Iterable[str], cache: EncodeCache) ->
     """
     native = sorted(frozenset(NATIVE.values()).intersection(offered))
     key = ".".join([NAME, *native])
-    writer = cache.written(key, request.messages, lambda: _Writer(native), _Writer.write)
-    return writer.items
+    new = first_new(request.messages)
+
+    def write(writer: _Writer, message: Message, at: int) -> None:
+        writer.write(message, place_of(at, new))
+
+    return cache.written(key, request.messages, lambda: _Writer(native), write).items
 
 
 class _Asked(Struct, frozen=True):
@@ -73,10 +85,10 @@ class _Writer:
         self._waiting: defaultdict[str, deque[_Asked]] = defaultdict(deque)
         """The calls without a result, by the id that the transcript has for them."""
 
-    def write(self, message: Message, at: int) -> None:
+    def write(self, message: Message, where: str) -> None:
         match message:
             case User():
-                self._user(message, f"message {at}")
+                self._user(message, where)
             case Reply():
                 self._reply(message)
             case Results():
@@ -256,7 +268,7 @@ def _answered(result: Result, asked: _Asked) -> Item:
     if asked.kind == "computer_call":
         picture = next(iter(_pictures(result)), _NO_PICTURE)
         checks = {} if result.is_error else asked.extra
-        return {"output": {"type": "computer_screenshot", "image_url": data_url(picture)}, **checks}
+        return {"output": {"type": "computer_screenshot", "image_url": url_raw(picture)}, **checks}
     outcome: Item = {"type": "exit", "exit_code": int(result.is_error)}
     if result.outcome == "timed_out":
         outcome = {"type": "timeout"}
@@ -289,35 +301,28 @@ def _pictures(result: Result) -> list[Media]:
 def _output(result: Result) -> str | list[Item]:
     if not any(isinstance(part, Media) for part in result.content):
         return result.text
-    return [_result_part(part) for part in result.content if not isinstance(part, Text) or part.text]
-
-
-def _result_part(part: Part) -> Item:
-    """A part of a result. What cannot be shown is named: a tool's picture must not end the run."""
-    if isinstance(part, Media) and not _is_shown(part):
-        return {"type": "input_text", "text": note_of(part)}
-    return _input_part(part, "result")
+    # A tool's picture that cannot be shown must not end the run: it is named instead.
+    return [_input_part(part, "") for part in result.content if not isinstance(part, Text) or part.text]
 
 
 def _input_part(part: Part, where: str) -> Item:
     if isinstance(part, Text):
         return {"type": "input_text", "text": part.text}
-    url = data_url(part)
-    if part.media_type.startswith("image/"):
-        return {"type": "input_image", "detail": "auto", "image_url": url}
-    if not _is_shown(part):
-        raise EncodeError(
-            NAME,
-            f"{part.media_type} cannot be sent; images, PDF, office documents and text can.",
-            where=where,
-        )
-    name = part.name or f"file{EXTENSIONS.get(part.media_type, '.txt')}"
-    return {"type": "input_file", "filename": name, "file_data": url}
-
-
-def _is_shown(part: Media) -> bool:
-    kind = part.media_type
-    return kind.startswith(("image/", "text/")) or kind in EXTENSIONS
+    if not check_taken(part, MEDIA, NAME, where):
+        return {"type": "input_text", "text": note_of(part)}
+    more = mapping(part.vendor.get(NAME))
+    if part.kind == "image":
+        given: Item = {"image_url": url_raw(part)} if part.id is None else {"file_id": part.id}
+        return {"type": "input_image", "detail": "auto", **given, **more}
+    match part.way:
+        case "id":
+            given = {"file_id": part.id}
+        case "address":
+            given = {"file_url": part.url}
+        case _:
+            name = part.name or f"file{EXTENSIONS.get(part.media_type, '.txt')}"
+            given = {"filename": name, "file_data": url_raw(part)}
+    return {"type": "input_file", **given, **more}
 
 
 def _lines(parts: Sequence[Part]) -> str | list[Item]:

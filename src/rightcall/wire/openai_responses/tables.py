@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from rightcall.core.message import StopReason
+from rightcall.wire.media import ANYWHERE, MediaTable, Takes
 
 NAME = "openai_responses"
 """The key of this dialect in vendor bags."""
@@ -106,3 +107,12 @@ EXTENSIONS: Mapping[str, str] = {
     "text/markdown": ".md",
 }
 """The documents that may be sent, with endings for those without a name; other text is ``.txt``."""
+
+MEDIA: MediaTable = {
+    "image": Takes(ANYWHERE),
+    "pdf": Takes(ANYWHERE),
+    "document": Takes(ANYWHERE, frozenset(EXTENSIONS)),
+    "text": Takes(ANYWHERE),
+    "other": Takes(("address", "id")),
+}
+"""https://platform.openai.com/docs/guides/file-inputs and .../images-vision"""
