@@ -19,8 +19,9 @@ from rightcall.errors import RightcallError
 _EXAMPLES = """\
 examples:
   rightcall ask "What is 17 * 23?"
-  rightcall ask --model anthropic:claude-opus-4-8 --tool weather.py "Weather in Paris?"
-  git diff | rightcall ask --instructions "Review this." > review.txt
+  rightcall keys set anthropic && rightcall models default anthropic:claude-opus-4-8
+  rightcall ask -T weather.py "Weather in Paris?"
+  cat f.py | rightcall ask "Review this." > review.txt
   rightcall chat --tool shop.py --journal runs.jsonl
   rightcall COMMAND --help"""
 

@@ -5,22 +5,29 @@ from collections.abc import Callable
 from math import inf, isfinite
 
 DEFAULT_MODEL = "embedded"
-"""The model that is asked unless another is named: the one that needs no key and no network."""
+"""The local model whose prompt is shown unless another is named."""
 
 
 def add_run_options(parser: ArgumentParser) -> None:
     """What the model is told, what it may use, and who is asked."""
     parser.add_argument(
+        "-m",
         "--model",
-        default=DEFAULT_MODEL,
         metavar="NAME",
         help=(
             "provider:model, address|model, a name from 'rightcall models', or FILE.py:NAME for a "
-            "model of your own (default: %(default)s)"
+            "model of your own (default: 'rightcall models default', else the embedded one)"
         ),
     )
+    parser.add_argument(
+        *("-s", "--system", "--instructions"),
+        dest="instructions",
+        default="",
+        metavar="TEXT",
+        help="what the model is to be",
+    )
+    _add_conversation_options(parser)
     add_tool_options(parser)
-    parser.add_argument("--instructions", default="", metavar="TEXT", help="what the model is to be")
     parser.add_argument(
         "--choice",
         default="auto",
@@ -39,6 +46,10 @@ def add_run_options(parser: ArgumentParser) -> None:
         "--policy", metavar="FILE.toml", help="hold calls to an operator's rules; see rightcall policy"
     )
     parser.add_argument("--quiet", action="store_true", help="the answer, and nothing about the run")
+    parser.add_argument(
+        "--reasoning", action="store_true", help="show what the model thinks; folded away unless said"
+    )
+    _add_wire_options(parser)
     limits = parser.add_argument_group("limits and sampling")
     limits.add_argument("--max-turns", type=_count, metavar="N", help="how often the model may be asked")
     limits.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time for the whole run")
@@ -49,6 +60,33 @@ def add_run_options(parser: ArgumentParser) -> None:
     add_approval_options(parser, asked)
 
 
+def _add_conversation_options(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("conversations", "What is said is kept, for -c to go on with.")
+    group.add_argument(
+        "-c", "--continue", dest="go_on", action="store_true", help="go on with the last conversation"
+    )
+    group.add_argument(
+        *("--cid", "--conversation"),
+        dest="conversation",
+        metavar="ID",
+        help="go on with this one: a run, or how its name begins; 'rightcall journal list' shows them",
+    )
+    group.add_argument("-n", "--no-log", action="store_true", help="do not keep this one")
+
+
+def _add_wire_options(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("the wire")
+    group.add_argument(
+        "--raw", metavar="FILE", help="keep the vendor's own bytes; 'rightcall sse FILE' reads them"
+    )
+    group.add_argument(
+        "--show-prompt", action="store_true", help="show what the model is sent, on standard error"
+    )
+    group.add_argument(
+        "--strict", action="store_true", help="have the vendor hold calls and answers to their schemas"
+    )
+
+
 def add_approval_options(parser: ArgumentParser, asked: str) -> None:
     """The options that answer for a person."""
     who = parser.add_argument_group("approvals", asked).add_mutually_exclusive_group()
@@ -56,17 +94,20 @@ def add_approval_options(parser: ArgumentParser, asked: str) -> None:
     who.add_argument("--no", action="store_true", help="deny every call that wants approval")
 
 
-def repeated(add: Callable[..., object], option: str, name: str, *, metavar: str, words: str) -> None:
-    """An option that may be given again; all that was given is a list."""
+def repeated(add: Callable[..., object], *options: str, metavar: str, words: str) -> None:
+    """An option that may be given again; all that was given is a list, by the last of the names."""
+    *spellings, name = options
     words = f"{words}; may be given again"
-    add(option, dest=name, action="append", default=[], metavar=metavar, help=words)
+    add(*spellings, dest=name, action="append", default=[], metavar=metavar, help=words)
 
 
 def add_tool_options(parser: ArgumentParser) -> None:
     """The options that say which tools there are. Every gate is closed unless said."""
     group = parser.add_argument_group("tools")
     which = "the tools that a Python file declares, or one of them"
-    repeated(group.add_argument, "--tool", "tools", metavar="FILE.py[:NAME]", words=which)
+    repeated(group.add_argument, "-T", "--tool", "tools", metavar="FILE.py[:NAME]", words=which)
+    which = "the tools of MCP servers: a file of them (.json), an address, or a command in quotes"
+    repeated(group.add_argument, "--mcp", "servers", metavar="FILE|COMMAND", words=which)
     group.add_argument(
         "--no-default-tools",
         dest="default_tools",

@@ -1,11 +1,13 @@
-"""A type into the tool that stands for an answer of that type."""
+"""A type, or a JSON Schema, into the tool that stands for an answer of that type."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 from pydantic import BaseModel
 
+from rightcall.core.jsontext import JsonObject
 from rightcall.core.request import OutputMode
 from rightcall.core.tool import Tool
 from rightcall.declare.signature import describe_model, describe_parameters
@@ -20,6 +22,7 @@ class Output(Struct, frozen=True, kw_only=True, eq=False):
     """How an answer is to be given, where the type alone does not say enough."""
 
     type: Any
+    """The type, or a JSON Schema as a mapping; of a schema the answer is plain JSON values."""
     mode: OutputMode | None = None
     """How the model is held to it; what its profile says, unless given."""
     reasoning: bool = False
@@ -45,6 +48,8 @@ def form_of(output: Any) -> Form:
     """The form for a type, or for an Output that says more."""
     output = output if isinstance(output, Output) else Output(type=output)
     wanted = output.type
+    if isinstance(wanted, Mapping):
+        return _form_of_schema(output, wanted)
     if inspect.isclass(wanted) and issubclass(wanted, BaseModel) and not output.reasoning:
         described, wrapped = describe_model(ANSWER, wanted), False
         purpose = inspect.cleandoc(wanted.__doc__) if wanted.__doc__ else _PURPOSE
@@ -61,4 +66,25 @@ def form_of(output: Any) -> Form:
     return Form(output, tool, wrapped)
 
 
+def _form_of_schema(output: Output, schema: JsonObject) -> Form:
+    """The form for a JSON Schema. Arguments are an object, so anything else stands inside of one."""
+    if output.reasoning:
+        raise DeclarationError(ANSWER, "a schema says itself what is to be written.", where="reasoning")
+    is_object = schema.get("type") == "object"
+    if not is_object:
+        inner = {name: value for name, value in schema.items() if name not in _AT_THE_ROOT}
+        schema = {
+            **{name: schema[name] for name in _AT_THE_ROOT if name in schema},
+            "type": "object",
+            "properties": {"answer": inner},
+            "required": ["answer"],
+            "additionalProperties": False,
+        }
+    title = schema.get("description")
+    purpose = title if isinstance(title, str) and title else _PURPOSE
+    return Form(output, Tool(ANSWER, purpose, schema, effect="pure"), wrapped=not is_object)
+
+
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
+_AT_THE_ROOT = ("$schema", "$defs", "definitions")
+"""What references count from the root to, and so must stay there."""
