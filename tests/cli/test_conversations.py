@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from cli.kit import Ran, run
+from cli.kit import Ran, within
 from rightcall.cli import conversations
 from rightcall.cli.conversations import Keeping, conversations_file, earlier
 from rightcall.core.budget import Budget, Stop
@@ -19,8 +19,8 @@ LOOK = Call(id="1", name="look", arguments="{}")
 SEEN = Result(call_id="1", name="look", outcome="returned", content=(Text("a cat"),))
 
 
-def ask(home, *arguments: str, **extra) -> Ran:
-    return run(home, "ask", "--quiet", *arguments, **extra)
+def ask(home, *arguments: str) -> Ran:
+    return within(home, "ask", "--quiet", *arguments)
 
 
 def words(ran: Ran) -> str:
@@ -46,13 +46,15 @@ def test_the_last_conversation_is_gone_on_with_by_its_model_and_system(home):
     [(["-n"], {}), ([], {"RIGHTCALL_NO_LOG": "1"}), (["off"], {})],
     ids=["option", "variable", "setting"],
 )
-def test_nothing_is_kept_where_nothing_is_to_be(home, arguments, extra):
+def test_nothing_is_kept_where_nothing_is_to_be(home, arguments, extra, monkeypatch):
+    for name, value in extra.items():
+        monkeypatch.setenv(name, value)
     if arguments == ["off"]:
-        assert run(home, "journal", "off").code == 0
+        assert within(home, "journal", "off").code == 0
         arguments = []
-    assert ask(home, "-m", "world.py:echo", *arguments, "first", extra=extra).code == 0
+    assert ask(home, "-m", "world.py:echo", *arguments, "first").code == 0
     assert not (home / ".local/state/rightcall/conversations.sqlite").exists()
-    ran = ask(home, "-c", "second", extra=extra)
+    ran = ask(home, "-c", "second")
     assert (ran.code, ran.err) == (
         2,
         "rightcall: there is no conversation to go on with: none was kept yet\n",

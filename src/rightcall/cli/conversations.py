@@ -28,7 +28,8 @@ MOST_BYTES = 128 * 1024 * 1024
 """Of both, the oldest runs go first."""
 MODEL_NOTE = "asked"
 """The key under which the name of the model is noted: a reply has only the vendor's name for it."""
-_ENTRIES: tuple[type, ...] = get_args(Entry)
+ENTRIES: tuple[type, ...] = get_args(Entry)
+"""What observers are shown of the record, beside the events of the stream."""
 
 
 class Earlier(Struct, frozen=True, kw_only=True):
@@ -56,7 +57,7 @@ class Keeping:
 
     def __call__(self, run: str, happened: Entry | StreamEvent, /) -> None:
         """Keep an entry of a run's record."""
-        if self._is_off or not isinstance(happened, _ENTRIES):
+        if self._is_off or not isinstance(happened, ENTRIES):
             return
         try:
             if self._journal is None:

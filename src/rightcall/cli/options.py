@@ -9,6 +9,15 @@ DEFAULT_MODEL = "embedded"
 
 
 def add_run_options(parser: ArgumentParser) -> None:
+    """What a run is made with, and what is kept of it."""
+    add_agent_options(parser)
+    _add_conversation_options(parser)
+    parser.add_argument(
+        "--journal", metavar="FILE", help="record the run in a .jsonl or .sqlite (.sqlite3, .db) file"
+    )
+
+
+def add_agent_options(parser: ArgumentParser) -> None:
     """What the model is told, what it may use, and who is asked."""
     parser.add_argument(
         "-m",
@@ -26,16 +35,12 @@ def add_run_options(parser: ArgumentParser) -> None:
         metavar="TEXT",
         help="what the model is to be",
     )
-    _add_conversation_options(parser)
     add_tool_options(parser)
     parser.add_argument(
         "--choice",
         default="auto",
         metavar="auto|required|none|TOOL",
         help="let the model choose (auto), make it call some tool, none, or this one; first turn only",
-    )
-    parser.add_argument(
-        "--journal", metavar="FILE", help="record the run in a .jsonl or .sqlite (.sqlite3, .db) file"
     )
     parser.add_argument(
         "--trust",
@@ -51,9 +56,13 @@ def add_run_options(parser: ArgumentParser) -> None:
     )
     _add_wire_options(parser)
     limits = parser.add_argument_group("limits and sampling")
-    limits.add_argument("--max-turns", type=_count, metavar="N", help="how often the model may be asked")
+    limits.add_argument(
+        "--max-turns", type=count_of, metavar="N", help="how often the model may be asked"
+    )
     limits.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time for the whole run")
-    limits.add_argument("--max-tokens", type=_count, metavar="N", help="tokens that one reply may have")
+    limits.add_argument(
+        "--max-tokens", type=count_of, metavar="N", help="tokens that one reply may have"
+    )
     limits.add_argument("--temperature", type=_number, metavar="NUMBER")
     limits.add_argument("--seed", type=int, metavar="N")
     asked = "Some tools want a person's yes. On a terminal you are asked; elsewhere it is no."
@@ -135,7 +144,8 @@ def add_tool_options(parser: ArgumentParser) -> None:
     group.add_argument("--plan", action="store_true", help="let the model keep a plan")
 
 
-def _count(text: str) -> int:
+def count_of(text: str) -> int:
+    """A whole number above zero."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a whole number above zero")
     return int(text)

@@ -19,7 +19,7 @@ from rightcall.cli.wiretap import RawFile, ShownModel, Tapped, show_body
 from rightcall.cli.wording import is_lively
 from rightcall.core.budget import Budget
 from rightcall.core.message import Transcript
-from rightcall.core.ports import Model
+from rightcall.core.ports import Model, Observer
 from rightcall.core.request import Named, ToolChoice
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
@@ -70,17 +70,8 @@ class Session:
             self._opened.push_async_exit(self._servers)
 
     def view(self) -> View:
-        """JSON for programs, a live view for a terminal that can move its cursor, lines for the rest."""
-        options, loading = self._options, waiting_words(self.model_name)
-        if getattr(options, "json", False):
-            return JsonLinesView(sys.stdout, sys.stderr)
-        if is_lively() and not options.quiet:
-            from rightcall.cli.richview import RichView  # noqa: PLC0415 - rich is an extra
-
-            return RichView(sys.stdout, loading=loading, reasoning=options.reasoning)
-        return PlainView(
-            sys.stdout, sys.stderr, loading=loading, quiet=options.quiet, reasoning=options.reasoning
-        )
+        """What shows its runs."""
+        return view_for(self._options, self.model_name)
 
     async def switch(self, name: str) -> None:
         """Go on with another model."""
@@ -90,7 +81,7 @@ class Session:
         if self._keeping is not None:
             self._keeping.model = name
 
-    def agent(self, view: View) -> Agent[Any]:
+    def agent(self, view: View, *observers: Observer) -> Agent[Any]:
         """An agent whose approvals are asked for in the view."""
         options = self._options
         return Agent(
@@ -106,7 +97,7 @@ class Session:
                 temperature=options.temperature, seed=options.seed, strict=options.strict or None
             ),
             max_tokens=options.max_tokens,
-            observers=() if self._keeping is None else (self._keeping,),
+            observers=observers if self._keeping is None else (*observers, self._keeping),
         )
 
     async def close(self) -> None:
@@ -161,6 +152,20 @@ class Session:
             raise UsageError(
                 f"--raw: {name} is not asked over HTTP, so there are no bytes of a vendor's"
             )
+
+
+def view_for(options: Namespace, model_name: str) -> View:
+    """JSON for programs, a live view for a terminal that can move its cursor, lines for the rest."""
+    loading = waiting_words(model_name)
+    if getattr(options, "json", False):
+        return JsonLinesView(sys.stdout, sys.stderr)
+    if is_lively() and not options.quiet:
+        from rightcall.cli.richview import RichView  # noqa: PLC0415 - rich is an extra
+
+        return RichView(sys.stdout, loading=loading, reasoning=options.reasoning)
+    return PlainView(
+        sys.stdout, sys.stderr, loading=loading, quiet=options.quiet, reasoning=options.reasoning
+    )
 
 
 def _earlier(options: Namespace) -> Earlier:

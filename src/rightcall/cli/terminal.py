@@ -20,6 +20,8 @@ MAX_LINE = 16 * 1024 * 1024
 MAX_HISTORY = 1000
 MOST_SHOWN = 4000
 """Characters of a call's arguments that a person is shown."""
+NOBODY = Deny("nobody is there to approve it")
+"""The answer where there is neither a person nor an option that speaks for one."""
 _CATCH_UP = 0.05
 _BINDINGS = (
     # What is pasted is one text, also where it has several lines; Enter sends it.
@@ -91,7 +93,7 @@ def approver(options: Namespace, view: View) -> Approve:
         return _always(Allow() if options.yes else Deny())
     if sys.stdin.isatty() and view.people.isatty():
         return _asking(view)
-    return _always(Deny("nobody is there to approve it"))
+    return _always(NOBODY)
 
 
 def _always(decision: FinalDecision) -> Approve:

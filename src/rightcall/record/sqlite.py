@@ -90,6 +90,11 @@ class SqliteJournal:
         rows = self._execute("SELECT run FROM entries GROUP BY run ORDER BY min(id)")
         return tuple([run for (run,) in rows])
 
+    def written(self, run: str, /) -> Sequence[float]:
+        """When each entry of a run was written, in seconds since 1970."""
+        rows = self._execute("SELECT at FROM entries WHERE run = ? ORDER BY id", (check_name(run),))
+        return tuple([at for (at,) in rows])
+
     def trim(self, *, runs: int, size: int) -> None:
         """Forget the oldest runs, where there are more of them, or of their bytes, than this.
 
