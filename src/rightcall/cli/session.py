@@ -43,13 +43,13 @@ class Session:
         self._schema = read_schema(options.schema) if getattr(options, "schema", None) else None
         self._earlier = _earlier(options)
         self.model_name: str = options.model or self._earlier.model or default_model()
-        self._raw = RawFile(options.raw) if options.raw else None
-        self._model = self._model_of(self.model_name)
-        self._journal = load_journal(options.journal) if options.journal else None
         keeps = not options.no_log and keeps_conversations()
         self._keeping = Keeping(self.model_name) if keeps else None
         self._servers: Group | None = None
         self._opened = AsyncExitStack()
+        self._raw: RawFile | None = None
+        self._model = self._model_of(self.model_name)
+        self._journal = load_journal(options.journal) if options.journal else None
 
     @property
     def history(self) -> Transcript:
@@ -143,12 +143,14 @@ class Session:
 
             return ShownModel(model, prompt_of(name))
         tapped = None
+        if self._options.raw and self._raw is None:
+            self._raw = RawFile(self._options.raw)
         if self._raw is not None or shown:
             tapped = Tapped(AiohttpTransport(), self._raw, show_body if shown else None)
         return connect(name, api_key=key_for(name), transport=tapped)
 
     def _refuse_raw(self, name: str) -> None:
-        if self._raw is not None:
+        if self._options.raw:
             raise UsageError(
                 f"--raw: {name} is not asked over HTTP, so there are no bytes of a vendor's"
             )
