@@ -229,6 +229,7 @@ def test_call_asks_for_what_wants_a_yes(home):
     told = ["call", "world.py", "send_mail", '{"to": "bob", "body": "Hi"}']
     assert within(home, *told).code == 1
     assert within(home, *told, "--yes").out == "sent to bob\n"
+    assert within(home, *told[:3], "--yes", told[3]).out == "sent to bob\n"
     with Terminal(home, *told) as terminal:
         terminal.wait_for("Run it? [y/N/why not] ")
         terminal.send("y\n")

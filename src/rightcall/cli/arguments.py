@@ -29,6 +29,7 @@ def ask(parser: ArgumentParser) -> None:
     On a terminal the run is shown as it happens. Elsewhere the answer, and nothing else, goes to standard
     output, and what happened on the way to standard error.
     """  # noqa: E501 - as wide as help is
+    parser.usage = "rightcall ask [OPTIONS] [PROMPT]"
     parser.add_argument(
         "prompt", nargs="?", help="the question; what is piped in comes before it, or is all of it"
     )
@@ -64,6 +65,7 @@ def chat(parser: ArgumentParser) -> None:
     Ctrl-C stops the reply; once more, or Ctrl-D, leaves. A line that begins with / is a command: /help
     lists them. Where standard input is no terminal, each of its lines is a turn.
     """
+    parser.usage = "rightcall chat [OPTIONS]"
     add_run_options(parser)
 
 

@@ -5,7 +5,7 @@ What a command takes is known without it. Its module, and all that it needs, loa
 
 import os
 import sys
-from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
@@ -62,9 +62,18 @@ def _run(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     add_arguments(parser)
-    options = parser.parse_args(arguments[1:])
+    options = _parsed(parser, arguments[1:])
     code: int = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}").run(options)
     return code
+
+
+def _parsed(parser: ArgumentParser, words: list[str]) -> Namespace:
+    """The options, wherever among the arguments they stand."""
+    try:
+        return parser.parse_intermixed_args(words)
+    except TypeError:
+        # Not where there are actions, each with arguments of its own.
+        return parser.parse_args(words)
 
 
 def _explain(arguments: list[str], known: list[str]) -> NoReturn:
