@@ -67,6 +67,20 @@ def test_a_conversation_that_is_not_there_is_said(home):
     assert (ran.code, ran.err.partition(";")[0]) == (2, "rightcall: there is no run 'nosuch'")
 
 
+def test_a_question_that_nothing_came_of_is_not_gone_on_with(home):
+    told = ["-m", "world.py:failing"]
+    assert words(ask(home, *told, "first")) == "1: first"
+    assert ask(home, "-c", "please fail").code == 1
+    assert words(ask(home, "-c", "second")) == "3: first | second"
+
+
+def test_files_are_gone_on_with(home):
+    (home / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n....")
+    assert ask(home, "-m", "world.py:echo", "-a", "photo.png", "first").code == 0
+    assert words(ask(home, "-c", "second")) == "3: first | second"
+    assert earlier(None).messages[0].content[0].data.startswith(b"\x89PNG")
+
+
 def test_a_place_that_cannot_be_written_is_no_reason_not_to_talk(home):
     (home / ".local").write_text("in the way")
     ran = ask(home, "-m", "world.py:echo", "first")

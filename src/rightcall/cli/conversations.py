@@ -16,7 +16,7 @@ from rightcall.cli.places import state_folder
 from rightcall.core.entry import CallFinished, Entry, ReplyReceived, RunStarted, StepDone
 from rightcall.core.events import StreamEvent
 from rightcall.core.history import mend
-from rightcall.core.message import Message, Reply, Results, Transcript
+from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.parts import Result
 from rightcall.core.ports import Journal
 from rightcall.errors import JournalError, ReplayError, UsageError
@@ -98,6 +98,9 @@ def earlier(name: str | None) -> Earlier:
         entries = journal.entries(run)
     start = next(entry for entry in entries if isinstance(entry, RunStarted))
     noted = [e.value for e in entries if isinstance(e, StepDone) and e.key == MODEL_NOTE]
+    # A question that nothing came of need not be remembered.
+    while messages and isinstance(messages[-1], User):
+        messages = messages[:-1]
     # The form of an answer may be part of the instructions; it was asked for once.
     system = start.system if start.wanted is None else ""
     return Earlier(run=run, messages=messages, model=noted[-1] if noted else "", system=system)

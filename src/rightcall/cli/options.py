@@ -55,16 +55,7 @@ def add_agent_options(parser: ArgumentParser) -> None:
         "--reasoning", action="store_true", help="show what the model thinks; folded away unless said"
     )
     _add_wire_options(parser)
-    limits = parser.add_argument_group("limits and sampling")
-    limits.add_argument(
-        "--max-turns", type=count_of, metavar="N", help="how often the model may be asked"
-    )
-    limits.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time for the whole run")
-    limits.add_argument(
-        "--max-tokens", type=count_of, metavar="N", help="tokens that one reply may have"
-    )
-    limits.add_argument("--temperature", type=_number, metavar="NUMBER")
-    limits.add_argument("--seed", type=int, metavar="N")
+    _add_limits(parser)
     asked = "Some tools want a person's yes. On a terminal you are asked; elsewhere it is no."
     add_approval_options(parser, asked)
 
@@ -81,6 +72,19 @@ def _add_conversation_options(parser: ArgumentParser) -> None:
         help="go on with this one: a run, or how its name begins; 'rightcall journal list' shows them",
     )
     group.add_argument("-n", "--no-log", action="store_true", help="do not keep this one")
+
+
+def _add_limits(parser: ArgumentParser) -> None:
+    limits = parser.add_argument_group("limits and sampling")
+    limits.add_argument(
+        "--max-turns", type=count_of, metavar="N", help="how often the model may be asked"
+    )
+    limits.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time for the whole run")
+    limits.add_argument(
+        "--max-tokens", type=count_of, metavar="N", help="tokens that one reply may have"
+    )
+    limits.add_argument("--temperature", type=_number, metavar="NUMBER")
+    limits.add_argument("--seed", type=int, metavar="N")
 
 
 def _add_wire_options(parser: ArgumentParser) -> None:
