@@ -108,7 +108,7 @@ def test_the_oldest_are_forgotten(home, monkeypatch):
         keeping.close()
     with SqliteJournal(conversations_file()) as journal:
         runs = journal.runs()
-    assert len(runs) <= 9
+    assert len(runs) <= 8
     assert runs[-1] == "run-11"
     assert "run-0" not in runs
 

@@ -64,6 +64,7 @@ class Keeping:
                 self._journal = _opened()
             self._journal.append(run, happened)  # type: ignore[arg-type]
             if isinstance(happened, RunStarted):
+                self._journal.trim(runs=MOST_RUNS, size=MOST_BYTES)
                 self._journal.append(run, StepDone(key=MODEL_NOTE, value=self.model))
         except (JournalError, OSError) as error:
             self._is_off = True
@@ -79,9 +80,7 @@ class Keeping:
 def _opened() -> SqliteJournal:
     file = conversations_file()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    journal = SqliteJournal(file)
-    journal.trim(runs=MOST_RUNS, size=MOST_BYTES)
-    return journal
+    return SqliteJournal(file)
 
 
 def earlier(name: str | None) -> Earlier:
