@@ -256,3 +256,38 @@ def test_an_output_cannot_be_asked_for_less_than_once():
 def test_a_tool_cannot_have_the_name_of_the_answer():
     with pytest.raises(DeclarationError, match="two tools have this name"):
         Agent(ScriptedModel([]), [Desk().tool("final_answer")], output=Output(type=int, mode="tool"))
+
+
+SCHEMAS = {
+    "an object": ({"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": 5}, {"n": 5}),
+    "an array": ({"type": "array", "items": {"type": "integer"}}, {"answer": [1]}, [1]),
+    "a reference": (
+        {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}},
+        {"answer": 5},
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SCHEMAS)
+@pytest.mark.parametrize("mode", ["tool", "text"])
+async def test_a_schema_is_a_form_too(case, mode):
+    schema, given, output = SCHEMAS[case]
+    answer = reply(call("final_answer", **given)) if mode == "tool" else dump(given)
+    model = ScriptedModel([answer])
+    result = await Agent(model, output=Output(type=schema, mode=mode)).run("?")
+    assert (result.stop.is_answer, result.output) == (True, output)
+
+
+async def test_an_answer_that_does_not_fit_a_schema_is_given_back():
+    model = ScriptedModel([reply(call("final_answer", n="x")), reply(call("final_answer", n=5))])
+    result = await Agent(model, output=SCHEMAS["an object"][0]).run("?")
+    assert result.output == {"n": 5}
+    assert "$.n: must be an integer" in result.calls[0].result.text
+
+
+def test_what_is_no_schema_is_no_form():
+    with pytest.raises(DeclarationError, match="nonsense"):
+        Agent(ScriptedModel([]), output={"type": "nonsense"})
+    with pytest.raises(DeclarationError, match="reasoning"):
+        Agent(ScriptedModel([]), output=Output(type={"type": "object"}, reasoning=True))

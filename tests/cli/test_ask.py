@@ -24,8 +24,8 @@ def test_the_answer_goes_to_stdout_and_what_happened_to_stderr(home):
     assert (ran.code, ran.out) == (0, "It is sunny.\n")
     *lines, spent = ran.err.splitlines()
     assert lines == [
-        'call: get_weather {"city":"Paris"}',
         "said: Let me look.",
+        'call: get_weather {"city":"Paris"}',
         "returned: get_weather in 0.0 s: Sunny in Paris.",
     ]
     assert spent.partition(" s, ")[2] == "2 turns, 1,210 tokens in (1,000 cached), 12 out, $0.0123"
@@ -358,14 +358,14 @@ def test_on_a_terminal_the_run_is_shown_as_it_happens(home):
         assert terminal.end() == 0
         *lines, spent = terminal.text.splitlines()
         assert lines == [
-            "Hm.",
+            "thought for 0.0 s",
             "Let me look.",
             '→ get_weather {"city":"Paris"}',
             "← get_weather 0.0 s Sunny in Paris.",
             "It is sunny.",
         ]
         assert spent.endswith(" s, 2 turns, 1,210 tokens in (1,000 cached), 12 out, $0.0123")
-        assert "\x1b[2mHm." in terminal.raw
+        assert "\x1b[2mthought for" in terminal.raw
 
 
 @pytest.mark.parametrize(

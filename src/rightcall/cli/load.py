@@ -10,6 +10,7 @@ import traceback
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall import builtin, manifest, record
+from rightcall.agent import Agent
 from rightcall.core.history import mend
 from rightcall.core.message import Transcript, said
 from rightcall.core.ports import Journal, Model
@@ -105,6 +107,27 @@ def load_model(place: str) -> Model:
     return model
 
 
+def load_agent(place: str) -> Agent[Any]:
+    """The agent at a place: ``FILE.py:NAME``, or ``module:NAME`` of what can be imported."""
+    path, name = split(place)
+    if not name:
+        raise UsageError(f"--agent {place}: say which agent in it, as {place}:NAME")
+    if is_place(place):
+        found = _named(_import(Path(path)), path, name)
+    else:
+        # Started as a script, Python would not look where the user stands.
+        sys.path.insert(0, "")
+        try:
+            found = _named(import_module(path), path, name)
+        except ImportError as error:
+            raise UsageError(f"--agent {place}: {error}") from error
+        finally:
+            sys.path.remove("")
+    if not isinstance(found, Agent):
+        raise UsageError(f"{place} is not an agent")
+    return found
+
+
 def is_place(text: str) -> bool:
     """Whether this is meant as a Python file, or as something in one."""
     return split(text)[0].endswith(".py")
@@ -114,6 +137,11 @@ def split(place: str) -> tuple[str, str]:
     """The path, and the name after its last colon; a name has no dots, slashes or drive letters."""
     path, _, name = place.rpartition(":")
     return (path, name) if name.isidentifier() and path else (place, "")
+
+
+def is_journal(path: str) -> bool:
+    """Whether a file of that name could be a journal."""
+    return Path(path).suffix.lower() in _JOURNALS
 
 
 def load_journal(path: str) -> Journal:

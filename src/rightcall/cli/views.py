@@ -42,18 +42,38 @@ class PlainView(View):
     its way to a call is no part of it.
     """
 
-    def __init__(self, out: TextIO, people: TextIO, *, loading: str, quiet: bool = False) -> None:
-        super().__init__(people)
+    def __init__(
+        self,
+        out: TextIO,
+        people: TextIO,
+        *,
+        loading: str,
+        quiet: bool = False,
+        reasoning: bool = False,
+    ) -> None:
+        super().__init__(people, reasoning=reasoning)
         self._out = out
         self._loading = loading
         self._quiet = quiet
         self._begun = False
+        self._said: list[str] = []
+        """What the model has said since the last line about it."""
+        self._thought: list[str] = []
 
     def show(self, event: Event) -> None:
         """Say what was called and what came back."""
         self._begun = self._begun or not isinstance(event, TurnStart)
         match event:
+            case TurnStart():
+                self._said, self._thought = [], []
+            case TextDelta(text):
+                self._tell_thoughts()
+                self._said.append(text)
+            case ReasoningDelta(text) if self.reasoning:
+                self._thought.append(text)
             case CallEnd(_, call):
+                self._tell_thoughts()
+                self._tell_said()
                 self._say(f"call: {printable(call.name)} {one_line(call.arguments, _WIDTH)}")
             case ResultEnd(result, seconds):
                 self._say(
@@ -67,8 +87,10 @@ class PlainView(View):
                 self._say(
                     f"{printable(failed)} failed, asking {printable(model)}: {one_line(why, _WIDTH)}"
                 )
-            case ReplyEnd(reply) if reply.calls and reply.text:
-                self._say(f"said: {one_line(reply.text, _WIDTH)}")
+            case ReplyEnd(reply):
+                self._tell_thoughts()
+                if reply.calls:
+                    self._tell_said()
             case _:
                 pass
 
@@ -88,6 +110,18 @@ class PlainView(View):
         elif summary.trouble:
             self._complain(summary.trouble)
         self._say(cost_words(summary))
+
+    def _tell_said(self) -> None:
+        """What was said on the way to a call, before the call."""
+        if text := "".join(self._said).strip():
+            self._say(f"said: {one_line(text, _WIDTH)}")
+        self._said = []
+
+    def _tell_thoughts(self) -> None:
+        if text := "".join(self._thought).strip():
+            # Asked for, so all of it, even where nothing else is said.
+            print(f"thought: {printable(text)}", file=self.people, flush=True)
+        self._thought = []
 
     def _say(self, line: str) -> None:
         if not self._quiet:

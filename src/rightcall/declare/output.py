@@ -1,6 +1,7 @@
-"""A type into the tool that stands for an answer of that type."""
+"""A type, or a JSON Schema, into the tool that stands for an answer of that type."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -30,7 +31,8 @@ class Output(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
     """How an answer is to be given, where the type alone does not say enough."""
 
     type: Any = dict
-    """The type of the answer; any JSON object, unless given."""
+    """The type, or a JSON Schema as a mapping: then the answer is plain JSON values. Any JSON object, unless
+    given."""
     mode: OutputMode | None = None
     """How the model is held to it; what its profile says, unless given. ``json`` is the vendors' JSON
     mode: the model is held to the syntax, and told of the type."""
@@ -64,6 +66,8 @@ def form_of(output: Any) -> Form:
     wanted = output.type
     if output.retries < 0:
         raise DeclarationError(ANSWER, "retries must not be negative.", where="retries")
+    if isinstance(wanted, Mapping):
+        return _form_of_schema(output, wanted)
     if wanted is dict and output.mode == "json" and not output.reasoning:
         return Form(output, Tool(ANSWER, _PURPOSE, ANY_OBJECT, effect="pure"), wrapped=False)
     if inspect.isclass(wanted) and issubclass(wanted, BaseModel) and not output.reasoning:
@@ -80,4 +84,25 @@ def form_of(output: Any) -> Form:
     return Form(output, tool, wrapped)
 
 
+def _form_of_schema(output: Output, schema: JsonObject) -> Form:
+    """The form for a JSON Schema. Arguments are an object, so anything else stands inside of one."""
+    if output.reasoning:
+        raise DeclarationError(ANSWER, "a schema says itself what is to be written.", where="reasoning")
+    is_object = schema.get("type") == "object"
+    if not is_object:
+        inner = {name: value for name, value in schema.items() if name not in _AT_THE_ROOT}
+        schema = {
+            **{name: schema[name] for name in _AT_THE_ROOT if name in schema},
+            "type": "object",
+            "properties": {"answer": inner},
+            "required": ["answer"],
+            "additionalProperties": False,
+        }
+    title = schema.get("description")
+    purpose = title if isinstance(title, str) and title else _PURPOSE
+    return Form(output, Tool(ANSWER, purpose, schema, effect="pure"), wrapped=not is_object)
+
+
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
+_AT_THE_ROOT = ("$schema", "$defs", "definitions")
+"""What references count from the root to, and so must stay there."""

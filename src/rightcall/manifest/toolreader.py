@@ -18,6 +18,13 @@ from rightcall.process.command import Isolation
 from rightcall.process.isolate import NoIsolation, offered
 
 SANDBOX = "$SANDBOX"
+BUILT_IN = frozenset(
+    (
+        *("apply_patch", "ask_human", "calculate", "computer", "date_math", "datetime", "fs", "memory"),
+        *("plan", "shell", "str_replace_based_edit_tool", "web", "web_fetch", "web_search"),
+    )
+)
+"""The names of the tools that ship. Who reads a policy or a record must know what they stand for."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
@@ -66,6 +73,8 @@ class ToolReader:
             if name not in members:
                 spot.wrong(f'"{name}" is missing', f"write {example}")
         values = _read_known(members, self._fields)
+        # Where whoever loads the file would look for what it names: never the whole disk.
+        values.setdefault("cwd", self._sandbox or str(Path.cwd()))
         with suppress(Refused):
             # Where the parameters are wrong, what argv says of them cannot be judged.
             _read_arguments(members, values)
@@ -81,6 +90,10 @@ class ToolReader:
             spot.refuse(
                 "a name must be 1 to 64 small letters, digits or _, and begin with a letter",
                 f"write {shorten(plain)}",
+            )
+        if name in BUILT_IN:
+            spot.refuse(
+                "is the name of a built-in tool", f"write another, such as {shorten(f'my_{name}')}"
             )
         if name in self._taken:
             spot.refuse(f"the name is taken, by {self._taken[name]}", "write another")

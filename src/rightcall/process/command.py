@@ -35,7 +35,7 @@ class Command(Struct, frozen=True, kw_only=True):
     """All of its environment: nothing is inherited."""
     timeout: float = 60.0
     """Seconds until it is asked to end."""
-    grace: float = 0.5
+    grace: float = 1.0
     """Seconds between SIGTERM and SIGKILL."""
     max_output_bytes: int = 64 * 1024
     """What is kept of its output: the beginning and the end. The rest is read and thrown away."""

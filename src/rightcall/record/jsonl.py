@@ -79,6 +79,14 @@ class JsonLinesJournal:
             self._catch_up()
             return tuple(self._index.places)
 
+    def written(self, run: str, /) -> Sequence[float]:
+        """When each entry of a run was written, in seconds since 1970."""
+        check_name(run)
+        with self._lock:
+            self._catch_up()
+            places = tuple(self._index.places.get(run, ()))
+        return tuple([line.at for line in self._lines(places)])
+
     def hold(self, run: str, /) -> "JsonLinesHold":
         """Hold a run; RunHeld, with who it is, where another process or task does."""
         check_name(run)
@@ -128,14 +136,17 @@ class JsonLinesJournal:
                 self._index.add(line)
 
     def _read(self, places: Sequence[Place]) -> Iterator[Entry]:
+        for place, line in zip(places, self._lines(places), strict=True):
+            yield decode(bytes(line.entry), self._where(place))
+
+    def _lines(self, places: Sequence[Place]) -> Iterator[Line]:
         with self._disk_errors(), self.path.open("rb") as file:
             for place in places:
                 file.seek(place.start)
                 try:
-                    line = parse_line(file.read(place.length))
+                    yield parse_line(file.read(place.length))
                 except ValueError as error:
                     raise JournalError(self._where(place), str(error)) from None
-                yield decode(bytes(line.entry), self._where(place))
 
     def _where(self, place: Place) -> str:
         return f"{self.path}, line {place.number}"

@@ -35,6 +35,10 @@ INSERT INTO entries (run, at, entry) SELECT ?1, ?2, ?3
 WHERE (SELECT number FROM holds WHERE run = ?1) = ?4 RETURNING id
 """
 # The number is looked at in the transaction that writes: a holder that comes back late writes nothing.
+_USED = """
+SELECT (page_count - freelist_count) * page_size
+FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
 _INDEX = "CREATE INDEX IF NOT EXISTS entries_by_run ON entries (run, id)"
 
 
@@ -85,6 +89,29 @@ class SqliteJournal:
         """The runs that are recorded, oldest first."""
         rows = self._execute("SELECT run FROM entries GROUP BY run ORDER BY min(id)")
         return tuple([run for (run,) in rows])
+
+    def written(self, run: str, /) -> Sequence[float]:
+        """When each entry of a run was written, in seconds since 1970."""
+        rows = self._execute("SELECT at FROM entries WHERE run = ? ORDER BY id", (check_name(run),))
+        return tuple([at for (at,) in rows])
+
+    def trim(self, *, runs: int, size: int) -> None:
+        """Forget the oldest runs, where there are more of them, or of their bytes, than this.
+
+        A quarter more goes than must, so that it is not done every time. The last run stays.
+        """
+        ((pages,),) = self._execute(_USED)
+        ((count,),) = self._execute("SELECT count(DISTINCT run) FROM entries")
+        if count <= runs and pages <= size:
+            return
+        left, bytes_left = runs * 3 // 4, size * 3 // 4
+        rows = self._execute(
+            "SELECT run, sum(length(entry)) FROM entries GROUP BY run ORDER BY max(id) DESC"
+        )
+        for number, (run, length) in enumerate(rows):
+            bytes_left -= length
+            if number and (number >= left or bytes_left < 0):
+                self._execute("DELETE FROM entries WHERE run = ?", (run,))
 
     def hold(self, run: str, /) -> "SqliteHold":
         """Hold a run; RunHeld, with who it is, where another process or task does."""
