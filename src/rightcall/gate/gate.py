@@ -13,6 +13,7 @@ Those three differ in who is asked, what is recorded and how a call is executed,
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
@@ -39,8 +40,9 @@ from rightcall.core.parts import Result
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.request import Request
 from rightcall.errors import UsageError
-from rightcall.gate.check import check
+from rightcall.gate.check import LARGE, Refused, check
 from rightcall.gate.render import render
+from rightcall.gate.threads import Job, current
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
 
@@ -117,7 +119,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
 
     async def judge(self, call: Call, key: str) -> Verdict:
         """Check a call and decide about it. ``key`` names it in the record."""
-        verdict = check(call, self.tools)
+        verdict = await check_aside(call, self.tools)
         if self.steps is not None:
             refused = None if isinstance(verdict, CheckedCall) else verdict.kind
             repairs = verdict.repairs if isinstance(verdict, CheckedCall) else ()
@@ -155,7 +157,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         finding = decision_for(checked, self.policy, self.guard)
         decision, by = finding.decision, "policy"
         if isinstance(decision, Rewrite):
-            rewritten = self._carried_out(checked, decision)
+            rewritten = await self._carried_out(checked, decision)
             if isinstance(rewritten, CheckedCall):
                 again = _review(rewritten, self.guard)
                 if isinstance(again.decision, Ask | Deny):
@@ -183,7 +185,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             if approval is not None and approval not in self.approvals:
                 self.approvals.append(approval)
         await self._note_decision(key, checked.call, replace(finding, decision=decision), by)
-        return self._carried_out(checked, decision)
+        return await self._carried_out(checked, decision)
 
     async def _ask(self, proposal: Proposal, approve: Approve, key: str) -> FinalDecision:
         """Ask the person who is there. The answer is a step: nobody is asked twice."""
@@ -212,7 +214,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         )
         await self.steps.note(f"{key}.decided", entry)
 
-    def _carried_out(self, checked: CheckedCall, decision: FinalDecision) -> CheckedCall | Outcome:
+    async def _carried_out(self, checked: CheckedCall, decision: FinalDecision) -> CheckedCall | Outcome:
         match decision:
             case Allow():
                 return checked
@@ -221,7 +223,15 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             case Answer(text):
                 return Returned(text)
             case Rewrite(arguments):
-                return check(replace(checked.call, arguments=dump(arguments)), self.tools)
+                rewritten = replace(checked.call, arguments=dump(arguments))
+                return await check_aside(rewritten, self.tools)
+
+
+async def check_aside(call: Call, tools: Tools) -> CheckedCall | Refused:
+    """Check a call, with large arguments in a thread: the event loop turns while they are looked at."""
+    if len(call.arguments) <= LARGE:
+        return check(call, tools)
+    return await current().run(partial(check, call, tools), Job())  # type: ignore[no-any-return]
 
 
 def decision_for(
