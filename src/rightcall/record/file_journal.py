@@ -19,6 +19,9 @@ from rightcall.record.entry_text import Redact, encode, is_large
 from rightcall.record.hold import RunLock
 from rightcall.record.waits import Busy, Waiting, blocking
 
+MUCH = 256 * 1024
+"""Bytes that it takes a while to write or to look through."""
+
 
 class FileHold(ABC):
     """A run of a file, held by a lock."""

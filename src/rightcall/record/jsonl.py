@@ -18,7 +18,7 @@ import msgspec
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, UsageError
 from rightcall.record.entry_text import Redact, check_name, decode
-from rightcall.record.file_journal import FileHold, FileJournal
+from rightcall.record.file_journal import MUCH, FileHold, FileJournal
 from rightcall.record.hold import HELD, RunLock
 from rightcall.record.lines import CANCEL, Line, LineIndex, Place, parse_line
 from rightcall.record.redact import redact_secrets
@@ -28,10 +28,6 @@ if sys.platform != "win32":
     import fcntl
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-
-
-_MUCH = 256 * 1024
-"""Bytes of lines to be looked at that take long."""
 
 
 class JsonLinesJournal(FileJournal):
@@ -56,7 +52,8 @@ class JsonLinesJournal(FileJournal):
         """Write one entry at the end of a run's record."""
         text = msgspec.Raw((yield from self._encoding(entry)))
         line = msgspec.json.encode(Line(check_name(run), time.time(), text)) + b"\n"
-        yield from patiently(partial(self._append, line), self.path, slow=self._sync)
+        slow = self._sync or len(line) > MUCH
+        yield from patiently(partial(self._append, line), self.path, slow=slow)
 
     def reading(self, run: str, /) -> Waiting[Sequence[Entry]]:
         """Read everything recorded of a run up to now, in order; nothing if it is not known."""
@@ -116,7 +113,7 @@ class JsonLinesJournal(FileJournal):
     def _is_behind(self) -> bool:
         """Whether much was written since the last look."""
         with self._disk_errors():
-            return self.path.stat().st_size - self._index.last.end > _MUCH
+            return self.path.stat().st_size - self._index.last.end > MUCH
 
     def _look_up(self, run: str) -> tuple[Place, ...]:
         """Where the lines of a run are; a JournalError where one of them is damaged."""

@@ -11,7 +11,7 @@ from typing import Any
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, RunHeld, UsageError
 from rightcall.record.entry_text import Redact, check_name, decode
-from rightcall.record.file_journal import FileHold, FileJournal
+from rightcall.record.file_journal import MUCH, FileHold, FileJournal
 from rightcall.record.hold import RunLock, myself
 from rightcall.record.redact import redact_secrets
 from rightcall.record.waits import Busy, Waiting, blocking, patiently
@@ -113,7 +113,9 @@ class SqliteJournal(FileJournal):
                 self._connection = None
 
     def _write(self, statement: str, values: tuple[object, ...]) -> Waiting[list[Any]]:
-        return patiently(partial(self._execute, statement, values), self.path, slow=self._sync)
+        much = any(isinstance(each, str) and len(each) > MUCH for each in values)
+        attempt = partial(self._execute, statement, values)
+        return patiently(attempt, self.path, slow=self._sync or much)
 
     def _read(self, run: str) -> Sequence[Entry]:
         rows = self._execute("SELECT id, entry FROM entries WHERE run = ? ORDER BY id", (run,))
