@@ -185,7 +185,8 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
             return Schema(self.parameters, resources=self.resources, formats=self.formats)
         except SchemaTooCostly as error:
             reason = f"a schema that can take too long to check with: it {error.problem.message}."
-            raise DeclarationError(self.name, reason, where="parameters") from None
+            fix = "Nest fewer alternatives in each other, or judge arguments yourself with validator=."
+            raise DeclarationError(self.name, reason, where="parameters", fix=fix) from None
         except SchemaError as error:
             raise DeclarationError(
                 self.name,
