@@ -8,6 +8,7 @@ The first split is blame::
       EncodeError           you: a vendor's format cannot express what was asked of it
       ReplayError           you: a replay needs something that its journal does not hold
       JournalError          you or the disk: a journal cannot be read or written
+        JournalLocked       ... because somebody else has its file locked
       RunHeld               another process, or another task of this one, holds the run
       AlreadyDecided        somebody else has answered what a run waited for
       ProtocolError         them: bytes or events that break the agreed form
@@ -132,6 +133,17 @@ class JournalError(RightcallError):
         self.where = where
         """The file, and the line or entry in it."""
         self.reason = reason
+
+
+class JournalLocked(JournalError):
+    """A journal's file was locked by somebody else for longer than is waited; nothing was written."""
+
+    code = "journal_locked"
+
+    def __init__(self, where: str, reason: str, *, seconds: float = 0.0) -> None:
+        super().__init__(where, reason)
+        self.seconds = seconds
+        """How long was waited for it."""
 
 
 class RunHeld(RightcallError):

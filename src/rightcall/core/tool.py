@@ -242,7 +242,8 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
             return Schema(self.parameters, resources=self.resources, formats=self.formats)
         except SchemaTooCostly as error:
             reason = f"a schema that can take too long to check with: it {error.problem.message}."
-            raise DeclarationError(self.name, reason, where="parameters") from None
+            fix = "Nest fewer alternatives in each other, or judge arguments yourself with validator=."
+            raise DeclarationError(self.name, reason, where="parameters", fix=fix) from None
         except SchemaError as error:
             raise DeclarationError(
                 self.name,

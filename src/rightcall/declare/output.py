@@ -31,8 +31,8 @@ class Output(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
     """How an answer is to be given, where the type alone does not say enough."""
 
     type: Any = dict
-    """The type, or a JSON Schema as a mapping: then the answer is plain JSON values. Any JSON object, unless
-    given."""
+    """The type, or a JSON Schema as a mapping: then the answer is plain JSON values. Unless given, any
+    JSON object."""
     mode: OutputMode | None = None
     """How the model is held to it; what its profile says, unless given. ``json`` is the vendors' JSON
     mode: the model is held to the syntax, and told of the type."""

@@ -16,6 +16,8 @@ from rightcall.gate.failure import failed
 Refused = Invalid | UnknownTool | Truncated | Failed
 """The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""
 
+LARGE = 64 * 1024
+"""Characters of arguments that take a while to check."""
 _LONGEST_NAME = 100
 _SHOWN_NEAREST = 3
 
@@ -47,7 +49,9 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         if isinstance(verdict, Valid):
             return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
         return _mended(call, tool, value) or Invalid(verdict)
-    except Exception as error:  # noqa: BLE001 - a validator is the developer's code, as a handler is
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a validator is the developer's code, and may panic
         return failed(error, tool)
 
 

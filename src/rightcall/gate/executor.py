@@ -8,8 +8,6 @@ from logging import INFO
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from msgspec.structs import replace
-
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import NOBODY_TO_ASK, Proposal
 from rightcall.core.outcome import Cancelled, Denied, Failed, Outcome
@@ -19,9 +17,8 @@ from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
 from rightcall.gate.execution import Execution, not_run
-from rightcall.gate.failure import failed
 from rightcall.gate.gate import Approve, Gate, Verdict, stages
-from rightcall.gate.render import Unshowable, render
+from rightcall.gate.render import render
 from rightcall.log import tool_logger
 
 
@@ -215,20 +212,17 @@ class Executor:
             await self._pace(tool, slot)
         attempts, started = 1, clock.now()
         try:
-            outcome = await attempt(checked, setting, 1, tool.limits.timeout)
+            shown = await attempt(checked, setting, 1, tool.limits.timeout)
+            outcome = shown.outcome
             if type(outcome) is Failed and outcome.retryable:
-                tries = await retry(checked, outcome, setting, clock, started)
-                outcome, attempts = tries.outcome, tries.count
+                tries = await retry(checked, shown, setting, clock, started)
+                shown, attempts = tries.shown, tries.count
         finally:
             slot.release()
         seconds = clock.now() - started
-        try:
+        outcome, result = shown.outcome, shown.result
+        if result is None:
             result = render(checked.call, outcome, tool)
-        except Unshowable as error:
-            words = f"{tool.name} ran, but what it returned cannot be shown."
-            outcome = replace(failed(error, tool), message=words)
-            tool_logger.warning("%s", words, exc_info=error)
-            result = render(checked.call, outcome)
         if tool_logger.isEnabledFor(INFO):
             tool_logger.info("%s: %s in %.3f s", tool.name, outcome.kind, seconds)
         return Execution(

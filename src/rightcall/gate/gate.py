@@ -38,9 +38,10 @@ from rightcall.core.outcome import Denied, DryRun, Failed, Interrupted, Outcome,
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.sanitize import encodable_json
 from rightcall.errors import UsageError
-from rightcall.gate.check import check
+from rightcall.gate.check import LARGE, Refused, check
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain
+from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
@@ -88,7 +89,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
 
     async def judge(self, call: Call, key: str) -> Verdict:
         """Check a call and decide about it. ``key`` names it in the record."""
-        verdict = check(call, self.tools)
+        verdict = await check_aside(call, self.tools)
         if type(verdict) is Failed:
             tool_logger.warning(
                 "the arguments of %s could not be checked:\n%s", call.name, verdict.error
@@ -136,12 +137,12 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         if said is None or isinstance(said, Allow):
             return await self._decide(checked, key, finding)
         if isinstance(said, Rewrite):
-            rewritten = self._carried_out(checked, said)
+            rewritten = await self._carried_out(checked, said)
             return (
                 await self._decide(rewritten, key) if isinstance(rewritten, CheckedCall) else rewritten
             )
         await self._note_decision(key, checked.call, Finding(decision=said), "hook")
-        return self._carried_out(checked, said)
+        return await self._carried_out(checked, said)
 
     async def _hooked(self, checked: CheckedCall, key: str) -> FinalDecision | None:
         async def body() -> Entry:
@@ -162,7 +163,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         finding = finding or decision_for(checked, self.policy, self.guard)
         decision, by = finding.decision, "policy"
         if isinstance(decision, Rewrite):
-            rewritten = self._carried_out(checked, decision)
+            rewritten = await self._carried_out(checked, decision)
             if isinstance(rewritten, CheckedCall):
                 again = _review(rewritten, self.guard)
                 if isinstance(again.decision, Ask | Deny):
@@ -190,7 +191,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             if approval is not None and approval not in self.approvals:
                 self.approvals.append(approval)
         await self._note_decision(key, checked.call, replace(finding, decision=decision), by)
-        return self._carried_out(checked, decision)
+        return await self._carried_out(checked, decision)
 
     async def _ask(self, proposal: Proposal, approve: Approve, key: str) -> FinalDecision:
         """Ask the person who is there. The answer is a step: nobody is asked twice."""
@@ -219,7 +220,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         )
         await self.steps.note(f"{key}.decided", entry)
 
-    def _carried_out(self, checked: CheckedCall, decision: FinalDecision) -> CheckedCall | Outcome:
+    async def _carried_out(self, checked: CheckedCall, decision: FinalDecision) -> CheckedCall | Outcome:
         match decision:
             case Allow():
                 return checked
@@ -228,7 +229,15 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             case Answer(text):
                 return Returned(text)
             case Rewrite(arguments):
-                return check(replace(checked.call, arguments=dump(arguments)), self.tools)
+                rewritten = replace(checked.call, arguments=dump(arguments))
+                return await check_aside(rewritten, self.tools)
+
+
+async def check_aside(call: Call, tools: Tools) -> CheckedCall | Refused:
+    """Check a call, with large arguments in a thread: the event loop turns while they are looked at."""
+    if len(call.arguments) <= LARGE:
+        return check(call, tools)
+    return await current().run(partial(check, call, tools), Job())  # type: ignore[no-any-return]
 
 
 def _only_looks(checked: CheckedCall) -> bool:

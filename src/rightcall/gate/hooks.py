@@ -129,7 +129,7 @@ class HookChain:
         return notes
 
     async def before_tool(
-        self, checked: CheckedCall, again: Callable[[Rewrite], object]
+        self, checked: CheckedCall, again: Callable[[Rewrite], Awaitable[object]]
     ) -> FinalDecision | None:
         """What the hooks decide about a call. ``again`` checks a call with other arguments.
 
@@ -144,7 +144,7 @@ class HookChain:
                     case Answer():
                         return answer
                     case Rewrite():
-                        decision, rewritten = answer, again(answer)
+                        decision, rewritten = answer, await again(answer)
                         if not isinstance(rewritten, CheckedCall):
                             return decision
                         checked = rewritten

@@ -10,7 +10,8 @@ import io
 import json
 import mimetypes
 import re
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import PurePath
 from typing import Any, assert_never
 
@@ -38,12 +39,14 @@ from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Facts, Tool
 from rightcall.gate.fields import NOBODYS, has_fields, told_apart
+from rightcall.gate.size import MOST_VALUES, TooLarge, Unshowable, holds_media, is_image
 
 _DEFAULT = Limits()
 _NOTHING = Facts()
 _SHOWN_NAMES = 30
 _SHOWN_PROBLEMS = 20
 _LONGEST_NAME = 64
+_PIECE = 1024 * 1024
 
 # Brackets could close a tag or a chat template's marker. The rest is invisible, and hides instructions:
 # controls, line separators, and what Unicode calls Default_Ignorable_Code_Point.
@@ -52,10 +55,6 @@ _HIDDEN = re.compile(
     r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-
-
-class Unshowable(ValueError):
-    """A value cannot be shown to a model; the message says why, for the developer."""
 
 
 def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
@@ -163,7 +162,7 @@ def _finish(content: tuple[Part, ...], source: str | None, limit: int) -> tuple[
     """Texts within the limit, and in an envelope when their source is not to be trusted."""
     if len(content) == 1:
         return (_bounded(content[0], source, limit),)
-    sizes = [len(part.text.encode()) if isinstance(part, Text) else 0 for part in content]
+    sizes = [_size(part.text) if isinstance(part, Text) else 0 for part in content]
     whole = max(sum(sizes), 1)
     return tuple(
         _bounded(part, source, limit * size // whole) for part, size in zip(content, sizes, strict=True)
@@ -219,11 +218,12 @@ def encode(value: object, limits: Limits) -> tuple[Part, ...]:
 
 def _parts(value: object, limits: Limits) -> Iterator[Part]:
     if isinstance(value, str):
-        # A member of a string enum is its text.
-        yield Text(encodable(str.__str__(value)))
+        # A member of a string enum is its text. One that is cut is encodable thereby.
+        text = str.__str__(value)
+        yield Text(text if len(text) > limits.max_output_bytes else encodable(text))
     elif (media := _media(value, limits)) is not None:
         yield _within(media, limits)
-    elif isinstance(value, list | tuple) and any(_is_media(item) for item in value):
+    elif isinstance(value, list | tuple) and holds_media(value):
         for item in value:
             yield from _parts(item, limits)
     else:
@@ -237,7 +237,7 @@ def cut(text: str, limit: int) -> str:
     """
     if len(text) * 4 <= limit:
         return text
-    size = len(text) if text.isascii() else len(text.encode())
+    size = _size(text)
     if size <= limit:
         return text
     room = limit - len(_marker(size, size).encode())
@@ -249,6 +249,14 @@ def cut(text: str, limit: int) -> str:
     return f"{start}{_marker(size - len(start.encode()) - len(end.encode()), size)}{end}"
 
 
+def _size(text: str) -> int:
+    """The bytes of a text, counted piece by piece: much at once would let nothing else run."""
+    if text.isascii():
+        return len(text)
+    pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
+    return sum([len(piece.encode(errors="replace")) for piece in pieces])
+
+
 def _marker(left_out: int, size: int) -> str:
     return f"\n[… {left_out:,} of {size:,} bytes left out here …]\n"
 
@@ -256,11 +264,13 @@ def _marker(left_out: int, size: int) -> str:
 # A character is at least a byte, so as many characters hold all of the bytes that can be kept; one
 # that was cut in two is dropped.
 def _head(text: str, size: int) -> str:
-    return text[:size].encode()[:size].decode(errors="ignore")
+    return text[:size].encode(errors="replace")[:size].decode(errors="ignore")
 
 
 def _tail(text: str, size: int) -> str:
-    return text[max(len(text) - size, 0) :].encode()[-size:].decode(errors="ignore") if size else ""
+    if size == 0:
+        return ""
+    return text[max(len(text) - size, 0) :].encode(errors="replace")[-size:].decode(errors="ignore")
 
 
 def _json(value: Any) -> str:
@@ -280,17 +290,16 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, Collection) else msgspec.to_builtins(value)
+        return dict(_some(value.items()))
+    return _some(value) if isinstance(value, Collection) else msgspec.to_builtins(value)
 
 
-def _is_media(value: object) -> bool:
-    return isinstance(value, Media | bytes | bytearray | memoryview | io.IOBase) or _is_image(value)
-
-
-def _is_image(value: object) -> bool:
-    """A Pillow image, known by its shape so that Pillow need not be installed."""
-    return type(value).__module__.startswith("PIL.") and hasattr(value, "save")
+def _some(values: Iterable[Any]) -> list[Any]:
+    """The values of a collection, which may say that they are few and then have no end."""
+    found = list(islice(values, MOST_VALUES + 1))
+    if len(found) > MOST_VALUES:
+        raise TooLarge(f"it holds more than {MOST_VALUES:,} values")
+    return found
 
 
 def _media(value: Any, limits: Limits) -> Media | None:
@@ -298,11 +307,13 @@ def _media(value: Any, limits: Limits) -> Media | None:
         case Media():
             return value
         case bytes() | bytearray() | memoryview():
-            data = bytes(value)
+            # More than fits is left out; there is no need to copy it all before.
+            size = limits.max_media_bytes + 1
+            data = value if type(value) is bytes else bytes(memoryview(value).cast("B")[:size])
             return Media(data, sniff(data))
         case io.IOBase():
             return _read(value, limits.max_media_bytes + 1)
-        case _ if _is_image(value):
+        case _ if is_image(type(value)):
             buffer = io.BytesIO()
             value.save(buffer, format="PNG")
             return Media(buffer.getvalue(), "image/png")

@@ -4,9 +4,11 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 ``decide`` and ``state``. Run again over the same recorded steps, it comes to the same end.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from msgspec.structs import replace
@@ -47,6 +49,9 @@ from rightcall.loop.window import View, look, needs_summary, sent, with_summary
 from rightcall.record.steps import LiveSteps, WatchedSteps, showing
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+
+_TURN = 0.01
+"""Seconds for which messages may be looked at before the event loop turns."""
 
 
 class Run:
@@ -149,7 +154,7 @@ class Run:
         )
 
     async def _next(self) -> Stop | None:
-        self._show_guard()
+        await self._show_guard()
         match decide(self._state):
             case AskModel() as action:
                 return await self._ask(action)
@@ -163,12 +168,17 @@ class Run:
                 return stop
         return None
 
-    def _show_guard(self) -> None:
-        """Show the guard what has been said since it last looked."""
-        if self._guard is not None:
-            for message in self._state.messages[self._shown :]:
-                self._guard.see(message)
-            self._shown = len(self._state.messages)
+    async def _show_guard(self) -> None:
+        """Show the guard what has been said since it last looked, which may be a long history."""
+        if self._guard is None:
+            return
+        turned = monotonic()
+        for message in self._state.messages[self._shown :]:
+            self._guard.see(message)
+            if monotonic() - turned > _TURN:
+                await asyncio.sleep(0)
+                turned = monotonic()
+        self._shown = len(self._state.messages)
 
     async def _ask(self, action: AskModel) -> Stop | None:
         # Calls of the last reply that started early and then were not to be run.
@@ -187,7 +197,7 @@ class Run:
                 self._state = told(self._state, note)
             if hooked.veto is not None:
                 return Stop("veto", detail=hooked.veto)
-            self._show_guard()
+            await self._show_guard()
             request = hooked.request
         question = self._question(action.key, request)
         sending = RequestSent(key=action.key, messages=len(request.messages))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
 from time import monotonic
-from typing import Self
+from typing import Self, TypeGuard
 
 from msgspec.structs import replace
 
@@ -31,23 +31,40 @@ from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Ob
 from rightcall.core.secret import REDACTED
 from rightcall.errors import RunHeld, UsageError
 from rightcall.log import logger
+from rightcall.record.file_journal import FileHold, FileJournal
+from rightcall.record.waits import awaited
 
 Body = Callable[[], Awaitable[Entry]]
 _PATIENCE = 0.05
 """Seconds between two tries of one who waits for a run."""
+_TURN = 0.01
+"""Seconds for which remembered steps may follow upon each other."""
 
 
 async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> None:
-    """Write one entry, in a journal of either kind."""
+    """Write one entry, in a journal of any kind."""
+    if is_file(journal):
+        await awaited(journal.appending(run, entry))
+        return
     written = journal.append(run, entry)
     if isawaitable(written):
         await written
 
 
 async def entries_of(journal: Journal | AsyncJournal, run: str) -> Sequence[Entry]:
-    """Everything that a journal of either kind holds of a run."""
+    """Everything that a journal of any kind holds of a run."""
+    if is_file(journal):
+        return await awaited(journal.reading(run))
     found = journal.entries(run)
     return tuple(await found if isawaitable(found) else found)
+
+
+def is_file(journal: Journal | AsyncJournal) -> TypeGuard[FileJournal]:
+    """Whether the journal's waits can be the event loop's own: one of ours, used as it is.
+
+    One that appends in a way of its own is asked to do so, and blocks for as long as that takes.
+    """
+    return isinstance(journal, FileJournal) and type(journal).append is FileJournal.append
 
 
 class LiveSteps:
@@ -81,12 +98,14 @@ class JournalSteps:
         self._hold = hold
         self._done: dict[str, Entry] = {}
         self._noted: set[str] = set()
+        self._turned = monotonic()
         for entry in entries:
             self._remember(entry)
 
     async def step(self, key: str, body: Body) -> Entry:
         """The recorded entry of that key, or what ``body`` gives, recorded."""
         if (known := self._done.get(key)) is not None:
+            await self._turn()
             return known
         entry = await body()
         await self._append(entry)
@@ -97,7 +116,11 @@ class JournalSteps:
         if key in self._noted:
             return False
         self._noted.add(key)
-        await self._append(entry)
+        try:
+            await self._append(entry)
+        except BaseException:
+            self._noted.discard(key)
+            raise
         return True
 
     def recorded(self, key: str) -> Entry | None:
@@ -109,10 +132,18 @@ class JournalSteps:
         return f"{key}.started" in self._noted and key not in self._done
 
     async def _append(self, entry: Entry) -> None:
-        if self._hold is not None:
-            self._hold.append(entry)
-        else:
+        if self._hold is None:
             await append(self._journal, self._run, entry)
+        elif isinstance(self._hold, FileHold) and is_file(self._journal):
+            await awaited(self._hold.appending(entry))
+        else:
+            self._hold.append(entry)
+
+    async def _turn(self) -> None:
+        """Let the event loop turn now and then: a long run that is gone through again never waits."""
+        if monotonic() - self._turned > _TURN:
+            await asyncio.sleep(0)
+            self._turned = monotonic()
 
     def _remember(self, whole: Entry, entry: Entry | None = None, at: str = "") -> None:
         """Remember an entry; one of a run inside a call by the whole that was recorded, and where."""
@@ -216,6 +247,8 @@ class Holding:
         end = monotonic() + self._wait
         while True:
             try:
+                if is_file(self._journal):  # type: ignore[arg-type]
+                    return await awaited(self._journal.holding(self._run))
                 return journal.hold(self._run)
             except RunHeld:
                 if monotonic() >= end:
