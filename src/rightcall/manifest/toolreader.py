@@ -14,7 +14,7 @@ from rightcall.manifest.command_tool import Element, Entry
 from rightcall.manifest.diagnostics import Refused, Spot, each_of, flag, text, texts, whole, word
 from rightcall.manifest.ownership import distrust
 from rightcall.manifest.parameters import check_interpreter, check_use, read_argv, read_parameters
-from rightcall.process.command import Isolation
+from rightcall.process.command import Isolation, Pids
 from rightcall.process.isolate import NoIsolation, offered
 
 SANDBOX = "$SANDBOX"
@@ -55,6 +55,7 @@ class ToolReader:
             "allow_interpreter": flag,
             "facts": _facts,
             "isolation": self._isolation,
+            "pids": lambda spot: word(spot, get_args(Pids)),
         }
 
     def read(self, spot: Spot) -> Entry:
