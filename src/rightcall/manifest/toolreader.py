@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -170,7 +171,9 @@ def _program(spot: Spot) -> str:
         spot.refuse("must be an absolute path: no PATH is searched, and no shell is asked", fix)
     place = Path(path)
     try:
-        exists, is_file = place.exists(), place.is_file()
+        exists, is_file = True, stat.S_ISREG(place.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        exists, is_file = False, False
     except OSError as error:
         spot.refuse(f"cannot be looked at: {error.strerror}", "write the path of a program")
     if not exists and blank and Path(program).is_file():
