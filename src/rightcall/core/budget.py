@@ -19,7 +19,7 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     tokens: int | None = 2_000_000
     """Input and output tokens of all turns together, subagents' included."""
     cost: float | None = 10.0
-    """US dollars, as far as prices are known."""
+    """US dollars, as far as prices are known: ``pip install 'rightcall[prices]'``."""
     repeats: int | None = 3
     """How often the same calls, or the same cycle of calls, may come in a row before the model is told;
     if it goes on, the run stops."""
