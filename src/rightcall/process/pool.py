@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rightcall.errors import UsageError
-from rightcall.process.descent import descendants
+from rightcall.process.descent import LINUX, descendants
 from rightcall.process.keeper import HOST
 
 _ROOT = str(Path(__file__).parents[2])
@@ -165,6 +165,9 @@ def _own_pidfd() -> int | None:
 
 
 def _is_stopped(process: int) -> bool:
+    """Whether a child of this process does nothing since a signal (where that can be told: on Linux)."""
+    if not LINUX:
+        return False
     try:
         found = os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
