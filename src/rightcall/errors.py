@@ -5,6 +5,7 @@ The first split is blame::
     RightcallError
       DeclarationError      you: a tool cannot be declared as written
       UsageError            you: something was asked for that makes no sense now
+        MissingExtra        ... or needs a library that is not installed
       EncodeError           you: a vendor's format cannot express what was asked of it
       ReplayError           you: a replay needs something that its journal does not hold
       JournalError          you or the disk: a journal cannot be read or written
@@ -111,6 +112,17 @@ class UsageError(RightcallError):
     """The library was asked for something that makes no sense now."""
 
     code = "usage"
+
+
+class MissingExtra(UsageError):
+    """What was asked for needs a library that is not installed; the message says how to get it."""
+
+    code = "missing_extra"
+
+    def __init__(self, what: str, extra: str, then: str = "") -> None:
+        super().__init__(f"{what}: pip install 'rightcall[{extra}]'{then}")
+        self.extra = extra
+        """The extra that brings it: ``pip install 'rightcall[EXTRA]'``."""
 
 
 class ReplayError(RightcallError):

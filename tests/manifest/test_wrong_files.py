@@ -34,13 +34,14 @@ FLAGS = ["treat_nonzero_exit_as_error", "approval", "allow_interpreter"]
 WORDS = {
     "stderr": ["merge", "discard"],
     "effect": ["pure", "read", "idempotent", "write"],
+    "pids": ["auto", "own", "host"],
 }
 ARRAYS = ["argv", "env_passthrough"]
 OBJECTS = ["facts", "isolation"]
 FIELDS = [
     *("name", "description", "command", "timeout_ms", "max_output_bytes", "max_processes", "cwd"),
     *("env_passthrough", "stderr", "treat_nonzero_exit_as_error", "effect", "approval"),
-    *("allow_interpreter", "facts", "isolation", "argv", "parameters"),
+    *("allow_interpreter", "facts", "isolation", "pids", "argv", "parameters"),
 ]
 NO_PARAMETERS = {"argv": ..., "parameters": ...}
 

@@ -23,7 +23,7 @@ from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
-from rightcall.process.command import Command, Completed, Exited, Isolation, decode, describe
+from rightcall.process.command import Command, Completed, Exited, Isolation, Pids, decode, describe
 
 Signature: TypeAlias = Literal["plain", "anthropic", "openai"]
 """Whose shell it looks like to a model: our own, or the one that a vendor has trained its models on."""
@@ -59,13 +59,15 @@ def shell(
     approval: bool = True,
     signature: Signature = "plain",
     isolation: Isolation | None = None,
+    pids: Pids = "auto",
 ) -> Tool:
     """A tool that runs shell commands, with no safety but what its arguments give.
 
     Commands run in ``cwd`` with a bare environment and what ``env`` adds. Without ``approval`` nobody is
     asked. ``signature`` makes it the tool that a vendor's models know, and to that vendor it is sent as
     the vendor's own: ``anthropic`` is ``bash``, which keeps its directory and exported variables from
-    one command to the next, ``openai`` is ``shell``, which takes several commands at once.
+    one command to the next, ``openai`` is ``shell``, which takes several commands at once. With
+    ``pids="host"`` commands see the machine's processes, also where they could have their own.
     """
     if signature not in get_args(Signature):
         raise UsageError(
@@ -79,6 +81,7 @@ def shell(
         timeout=timeout,
         max_output_bytes=max_output_bytes,
         isolation=isolation,
+        pids=pids,
     )
     form = _FORMS[signature]
     return Tool(

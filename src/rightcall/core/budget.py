@@ -25,8 +25,8 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, me
     tokens: int | None = 2_000_000
     """Input and output tokens of all turns together, subagents' included."""
     cost: float | None = _COST
-    """US dollars. A limit that is given here and cannot be held, because nobody knows what the model
-    costs, is logged as a warning."""
+    """US dollars, as far as prices are known: ``pip install 'rightcall[prices]'``. A limit that is given
+    here and cannot be held, because nobody knows what the model costs, is logged as a warning."""
     repeats: int | None = 3
     """How often the same calls, or the same cycle of calls, may come in a row before the model is told;
     if it goes on, the run stops."""

@@ -19,7 +19,7 @@ from rightcall.core.schema import Schema
 from rightcall.core.tool import Effect, Facts, Tool
 from rightcall.errors import ToolFailure
 from rightcall.manifest.ownership import distrust
-from rightcall.process.command import Command, Exited, Isolation, decode, describe
+from rightcall.process.command import Command, Exited, Isolation, Pids, decode, describe
 from rightcall.process.runner import run
 
 _MARGIN = 5.0
@@ -98,6 +98,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Whether the model may write, or choose, what an interpreter among its arguments runs."""
     facts: Facts = Facts(untrusted=True)
     isolation: Isolation | None = None
+    pids: Pids = "auto"
 
 
 def make_tool(entry: Entry) -> Tool:
@@ -147,6 +148,7 @@ class Program:
             max_processes=entry.max_processes,
             stderr=entry.stderr,
             isolation=entry.isolation,
+            pids=entry.pids,
         )
 
     async def run(self, **arguments: Any) -> str:

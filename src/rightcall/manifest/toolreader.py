@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from rightcall.manifest.command_tool import Element, Entry
 from rightcall.manifest.diagnostics import Refused, Spot, each_of, flag, text, texts, whole, word
 from rightcall.manifest.ownership import distrust
 from rightcall.manifest.parameters import check_interpreter, check_use, read_argv, read_parameters
-from rightcall.process.command import Isolation
+from rightcall.process.command import Isolation, Pids
 from rightcall.process.isolate import NoIsolation, offered
 
 SANDBOX = "$SANDBOX"
@@ -62,6 +63,7 @@ class ToolReader:
             "allow_interpreter": flag,
             "facts": _facts,
             "isolation": self._isolation,
+            "pids": lambda spot: word(spot, get_args(Pids)),
         }
 
     def read(self, spot: Spot) -> Entry:
@@ -182,7 +184,9 @@ def _program(spot: Spot) -> str:
         spot.refuse("must be an absolute path: no PATH is searched, and no shell is asked", fix)
     place = Path(path)
     try:
-        exists, is_file = place.exists(), place.is_file()
+        exists, is_file = True, stat.S_ISREG(place.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        exists, is_file = False, False
     except OSError as error:
         spot.refuse(f"cannot be looked at: {error.strerror}", "write the path of a program")
     if not exists and blank and Path(program).is_file():

@@ -15,6 +15,10 @@ _SLACK = 64 * 1024
 _LOOKED_AT = 8192
 
 
+Pids: TypeAlias = Literal["auto", "own", "host"]
+"""Whose processes a command sees."""
+
+
 class Isolation(Struct, frozen=True, kw_only=True):
     """A wall around a command, of what the system offers. Asked for, or there is none."""
 
@@ -43,6 +47,10 @@ class Command(Struct, frozen=True, kw_only=True):
     """It and what it starts; beyond that all of it is killed (Linux)."""
     stderr: Literal["merge", "discard"] = "merge"
     isolation: Isolation | None = None
+    pids: Pids = "auto"
+    """``"own"``: it sees and can signal only what it started itself, and nothing of it can stay; refused
+    where the system has no pid namespaces. ``"auto"``: so where this process is root and may, else as
+    ``"host"``, where it sees, and can signal, what its user can: for ``ps``, or ``nginx -s reload``."""
 
     def __post_init__(self) -> None:
         if not self.argv or not self.argv[0].startswith("/"):
