@@ -7,6 +7,7 @@ twice. Runs that ended before it, or have their start after it, have lost nothin
 
 import json
 import re
+from array import array
 
 import msgspec
 from msgspec import Struct
@@ -88,7 +89,8 @@ class LineIndex:
     """Which lines are of which run, in the order of the file. No entry is decoded."""
 
     def __init__(self) -> None:
-        self.places: dict[str, list[Place]] = {}
+        self.starts: dict[str, array[int]] = {}
+        """Where the lines of each run begin, and no more: every run of the file is here while it is open."""
         self.damages: list[Damage] = []
         self.last = Place(0, 0, 0)
         """The last line that was added."""
@@ -115,15 +117,21 @@ class LineIndex:
         return self.damages[self._harmed[run]] if run in self._harmed else None
 
     def _add_sound(self, place: Place, run: str, entry: bytes) -> None:
-        if self._anybodys is not None and run not in self.places and not entry.startswith(_STARTED):
+        if self._anybodys is not None and run not in self.starts and not entry.startswith(_STARTED):
             found = self.damages[self._anybodys]
             self.damages[self._anybodys] = replace(found, doubted=(*found.doubted, run))
             self._harmed.setdefault(run, self._anybodys)
-        self.places.setdefault(run, []).append(place)
+        self._note(run, place)
         if entry.startswith(_ENDED):
             self._under_way.pop(run, None)
         else:
             self._under_way[run] = None
+
+    def _note(self, run: str, place: Place) -> None:
+        known = self.starts.get(run)
+        if known is None:
+            known = self.starts[run] = array("Q")
+        known.append(place.start)
 
     def _add_damaged(self, place: Place, line: bytes, reason: str) -> None:
         named, is_certain = _owners(line)
@@ -133,7 +141,7 @@ class LineIndex:
         if not is_certain:
             self._anybodys = number
         for run in named:
-            self.places.setdefault(run, []).append(place)
+            self._note(run, place)
             self._under_way[run] = None
         for run in (*named, *doubted):
             self._harmed.setdefault(run, number)
