@@ -90,7 +90,7 @@ class LineIndex:
 
     def __init__(self) -> None:
         self.starts: dict[str, array[int]] = {}
-        """Where the lines of each run begin, and no more: every run of the file is here while it is open."""
+        """Where the lines of each run begin, and no more: every run of the file is in it."""
         self.damages: list[Damage] = []
         self.last = Place(0, 0, 0)
         """The last line that was added."""

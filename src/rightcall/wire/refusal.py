@@ -31,6 +31,8 @@ _REQUEST_IDS = (
 """The headers that name a request: Anthropic's, OpenAI's, Google's, Azure's, and those of hosts."""
 
 _EXCERPT = 200
+_LONGEST = 4000
+"""Characters of a vendor's own words. They go to logs and journals, whoever the vendor is."""
 _LOOKED_AT = 16_384
 """So much of a page is searched for its words."""
 _MARKUP = re.compile(r"<(script|style)\b[\s\S]*?(?:</\1>|\Z)|<[a-zA-Z/!][^>]*>?")
@@ -157,7 +159,7 @@ def _message(layers: list[dict[str, Any]], value: Any) -> str:
     for layer in layers:
         for name in ("message", "error_description", "detail", "msg", "error"):
             if isinstance(found := layer.get(name), str) and found:
-                return found
+                return found if len(found) <= _LONGEST else excerpt(found, _LONGEST)
             if found and layer is layers[0]:
                 return _dumped(found)
     if isinstance(value, str):
@@ -176,7 +178,9 @@ def _first(layers: list[dict[str, Any]], *names: str) -> str:
     """The first word among these members. That it is an error is no word for which."""
     found = (layer.get(name) for layer in layers for name in names)
     words = (
-        str(value) for value in found if isinstance(value, str | int) and value not in (0, "", True)
+        str(value)[:_EXCERPT]
+        for value in found
+        if isinstance(value, str | int) and value not in (0, "", True)
     )
     return next((word for word in words if word != "error"), "")
 
