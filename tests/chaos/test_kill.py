@@ -7,6 +7,7 @@ import pytest
 
 import rightcall as rc
 from chaos.killing import kill_at_random
+from chaos.worker import DEATHS
 from chaos.workers import KILLED, Figures, RunFiles, judge, workers
 from rightcall.core.entry import CallFinished, CallStarted
 
@@ -72,6 +73,18 @@ def test_a_run_killed_at_any_time_again_and_again_does_nothing_twice(suffix, ser
         figures.add(kill_at_random(run, chance))
     assert (figures.repeats, figures.lost, figures.damaged) == (0, 0, 0)
     assert figures.kills > 6
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("how", DEATHS)
+def test_a_tool_that_takes_its_process_with_it_is_interrupted_and_not_run_again(
+    how, suffix, server, tmp_path
+):
+    run = RunFiles(server, tmp_path / f"journal{suffix}")
+    assert run.start("run", dies=how).code != 0
+    assert run.start("recover").said.startswith("end:")
+    figures = judge(run)
+    assert (figures.repeats, figures.interrupted) == (0, 1)
 
 
 async def test_a_run_that_was_killed_replays_as_it_went_on(server, tmp_path):

@@ -7,6 +7,7 @@ has to import anything; when all have ended, a line says how: exit code and last
     what      run | recover | resume (``yes`` says how to decide)
     kill_at   before or after so many appended entries, by ``when``, the process ends itself by SIGKILL
     kill_in   or it is killed from outside, after so many seconds
+    dies      how the tool that pays ends the process that it runs in, the first time
     slow      seconds that each tool takes
     wait      how long to wait for a run that is held
     files     the largest file that it may write, in bytes
@@ -17,6 +18,7 @@ writes it to ``JOURNAL.result``, or to ``JOURNAL.paused`` if it waits for a deci
 """
 
 import asyncio
+import ctypes
 import gc
 import json
 import os
@@ -25,7 +27,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,17 @@ def script(request: rc.Request) -> rc.Reply | str:
     )[turn]
 
 
+DEATHS: dict[str, Callable[[], object]] = {
+    "exits": lambda: os._exit(3),
+    "kills itself": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "aborts": os.abort,
+    "reads what is not there": lambda: ctypes.string_at(0),
+    "is terminated": lambda: signal.raise_signal(signal.SIGTERM),
+    "runs out of time": lambda: signal.raise_signal(signal.SIGXCPU),
+}
+"""How a tool can end its process, so that nobody in it is told."""
+
+
 class Tools:
     """The tools of every job, made before any process is forked: declaring them takes the longest."""
 
@@ -111,6 +124,8 @@ class Tools:
         """Do something that can be counted afterwards."""
         with beside(self.job, "acts").open("a") as file:
             file.write(f"{what} {key}\n")
+        if "dies" in self.job and what.startswith("pay"):
+            DEATHS[self.job["dies"]]()
         await asyncio.sleep(self.job.get("slow", 0.0))
         return what
 
