@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-transformers conformance check format clean \
+.PHONY: help setup demo tour test chaos test-transformers conformance check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
 
 help: ## show this help
@@ -39,6 +39,12 @@ test-transformers: ## run the tests that need torch, in an environment of their 
 	@.venv-transformers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		$(TORCH) -e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-transformers/bin/python -m pytest -q tests/local/engines/test_huggingface.py
+
+CHAOS_SECONDS ?= 120
+CHAOS_RUNS ?= 5000
+
+chaos: $(READY) ## kill, race, starve and flood runs for minutes, and print figures (CHAOS_SECONDS, CHAOS_RUNS, CHAOS_SEED)
+	@$(BIN)/python tests/chaos/long_form.py --seconds $(CHAOS_SECONDS) --runs $(CHAOS_RUNS) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
 check: $(READY) ## lint, strict types, import rules, and that nothing has become heavier
 	@$(BIN)/ruff format --check .

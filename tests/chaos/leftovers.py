@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from rightcall.gate import threads
 
-TOOL_THREAD = "rightcall: tool"
+WAITING = ("rightcall: tool", "asyncio_")
+"""Threads that wait for the next tool, and those of asyncio for the next name to look up, are not left
+over: the first go home after a while, the others with their event loop."""
 PATIENCE = 10.0
 """Seconds that threads and children have to end in, once they may."""
 
@@ -48,7 +50,7 @@ def holding() -> Holding:
         tasks = len(asyncio.all_tasks())
     except RuntimeError:
         tasks = 0
-    others = [each for each in threading.enumerate() if each.name != TOOL_THREAD]
+    others = [each for each in threading.enumerate() if not each.name.startswith(WAITING)]
     return Holding(
         descriptors=len(os.listdir("/proc/self/fd")) - 1,  # noqa: PTH208 - the listing is one of them
         threads=len(others) + threads.current().abandoned,

@@ -8,7 +8,6 @@ import asyncio
 import gc
 import json
 import os
-import resource
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -148,9 +147,11 @@ WAYS: dict[str, Callable[[AsyncExitStack], Awaitable[One]]] = {
 def weight() -> dict[str, int]:
     """What the process is made of now."""
     gc.collect()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return {
-        "rss_kb": pages * resource.getpagesize() // 1024,
+        # What is the process's own; pages of programs and libraries come and go with the machine's need.
+        "own_kb": int(status["RssAnon"].split()[0]),
+        "rss_kb": int(status["VmRSS"].split()[0]),
         "objects": len(gc.get_objects()),
         "blocks": sys.getallocatedblocks(),
         "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # noqa: PTH208 - the listing has one open

@@ -19,7 +19,7 @@ from rightcall.request.wire_model import Retry
 SECONDS = 8.0
 SOON = Timeouts(connect=2.0, first_byte=0.3, between_chunks=0.3, whole=1.0)
 DIALECTS = ("anthropic", "gemini", "openai-responses")
-OTHERS = sorted(ANSWERS)[::5]
+OTHERS = sorted(ANSWERS)[::9]
 """Some of them for those dialects too, whose forms they do not speak: another way to be wrong."""
 
 
