@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from chaos.killing import kill_at_random
-from chaos.leftovers import Holding, children, holding
+from chaos.leftovers import Holding, holding
 from chaos.memory import WAYS
 from chaos.pairs import race
 from chaos.workers import KILLED, Figures, RunFiles, Workers, judge, workers
@@ -106,10 +106,13 @@ def soaked(seconds: float, seed: str) -> Row:
     """Hostile tools and models in one process."""
     command = [sys.executable, str(HERE / "soak.py"), str(seconds), seed]
     found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-    left = ", ".join(f"{more} {name}" for name, more in found["left"].items()) or "nothing left"
-    grown = found["own_kb"] - found["own_kb_before"]
-    words = f"{found['runs']:,} runs, {left}, {found['own_kb'] / 1024:.1f} MB ({grown / 1024:+.1f})"
+    words = f"{found['runs']:,} runs; {left(found['left'])}; {found['objects']:+,} objects"
     return "hostile tools and models", words, not found["left"]
+
+
+def left(over: dict[str, int]) -> str:
+    """What is left over, kind by kind."""
+    return "left: " + ", ".join(f"{over.get(name, 0)} {name}" for name in Holding.__struct_fields__)
 
 
 def weighed(way: str, runs: int) -> Row:
@@ -132,8 +135,8 @@ def suite() -> Row:
 
 def last(before: Holding) -> Iterator[Row]:
     """What this process itself holds of all that it started."""
-    left = holding().over(before)
-    yield "left of all processes", f"{left or 'nothing'}, {len(children())} children", not left
+    over = holding().over(before)
+    yield "left of all these", left(over), not over
 
 
 def troubles(options: argparse.Namespace) -> Iterator[Row]:

@@ -63,7 +63,8 @@ async def main(seconds: float, seed: str) -> None:
         runs += AT_ONCE
     await asyncio.sleep(2.0)
     left, now = holding().over(before), weight()
-    found = {"runs": runs, "left": left, "own_kb": now["own_kb"], "own_kb_before": heavy["own_kb"]}
+    grown = {name: now[name] - heavy[name] for name in ("own_kb", "blocks", "objects")}
+    found = {"runs": runs, "left": left, **grown}
     os.write(1, json.dumps(found).encode() + b"\n")
 
 

@@ -89,7 +89,7 @@ def test_a_tool_that_takes_its_process_with_it_is_interrupted_and_not_run_again(
 
 async def test_a_run_that_was_killed_replays_as_it_went_on(server, tmp_path):
     run = RunFiles(server, tmp_path / "journal.db")
-    assert run.start("run", kill_at=20).code == KILLED
+    assert run.start("run", kill_at=20, when="after").code == KILLED
     assert run.start("recover").code == 0
     with rc.record.SqliteJournal(run.path) as journal:
         assert (await rc.replay(journal, "r")).transcript == run.result().transcript

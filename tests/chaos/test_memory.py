@@ -10,7 +10,7 @@ from chaos.memory import WAYS
 
 RUNS = 150
 REMEMBERED = {"jsonl": 8, "memory_journal": 100}
-"""Blocks of memory that a run may leave behind; a journal of lines kept 34 before they were packed."""
+"""Blocks of memory that a run may leave behind; a journal of lines kept 34 before places were packed."""
 NOISE = 500
 """Blocks: asyncio keeps up to a hundred timers that were cancelled, each of some blocks."""
 

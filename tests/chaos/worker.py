@@ -5,7 +5,7 @@ has to import anything; when all have ended, a line says how: exit code and last
 
     journal   a path; ``.db`` makes it SQLite
     what      run | recover | resume (``yes`` says how to decide)
-    kill_at   before or after so many appended entries, by ``when``, the process ends itself by SIGKILL
+    kill_at   at so many appended entries the process ends itself by SIGKILL, ``when`` before or after
     kill_in   or it is killed from outside, after so many seconds
     dies      how the tool that pays ends the process that it runs in, the first time
     slow      seconds that each tool takes
@@ -65,16 +65,14 @@ class Deadly:
 
     def hold(self, run: str) -> Any:
         """A hold that kills alike."""
-        hold = self._journal.hold(run)
-        inner = hold.append
-        hold.append = lambda entry: self._counted(inner, entry)
-        return hold
+        return DeadlyHold(self, self._journal.hold(run))
 
     def append(self, run: str, entry: Entry) -> Any:
         """Append, and die of it."""
-        return self._counted(self._journal.append, run, entry)
+        return self.counted(self._journal.append, run, entry)
 
-    def _counted(self, append: Any, *arguments: object) -> Any:
+    def counted(self, append: Any, *arguments: object) -> Any:
+        """Do it, and die before or after if it is time."""
         self._left -= 1
         if self._left == 0 and self._when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -101,6 +99,19 @@ def script(request: rc.Request) -> rc.Reply | str:
         reply(call("pay", amount=7), call("sign", paper="contract")),
         "All done.",
     )[turn]
+
+
+class DeadlyHold:
+    """A hold whose appending kills."""
+
+    def __init__(self, journal: Deadly, hold: Any) -> None:
+        self._journal = journal
+        self._hold = hold
+        self.release = hold.release
+
+    def append(self, entry: Entry) -> Any:
+        """Append, and die of it."""
+        return self._journal.counted(self._hold.append, entry)
 
 
 DEATHS: dict[str, Callable[[], object]] = {
@@ -167,9 +178,10 @@ def agent_for(job: Job, journal: Any) -> rc.Agent:
         return True
 
     TOOLS.job = job
-    deadly = Deadly(journal, job.get("kill_at", 0), job.get("when", "after"))
+    # Otherwise the journal itself, so that what is killed from outside is what users have.
+    used = Deadly(journal, job["kill_at"], job["when"]) if "kill_at" in job else journal
     asks = None if job.get("pauses") else approve
-    return rc.Agent(ScriptedModel(script), ALL, journal=deadly, approve=asks)
+    return rc.Agent(ScriptedModel(script), ALL, journal=used, approve=asks)
 
 
 async def work(job: Job) -> str:

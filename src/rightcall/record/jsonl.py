@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -22,7 +21,7 @@ from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, UsageError
 from rightcall.record.entry_text import Redact, check_name, decode, encode
 from rightcall.record.hold import RunLock
-from rightcall.record.lines import CANCEL, Line, LineIndex, parse_line
+from rightcall.record.lines import CANCEL, Line, LineIndex, Place, parse_line
 from rightcall.record.redact import redact_secrets
 
 if sys.platform != "win32":
@@ -68,17 +67,17 @@ class JsonLinesJournal:
         check_name(run)
         with self._lock:
             self._catch_up()
-            starts, harm = tuple(self._index.starts.get(run, ())), self._index.harm_to(run)
+            places, harm = tuple(self._index.places.get(run, ())), self._index.harm_to(run)
         if harm is not None:
             doubt = f"this may be a line of run {run!r}; " if run in harm.doubted else ""
-            raise JournalError(self._where(harm.place.number), doubt + harm.reason)
-        return tuple(self._read(starts))
+            raise JournalError(self._where(harm.place), doubt + harm.reason)
+        return tuple(self._read(places))
 
     def runs(self) -> Sequence[str]:
         """The runs that are recorded, oldest first."""
         with self._lock:
             self._catch_up()
-            return tuple(self._index.starts)
+            return tuple(self._index.places)
 
     def hold(self, run: str, /) -> "JsonLinesHold":
         """Hold a run; RunHeld, with who it is, where another process or task does."""
@@ -128,25 +127,18 @@ class JsonLinesJournal:
                     break
                 self._index.add(line)
 
-    def _read(self, starts: Sequence[int]) -> Iterator[Entry]:
+    def _read(self, places: Sequence[Place]) -> Iterator[Entry]:
         with self._disk_errors(), self.path.open("rb") as file:
-            for start in starts:
-                file.seek(start)
+            for place in places:
+                file.seek(place.start)
                 try:
-                    entry = decode(bytes(parse_line(file.readline()).entry), "")
-                except (ValueError, JournalError) as error:
-                    reason = error.reason if isinstance(error, JournalError) else str(error)
-                    raise JournalError(self._where(self._number(start)), reason) from None
-                yield entry
+                    line = parse_line(file.read(place.length))
+                except ValueError as error:
+                    raise JournalError(self._where(place), str(error)) from None
+                yield decode(bytes(line.entry), self._where(place))
 
-    def _number(self, start: int) -> int:
-        """Which line begins there. Counted when it is asked for, which is when one cannot be read."""
-        with self.path.open("rb") as file:
-            before = accumulate((len(line) for line in file), initial=0)
-            return next(number for number, place in enumerate(before, 1) if place == start)
-
-    def _where(self, number: int) -> str:
-        return f"{self.path}, line {number}"
+    def _where(self, place: Place) -> str:
+        return f"{self.path}, line {place.number}"
 
     @contextmanager
     def _disk_errors(self) -> Iterator[None]:

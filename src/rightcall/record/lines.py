@@ -8,6 +8,7 @@ twice. Runs that ended before it, or have their start after it, have lost nothin
 import json
 import re
 from array import array
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
@@ -44,6 +45,25 @@ class Place(Struct, gc=False):
     def end(self) -> int:
         """Where the next one begins."""
         return self.start + self.length
+
+
+class Places:
+    """Where the lines of a run are, packed: an open journal knows this of every run in its file."""
+
+    __slots__ = ("_packed",)
+
+    def __init__(self) -> None:
+        self._packed = array("Q")
+
+    def append(self, place: Place) -> None:
+        """The next one. No line is as long as 4 GiB: it is written by one call of the system."""
+        self._packed.append(place.start)
+        self._packed.append(place.number << 32 | place.length)
+
+    def __iter__(self) -> Iterator[Place]:
+        packed = iter(self._packed)
+        for start, rest in zip(packed, packed, strict=True):
+            yield Place(rest >> 32, start, rest & 0xFFFFFFFF)
 
 
 class Damage(Struct, frozen=True):
@@ -89,8 +109,7 @@ class LineIndex:
     """Which lines are of which run, in the order of the file. No entry is decoded."""
 
     def __init__(self) -> None:
-        self.starts: dict[str, array[int]] = {}
-        """Where the lines of each run begin, and no more: every run of the file is in it."""
+        self.places: dict[str, Places] = {}
         self.damages: list[Damage] = []
         self.last = Place(0, 0, 0)
         """The last line that was added."""
@@ -117,7 +136,7 @@ class LineIndex:
         return self.damages[self._harmed[run]] if run in self._harmed else None
 
     def _add_sound(self, place: Place, run: str, entry: bytes) -> None:
-        if self._anybodys is not None and run not in self.starts and not entry.startswith(_STARTED):
+        if self._anybodys is not None and run not in self.places and not entry.startswith(_STARTED):
             found = self.damages[self._anybodys]
             self.damages[self._anybodys] = replace(found, doubted=(*found.doubted, run))
             self._harmed.setdefault(run, self._anybodys)
@@ -128,10 +147,10 @@ class LineIndex:
             self._under_way[run] = None
 
     def _note(self, run: str, place: Place) -> None:
-        known = self.starts.get(run)
+        known = self.places.get(run)
         if known is None:
-            known = self.starts[run] = array("Q")
-        known.append(place.start)
+            known = self.places[run] = Places()
+        known.append(place)
 
     def _add_damaged(self, place: Place, line: bytes, reason: str) -> None:
         named, is_certain = _owners(line)

@@ -63,10 +63,10 @@ def repair(path: Path) -> Report:
 
 def _repair(path: Path, descriptor: int) -> Report:
     data = path.read_bytes()
-    report, places_of = _survey(data)
+    report, index = _survey(data)
     if not report.damages:
         return report
-    places = {place.number: place for run in report.harmed for place in places_of.get(run, ())}
+    places = {place.number: place for run in report.harmed for place in index.places.get(run, ())}
     places |= {damage.place.number: damage.place for damage in report.damages}
     ordered = [places[number] for number in sorted(places)]
     aside = path.with_name(path.name + SUFFIX)
@@ -89,28 +89,24 @@ def _keep(aside: Path, lines: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _survey(data: bytes) -> tuple[Report, dict[str, list[Place]]]:
-    """What is in the file, and where the lines of each run are."""
+def _survey(data: bytes) -> tuple[Report, LineIndex]:
     index = LineIndex()
-    by_start: dict[int, Place] = {}
     lines = [line + b"\n" for line in data.split(b"\n")[:-1]]
     for line in lines:
         index.add(line)
-        by_start[index.last.start] = index.last
     damages = list(index.damages)
     foreign: list[Damage] = []
     damaged = {damage.place.number for damage in damages}
-    places_of = {run: [by_start[start] for start in starts] for run, starts in index.starts.items()}
-    for run, places in places_of.items():
+    for run, places in index.places.items():
         for place in places:
             if place.number not in damaged and (found := _unreadable(run, place, lines)):
                 (foreign if is_foreign(_entry(lines, place)) else damages).append(found)
     damages.sort(key=lambda damage: damage.place.number)
     count = sum(not line.isspace() for line in lines)
     report = Report(
-        lines=count, runs=tuple(index.starts), damages=tuple(damages), foreign=tuple(foreign)
+        lines=count, runs=tuple(index.places), damages=tuple(damages), foreign=tuple(foreign)
     )
-    return report, places_of
+    return report, index
 
 
 def _entry(lines: list[bytes], place: Place) -> bytes:
