@@ -5,8 +5,8 @@ import random
 from chaos.workers import KILLED, Figures, RunFiles, judge
 
 TOOL_SECONDS = 0.004
-LONGEST = 0.05
-"""Some times what the run takes, so that kills fall everywhere in it."""
+LONGEST = 0.04
+"""About what the run takes, so that kills fall everywhere in it."""
 MOST_KILLS = 12
 
 

@@ -72,7 +72,7 @@ def test_a_run_killed_at_any_time_again_and_again_does_nothing_twice(suffix, ser
         run = RunFiles(server, Path(tmp_path) / f"{number}{suffix}")
         figures.add(kill_at_random(run, chance))
     assert (figures.repeats, figures.lost, figures.damaged) == (0, 0, 0)
-    assert figures.kills > 3
+    assert figures.kills > 0
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
