@@ -7,8 +7,8 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-browser test-install test-langchain test-pythons test-transformers \
-	conformance check format clean \
+.PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
+	test-transformers conformance check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
 
 help: ## show this help
@@ -65,6 +65,12 @@ test-langchain: ## run the tests that need LangChain and LangGraph, in an enviro
 	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		-e '.[langchain]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-langchain/bin/python -m pytest -q -p no:langsmith_plugin tests/test_langchain.py
+
+CHAOS_SECONDS ?= 120
+CHAOS_RUNS ?= 5000
+
+chaos: $(READY) ## kill, race, starve and flood runs for minutes, and print figures (CHAOS_SECONDS, CHAOS_RUNS, CHAOS_SEED)
+	@$(BIN)/python tests/chaos/long_form.py --seconds $(CHAOS_SECONDS) --runs $(CHAOS_RUNS) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
 check: $(READY) ## lint, strict types, import rules, and that nothing has become heavier
 	@$(BIN)/ruff format --check .

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,6 +137,16 @@ def test_a_reason_is_found_in_any_form(dialect, body, message):
 )
 def test_a_long_page_is_cut_short_and_soon(dialect, body):
     assert len(str(dialect.error(502, {}, body))) <= 240
+
+
+@every_dialect
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "too long: " * 100_000])
+def test_long_words_of_a_vendor_are_cut_short(dialect, text):
+    body = msgspec.json.encode({"error": {"message": text, "code": text, "type": text}})
+    error = dialect.error(400, {}, body)
+    assert str(error).startswith(text[:1000])
+    assert len(str(error)) <= 4000
+    assert len(error.vendor_code) <= 200
 
 
 @every_dialect

@@ -259,7 +259,9 @@ def _first(layers: list[dict[str, Any]], *names: str) -> str:
     """The first word among these members. That it is an error is no word for which."""
     found = (layer.get(name) for layer in layers for name in names)
     words = (
-        str(value) for value in found if isinstance(value, str | int) and value not in (0, "", True)
+        str(value)[:_EXCERPT]
+        for value in found
+        if isinstance(value, str | int) and value not in (0, "", True)
     )
     return next((word for word in words if word != "error"), "")
 
