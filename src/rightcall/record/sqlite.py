@@ -31,8 +31,8 @@ INSERT INTO holds (run, number, holder) VALUES (?, 1, ?)
 ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
 """
 _APPEND_HELD = """
-INSERT INTO entries (run, at, entry) SELECT ?1, ?2, ?3
-WHERE (SELECT number FROM holds WHERE run = ?1) = ?4 RETURNING id
+INSERT INTO entries (run, at, entry) SELECT ?, ?, ?
+WHERE (SELECT number FROM holds WHERE run = ?) = ? RETURNING id
 """
 # The number is looked at in the transaction that writes: a holder that comes back late writes nothing.
 _INDEX = "CREATE INDEX IF NOT EXISTS entries_by_run ON entries (run, id)"
@@ -101,7 +101,7 @@ class SqliteJournal:
     def append_held(self, run: str, entry: Entry, number: int) -> None:
         """Write one entry, if the run is still held under that number."""
         text = encode(entry, self._redact, str(self.path)).decode()
-        if not self._execute(_APPEND_HELD, (run, time.time(), text, number)):
+        if not self._execute(_APPEND_HELD, (run, time.time(), text, run, number)):
             ((holder,),) = self._execute("SELECT holder FROM holds WHERE run = ?", (run,))
             raise RunHeld(run, holder)
 
