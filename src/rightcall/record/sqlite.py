@@ -30,8 +30,8 @@ INSERT INTO holds (run, number, holder) VALUES (?, 1, ?)
 ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
 """
 _APPEND_HELD = """
-INSERT INTO entries (run, at, entry) SELECT ?1, ?2, ?3
-WHERE (SELECT number FROM holds WHERE run = ?1) = ?4 RETURNING id
+INSERT INTO entries (run, at, entry) SELECT ?, ?, ?
+WHERE (SELECT number FROM holds WHERE run = ?) = ? RETURNING id
 """
 # The number is looked at in the transaction that writes: a holder that comes back late writes nothing.
 _USED = """
@@ -130,7 +130,7 @@ class SqliteJournal(FileJournal):
     def appending_held(self, run: str, entry: Entry, number: int) -> Waiting[None]:
         """Write one entry, if the run is still held under that number."""
         text = (yield from self._encoding(entry)).decode()
-        if not (yield from self._write(_APPEND_HELD, (run, time.time(), text, number))):
+        if not (yield from self._write(_APPEND_HELD, (run, time.time(), text, run, number))):
             holding = partial(self._execute, "SELECT holder FROM holds WHERE run = ?", (run,))
             ((holder,),) = yield from patiently(holding, self.path)
             raise RunHeld(run, holder)
