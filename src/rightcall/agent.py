@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import Any, Generic, Self, TypeVar, Unpack, cast, get_args, overload
+from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
-from rightcall.core.message import Author, Transcript, User, said
+from rightcall.core.message import Author, User, said
 from rightcall.core.options import checked
 from rightcall.core.ports import AsyncJournal, Journal, Steps
 from rightcall.core.request import Wanted, check_model_options
@@ -28,7 +28,7 @@ from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolF
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Decisions, decided_about, guard_above
 from rightcall.gate.hooks import gathered
-from rightcall.loop.basis import Basis, first_choice, look_for_tools
+from rightcall.loop.basis import Basis, Defaults, look_for_tools
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.nested import nesting_of
 from rightcall.loop.result import Out, RunResult
@@ -44,16 +44,14 @@ from rightcall.loop.setup import (
     QuestionOptions,
     RunOptions,
     Setup,
-    check_choice,
-    check_cost_limit,
     checked_async,
     plain_observers,
 )
 from rightcall.loop.state import started
-from rightcall.models.fallback import Fallback, Opened
+from rightcall.models.fallback import Opened
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
 from rightcall.trust.facts import facts_together
-from rightcall.wire.history import Said, history_of
+from rightcall.wire.history import history_of
 
 T = TypeVar("T")
 
@@ -121,8 +119,6 @@ class Agent(Generic[Deps, Out]):
         self._opened = Opened()
         self.name = name
         self.trust = trust = settings.get("trust")
-        if errors not in get_args(ErrorWords):
-            raise UsageError(f"errors is {' or '.join(map(repr, get_args(ErrorWords)))}, not {errors!r}")
         self._basis = basis = Basis(
             model=self._opened.model(model),
             tools=tools,
@@ -307,7 +303,7 @@ class Agent(Generic[Deps, Out]):
             start, begins = None, 0
             if paused is None:
                 said: RunOptions[Any] = {"budget": budget, "steps": steps, "dry_run": context.dry_run}
-                start = await self._start((task,), setup, basis, said)
+                start = await basis.started(setup, (task,), said, self._defaults())
                 state = started(start)
             else:
                 state, begins = paused.state, paused.begins
@@ -331,41 +327,13 @@ class Agent(Generic[Deps, Out]):
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
             steps, basis = self._steps(held, options.get("steps")), self._basis_with(options)
             setup = self._setup_for(run, steps, options.get("dependencies"), basis)
-            start = await self._start((*history, message), setup, basis, options, given)
+            said = (*history, message)
+            start = await basis.started(setup, said, options, self._defaults(), given)
             going = Run(setup, started(start), begins=len(history), emit=emit)
             return basis.with_output(await going.go(start))
 
-    async def _start(
-        self,
-        messages: Transcript,
-        setup: Setup,
-        basis: Basis,
-        options: RunOptions[Any],
-        history: Said | None = None,
-    ) -> RunStarted:
-        wanted, grant, retry_broken = basis.wanted(basis.mode), options.get("grant"), self._retry_broken
-        if grant is not None and setup.trust is None:
-            raise UsageError(
-                "a grant needs rules to hold the run to it; give the agent some with trust="
-            )
-        budget = options.get("budget") or self.budget
-        check_cost_limit(budget, setup.model)
-        check_choice(options.get("choice"), setup)
-        if retry_broken is None:
-            # Another model is there to give the answer whole.
-            retry_broken = isinstance(setup.model, Fallback)
-        return RunStarted(
-            messages=messages,
-            budget=budget,
-            system=await basis.system(setup, options.get("steps"), history),
-            specs=setup.specs,
-            choice=options.get("choice") or first_choice(setup, wanted),
-            sticky_choice=options.get("sticky_choice", False),
-            retry_broken=retry_broken,
-            wanted=wanted,
-            grant=grant,
-            dry_run=options.get("dry_run", False),
-        )
+    def _defaults(self) -> Defaults:
+        return Defaults(self.budget, self._retry_broken)
 
     def _steps(self, held: Holding, given: Steps | None) -> Steps:
         if given is None:
@@ -375,15 +343,7 @@ class Agent(Generic[Deps, Out]):
         return given
 
     def _basis_with(self, said: RunOptions[Any] | Overrides) -> Basis:
-        """What the run is made from, with what was said of it in place of the agent's."""
-        own = ("tools", "instructions", "max_tokens")
-        changes: dict[str, Any] = {name: given for name, given in said.items() if name in own}
-        if "model" in said:
-            changes["model"] = self._opened.model(said["model"])
-        if "options" in said:
-            check_model_options(said["options"])
-            changes["options"] = {**self._basis.options, **said["options"]}
-        return replace(self._basis, **changes) if changes else self._basis
+        return self._basis.with_overrides(said, self._opened.model)
 
     def _setup_for(
         self, run: str, steps: Steps, dependencies: Any, basis: Basis, wanted: Wanted | None = None

@@ -4,12 +4,12 @@ Needs ``rightcall[langchain]``; LangChain is imported when one of these is calle
 """
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack
 
 from rightcall.agent import Agent
 from rightcall.background import run_sync
 from rightcall.core.call import Call
+from rightcall.core.extras import require
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import dump
 from rightcall.core.message import User
@@ -39,7 +39,7 @@ def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
     Its name, description and schema are its own unless ``options`` say otherwise. What it raises as a
     ToolException is a failure in its words.
     """
-    _require_langchain()
+    require("langchain_core")
     from langchain_core.tools import BaseTool, ToolException  # noqa: PLC0415 - an extra
 
     if not isinstance(tool, BaseTool):
@@ -67,7 +67,7 @@ def to_langchain(
     What goes wrong is a ToolException, which LangChain gives to the model in words. ``dependencies`` and
     ``approve`` are as in ``run_calls``.
     """
-    _require_langchain()
+    require("langchain_core")
     from langchain_core.tools import StructuredTool, ToolException  # noqa: PLC0415 - an extra
 
     box = Toolbox(tool)
@@ -112,7 +112,7 @@ def langgraph_node(
     """
     if "history" in options:
         raise UsageError("the history of a run in a graph is what the state holds")
-    _require_langchain()
+    require("langchain_core")
     from langchain_core.messages import convert_to_messages, convert_to_openai_messages  # noqa: PLC0415
     from langchain_core.runnables import RunnableLambda  # noqa: PLC0415 - an extra
 
@@ -139,11 +139,6 @@ def langgraph_node(
 
     made: Runnable[Any, dict[str, Any]] = RunnableLambda(node_sync, afunc=node, name=agent.name)
     return made
-
-
-def _require_langchain() -> None:
-    if find_spec("langchain_core") is None:
-        raise UsageError("LangChain is not installed: pip install 'rightcall[langchain]'")
 
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:

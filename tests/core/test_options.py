@@ -102,7 +102,10 @@ KINDS = {
     "agent's budget": (lambda: agent(budget="5"), "budget must be a Budget or None, not '5'"),
     "choice": (lambda: agent().run("x", choice="requird"), "did you mean 'required'?"),
     "tool as choice": (lambda: agent().run("x", choice="send"), "rc.Named("),
-    "history": (lambda: agent().run("x", history="Hi"), "history must be a Sequence, not 'Hi'"),
+    "history": (
+        lambda: agent().run("x", history="Hi"),
+        "history must be a Sequence or a Said",
+    ),
     "hooks": (lambda: agent(hooks=len), "hooks must be a Hooks"),
     "policy": (lambda: agent(policy="no"), "policy must be a function or None, not 'no'"),
     "journal": (lambda: agent(journal="runs.db"), "journal must be a Journal"),

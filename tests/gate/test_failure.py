@@ -100,7 +100,7 @@ async def test_words_of_an_outsider_are_enveloped_as_the_tools_results_are():
 def test_a_word_that_is_none_is_refused():
     with pytest.raises(DeclarationError, match="'loud' is not one of words, neutral"):
         raising(ValueError(), errors="loud")
-    with pytest.raises(UsageError, match="errors is 'words' or 'neutral', not 'loud'"):
+    with pytest.raises(UsageError, match="errors must be 'words' or 'neutral', not 'loud'"):
         rc.Agent(ScriptedModel([]), errors="loud")  # type: ignore[arg-type]
 
 

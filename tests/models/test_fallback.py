@@ -153,11 +153,11 @@ async def test_an_answer_that_broke_off_ends_the_run_where_that_was_said():
         (VendorError("x", status=529), "overloaded"),
         (VendorError("x", status=503), "overloaded"),
         (VendorError("x", status=500), "server"),
-        (VendorError("x", status=408), "server"),
+        (VendorError("x", status=408), "timeout"),
         (VendorError("x", status=401), "auth"),
         (VendorError("x", status=404), "not_found"),
         (VendorError("x", status=400), "bad_request"),
-        (VendorError("x", retryable=True), "overloaded"),
+        (VendorError("x", retryable=True), "server"),
         (ValueError("x"), "other"),
     ],
 )

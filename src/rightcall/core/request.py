@@ -159,3 +159,5 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     priced: bool = False
     """Whether it is known what a reply costs: from price tables, from the vendor, or because it is free.
     Without that a limit in dollars cannot be held."""
+    has_another: bool = False
+    """Whether another model stands behind it, which can give an answer whole that broke off."""

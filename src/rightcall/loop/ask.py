@@ -32,7 +32,7 @@ from rightcall.gate.hooks import Veto
 from rightcall.log import run_logger
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.request.wire_model import close_stream, together
+from rightcall.request.batches import close_stream, together
 
 MAX_REPLY = 32_000_000
 """Characters of a whole reply: its text, its reasoning and its calls' arguments."""

@@ -1,7 +1,7 @@
 """What a run is made from: an agent's model, tools and instructions, or what it has in their place."""
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import isawaitable
 from typing import Any
@@ -9,21 +9,42 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.budget import Budget
 from rightcall.core.decision import Proposal
 from rightcall.core.entry import Entry, RunEnded, RunStarted, StepDone, ToolsChanged
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonValue
+from rightcall.core.message import Transcript
 from rightcall.core.ports import Model, Steps
-from rightcall.core.request import Named, OutputMode, ToolChoice, Wanted
+from rightcall.core.request import Named, OutputMode, ToolChoice, Wanted, check_model_options
 from rightcall.core.tool import ErrorWords
 from rightcall.declare.output import Form, asked_in_words
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
 from rightcall.loop.result import RunResult, with_output
-from rightcall.loop.setup import Following, Instructions, Offered, Setup, is_live
+from rightcall.loop.setup import (
+    Following,
+    Instructions,
+    ModelSource,
+    Offered,
+    Overrides,
+    RunOptions,
+    Setup,
+    check_choice,
+    check_cost_limit,
+    is_live,
+)
 from rightcall.loop.window import Window, default_window
 from rightcall.trust.facts import labelled
 from rightcall.wire.history import Said
+
+
+class Defaults(Struct, frozen=True, eq=False):
+    """What an agent's runs have unless they say otherwise."""
+
+    budget: Budget
+    retry_broken: bool | None
+    """None: where another model is there to give the answer whole."""
 
 
 class Basis(Struct, frozen=True, kw_only=True, eq=False):
@@ -102,6 +123,50 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
     def _changed(self, following: Following, mode: OutputMode | None) -> Offered | None:
         changed = following.changed()
         return None if changed is None else self.offered(changed, mode)
+
+    def with_overrides(
+        self, said: RunOptions[Any] | Overrides, connected: Callable[[ModelSource], Model]
+    ) -> "Basis":
+        """The same, with what was said of a run in place of the agent's."""
+        own = ("tools", "instructions", "max_tokens")
+        changes: dict[str, Any] = {name: given for name, given in said.items() if name in own}
+        if "model" in said:
+            changes["model"] = connected(said["model"])
+        if "options" in said:
+            check_model_options(said["options"])
+            changes["options"] = {**self.options, **said["options"]}
+        return replace(self, **changes) if changes else self
+
+    async def started(
+        self,
+        setup: Setup,
+        messages: Transcript,
+        options: RunOptions[Any],
+        defaults: Defaults,
+        history: Said | None = None,
+    ) -> RunStarted:
+        """How a run begins, with everything that was said of it checked."""
+        wanted, grant = self.wanted(self.mode), options.get("grant")
+        if grant is not None and setup.trust is None:
+            raise UsageError(
+                "a grant needs rules to hold the run to it; give the agent some with trust="
+            )
+        budget = options.get("budget") or defaults.budget
+        check_cost_limit(budget, setup.model)
+        check_choice(options.get("choice"), setup)
+        again = defaults.retry_broken
+        return RunStarted(
+            messages=messages,
+            budget=budget,
+            system=await self.system(setup, options.get("steps"), history),
+            specs=setup.specs,
+            choice=options.get("choice") or first_choice(setup, wanted),
+            sticky_choice=options.get("sticky_choice", False),
+            retry_broken=setup.model.profile.has_another if again is None else again,
+            wanted=wanted,
+            grant=grant,
+            dry_run=options.get("dry_run", False),
+        )
 
     def wanted(self, mode: OutputMode | None) -> Wanted | None:
         """The output that a run must end with."""

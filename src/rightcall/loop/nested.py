@@ -6,6 +6,7 @@ run pauses with where it stood. Its calls and events go by the way to them: the 
 ``t1.0.helper/`` and its own, the agent ``helper``, or ``helper/below`` for one further down.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -152,3 +153,11 @@ def nesting_of(key: str) -> Nesting | None:
     """The nesting that a call of this key was made in; None where it is no call of a run."""
     nesting = _nesting.get()
     return nesting if nesting is not None and nesting.run == key else None
+
+
+_INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")
+
+
+def is_inside(call_id: str) -> bool:
+    """Whether it names a call of a run inside one of this run's calls, as they are named here."""
+    return _INSIDE.match(call_id) is not None

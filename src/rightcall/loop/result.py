@@ -192,3 +192,8 @@ def complaint(answer: Tool, text: str) -> str:
 
 def _problems(verdict: Refused) -> list[str]:
     return [str(problem) for problem in verdict.problems] if isinstance(verdict, Invalid) else []
+
+
+def last_line(trace: str) -> str:
+    """What was raised, from a traceback alone: journals of before say no more."""
+    return trace.rstrip().rpartition("\n")[2]

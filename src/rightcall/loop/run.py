@@ -5,7 +5,6 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 """
 
 import asyncio
-import re
 from collections.abc import Mapping
 from functools import partial
 from time import monotonic
@@ -41,7 +40,8 @@ from rightcall.loop.calls import Answering
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
 from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
 from rightcall.loop.hooked import through_hooks
-from rightcall.loop.result import CallRecord, RunResult, complaint
+from rightcall.loop.nested import is_inside
+from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, paused, replied, told
@@ -78,8 +78,8 @@ class Run:
         self._begins = begins
         self._emit = emit
         decisions = {**state.decisions, **(decisions or {})}
-        self._decisions = {id_: each for id_, each in decisions.items() if not _is_inside(id_)}
-        self._inside = {id_: each for id_, each in decisions.items() if _is_inside(id_)}
+        self._decisions = {id_: each for id_, each in decisions.items() if not is_inside(id_)}
+        self._inside = {id_: each for id_, each in decisions.items() if is_inside(id_)}
         """What was decided about calls of runs inside this one's calls."""
         self._earlier = earlier
         self._finished: list[CallFinished] = []
@@ -140,7 +140,7 @@ class Run:
                 result=entry.result,
                 seconds=entry.seconds,
                 attempts=entry.attempts,
-                error=entry.cause or _last_line(entry.error),
+                error=entry.cause or last_line(entry.error),
             )
             for entry in self._finished
         ]
@@ -269,9 +269,9 @@ class Run:
         guard.grant = granted.grant
         self._state = with_grant(self._state, granted)
 
-    async def _answer(self, action: AnswerCalls) -> Stop | None:
+    def _gate(self) -> Gate:
         setup = self._setup
-        gate = Gate(
+        return Gate(
             tools=setup.tools,
             policy=setup.policy,
             approve=setup.approve,
@@ -283,9 +283,11 @@ class Run:
             approvals=self._approvals,
             dry_run=self._state.dry_run,
         )
+
+    async def _answer(self, action: AnswerCalls) -> Stop | None:
         answering = Answering(
-            setup=setup,
-            gate=gate,
+            setup=self._setup,
+            gate=self._gate(),
             action=action,
             speculation=self._speculation,
             seconds=self._seconds_left(),
@@ -328,7 +330,7 @@ class Run:
         hooked = tuple(self._hooked.values())
         self._state = replace(self._state, hooked=hooked, decisions=decided)
         call_ids = tuple(proposal.call_id for proposal in pending)
-        inner = ",".join(filter(_is_inside, call_ids))
+        inner = ",".join(filter(is_inside, call_ids))
         key = f"t{action.turn}.paused{inner and f'.{inner}'}"
         await self._setup.steps.note(key, RunPaused(key=key, call_ids=call_ids))
         return Stop("pending")
@@ -378,19 +380,6 @@ class Run:
         if wanted.mode == "json":
             return ANY_OBJECT
         return answer.parameters if wanted.mode == "native" else None
-
-
-_INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")
-
-
-def _is_inside(call_id: str) -> bool:
-    """Whether it names a call of a run inside one of this run's calls, as ``nested`` names them."""
-    return _INSIDE.match(call_id) is not None
-
-
-def _last_line(trace: str) -> str:
-    """What was raised, from a traceback alone: journals of before say no more."""
-    return trace.rstrip().rpartition("\n")[2]
 
 
 def _both(emit: Emit, show: Emit) -> Emit:

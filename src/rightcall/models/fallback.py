@@ -31,7 +31,8 @@ from rightcall.log import logger
 from rightcall.loop.setup import ModelSource
 from rightcall.loop.window import View, default_window, look, sent
 from rightcall.models.connect import Connected, connect
-from rightcall.request.wire_model import Batches, Retry, close_stream, together
+from rightcall.request.batches import Batches, close_stream, together
+from rightcall.request.wire_model import Retry
 
 Condition: TypeAlias = str | type[Exception] | Callable[[Exception], object]
 """For what the next model is asked: a kind of error, a type of exception, or a function of one."""
@@ -81,7 +82,7 @@ class Fallback:
         first = self.members[0].model.profile
         can_be_forced = any(member.model.profile.forced_choice for member in self.members)
         priced = all(member.model.profile.priced for member in self.members)
-        self._profile = replace(first, forced_choice=can_be_forced, priced=priced)
+        self._profile = replace(first, forced_choice=can_be_forced, priced=priced, has_another=True)
 
     def __repr__(self) -> str:
         return f"fallback({', '.join(member.name for member in self.members)})"

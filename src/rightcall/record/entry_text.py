@@ -43,8 +43,8 @@ def is_large(entry: Entry) -> bool:
     """Whether to encode an entry may take long: secrets are looked for in every kB of it."""
     try:
         return len(_MEASURE.encode(entry)) > _MUCH
-    except UnicodeEncodeError:
-        return True  # half a surrogate pair, which has to be written in another way
+    except (OverflowError, UnicodeEncodeError):
+        return True  # a number or half a surrogate pair that has to be written in another way
 
 
 def decode(text: bytes, where: str) -> Entry:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from logging import DEBUG
 from typing import Self
@@ -22,6 +22,7 @@ from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
+from rightcall.request.batches import Batches
 
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
@@ -81,43 +82,6 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False):
 
 def _is_retryable(error: RightcallError) -> bool:
     return isinstance(error, TransportError) or (isinstance(error, VendorError) and error.retryable)
-
-
-class Batches:
-    """The stream of a model that knows which events came together: ``together`` gives them so."""
-
-    def __init__(self, together: AsyncGenerator[Sequence[ModelEvent], None]) -> None:
-        self.together = together
-        self._rest: Iterator[ModelEvent] = iter(())
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> ModelEvent:
-        while (event := next(self._rest, None)) is None:
-            self._rest = iter(await anext(self.together))
-        return event
-
-    async def aclose(self) -> None:
-        """Let go of what the stream holds, wherever it stands."""
-        await self.together.aclose()
-
-
-async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
-    async for event in stream:
-        yield (event,)
-
-
-def together(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
-    """The events of any model's stream, as many at once as came together."""
-    return stream.together if isinstance(stream, Batches) else _one_by_one(stream)
-
-
-async def close_stream(stream: AsyncIterator[ModelEvent]) -> None:
-    """End a stream that was not read to its end, so that it lets go of what it holds."""
-    close = getattr(stream, "aclose", None)
-    if close is not None:
-        await close()
 
 
 class WireModel:

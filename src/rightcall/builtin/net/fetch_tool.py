@@ -65,10 +65,7 @@ def web_fetch(  # noqa: PLR0913 - a gate's settings, by name
         max_bytes=max_bytes,
         resolve=resolve,
     )
-    if part < 1:
-        raise UsageError(f"web_fetch: part must be more than 0, not {part}")
-
-    most_bytes = max(64 * 1024, 8 * part)  # escaped, a character can be six bytes
+    most_bytes = _room_for(part)
 
     async def handler(url: str, start: int = 0) -> str:
         return show(await fetcher.fetch(url), start, part)
@@ -86,6 +83,13 @@ def web_fetch(  # noqa: PLR0913 - a gate's settings, by name
         limits=Limits(timeout=timeout + 5, concurrency=8, rate=rate, max_output_bytes=most_bytes),
         facts=_FACTS,
     )
+
+
+def _room_for(part: int) -> int:
+    if part < 1:
+        raise UsageError(f"web_fetch: part must be more than 0, not {part}")
+    # Escaped, a character can be six bytes.
+    return max(64 * 1024, 8 * part)
 
 
 def show(fetched: "Fetched", start: int, length: int) -> str:

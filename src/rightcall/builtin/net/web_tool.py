@@ -42,6 +42,7 @@ def web(
         short="Search and read the web." if search else "Read pages of the web.",
         examples=tuple({"mode": mode, **tool.examples[0]} for mode, tool in modes.items()),
         questions=tuple(tool.questions[0] for tool in modes.values()),
+        errors="neutral",
         effect="read",
         limits=Limits(
             timeout=max(tool.limits.timeout for tool in modes.values()),

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from rightcall.builtin.screen.driver import Button, Region
-from rightcall.errors import ToolFailure, UsageError
+from rightcall.core.extras import load
+from rightcall.errors import ToolFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Route, WebSocketRoute
@@ -32,18 +33,13 @@ async def browser(
     whatever a page or a model asks for; nothing is downloaded, and nothing is kept. ``executable`` is a
     Chromium of your own, in place of the one that Playwright installed.
     """
-    try:
-        from playwright.async_api import async_playwright  # noqa: PLC0415 - an extra, and heavy
-    except ImportError:
-        raise UsageError(
-            "a browser needs Playwright; install it with: pip install 'rightcall[computer]'"
-        ) from None
+    playwright_api = load("playwright.async_api")
     from rightcall.builtin.net import ssrf  # noqa: PLC0415 - yarl is heavy
 
     first = ssrf.locate(url, ssrf.WebGrant(ports=None, private=True))
     own = (first.raw_host or "").lower().rstrip(".")
     grant = ssrf.WebGrant(hosts=(own, *ssrf.as_hosts(hosts)), ports=None, private=True)
-    async with async_playwright() as playwright:
+    async with playwright_api.async_playwright() as playwright:
         chromium = await playwright.chromium.launch(executable_path=executable)
         try:
             context = await chromium.new_context(

@@ -132,6 +132,7 @@ def computer(
         short="See a screen, move its pointer and type.",
         examples=({"action": "screenshot"} if as_anthropic else {"actions": [{"type": "screenshot"}]},),
         native=_native(signature, width, height),
+        errors="neutral",
         effect="write",
         approval=approval,
         serial=True,
