@@ -8,7 +8,7 @@ import pytest
 
 from chaos.memory import WAYS
 
-RUNS = 150
+RUNS = 60
 REMEMBERED = {"jsonl": 8, "memory_journal": 100}
 """Blocks of memory that a run may leave behind; a journal of lines kept 34 before places were packed."""
 NOISE = 500
@@ -19,7 +19,7 @@ NOISE = 500
 async def test_memory_after_so_many_runs_is_what_it_was(way):
     async with AsyncExitStack() as stack:
         one = await WAYS[way](stack)
-        for number in range(100):
+        for number in range(40):
             await one(number)
         gc.collect()
         before = sys.getallocatedblocks()

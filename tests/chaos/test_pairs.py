@@ -8,6 +8,8 @@ from rightcall.core.entry import CallStarted, Entry, RunEnded, RunPaused
 
 SUFFIXES = (".jsonl", ".db")
 ENTRIES = 39
+TRIES = 5
+"""On a busy machine one process may be done before the other begins."""
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +38,14 @@ def paused(server, tmp_path_factory) -> tuple[list[Entry], bytes]:
 
 @pytest.mark.parametrize("kept", range(1, ENTRIES + 1))
 def test_of_two_processes_that_recover_a_run_from_any_entry_one_does(kept, recorded, server, tmp_path):
-    run = RunFiles(server, tmp_path / f"journal{SUFFIXES[kept % 2]}")
-    figures, refused = race(run, recorded[:kept], {"what": "recover"}, {"what": "recover"})
-    assert (figures.repeats, figures.lost) == (0, 0)
-    if not any(isinstance(entry, CallStarted) for entry in recorded[:kept]):
-        assert refused == 1, "with all of its tools before them, they met"
+    must_meet = not any(isinstance(entry, CallStarted) for entry in recorded[:kept])
+    for number in range(TRIES):
+        run = RunFiles(server, tmp_path / f"journal{number}{SUFFIXES[kept % 2]}")
+        figures, refused = race(run, recorded[:kept], {"what": "recover"}, {"what": "recover"})
+        assert (figures.repeats, figures.lost) == (0, 0)
+        if refused or not must_meet:
+            return
+    pytest.fail("with all of its tools before them, they never met")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
