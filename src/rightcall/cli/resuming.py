@@ -78,7 +78,7 @@ async def _resume(
 ) -> int:
     started, progress, error = time.monotonic(), Progress(), None
     try:
-        # One that waits inside an agent that was handed a task is gone through again to know for what.
+        # One that was cut off may come to wait for somebody.
         result = paused or await agent.recover(run)
         decisions = await _decisions(options, result.pending, view) if result.pending else {}
         while decisions:
