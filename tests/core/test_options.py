@@ -56,6 +56,8 @@ NAMES = {
     "limits": (lambda: rc.Limits(timout=1), "rc.Limits takes no", "'timeout'"),
     "output": (lambda: rc.Output(type=int, mod="text"), "rc.Output takes no", "'mode'"),
     "hooks": (lambda: rc.Hooks(before_modl=len), "rc.Hooks takes no", "'before_model'"),
+    "retry": (lambda: rc.Retry(atempts=1), "rc.Retry takes no", "'attempts'"),
+    "timeouts": (lambda: rc.Timeouts(conect=1), "rc.Timeouts takes no", "'connect'"),
     "window": (lambda: rc.Window(token=1), "rc.Window takes no", "'tokens'"),
     "fallback": (lambda: rc.fallback("openai:m", one="timeout"), "rc.fallback takes no", "'on'"),
     "facts": (lambda: rc.Facts(untrustd=True), "rc.Facts takes no", "'untrusted'"),
