@@ -398,6 +398,8 @@ async def test_an_inner_decision_decides_about_no_call_of_the_outer_run():
     again = await boss.resume(paused, {PENDING: True})
     assert (again.stop.reason, [each.name for each in again.pending]) == ("pending", ["wipe"])
     assert "wipe" not in desk.done
+    done = await boss.resume(again, {each.call_id: True for each in again.pending})
+    assert (done.text, desk.done[-1].split()[0]) == ("Done.", "wipe")
 
 
 async def test_the_time_and_the_turns_that_an_agent_has_go_on_after_a_pause():
