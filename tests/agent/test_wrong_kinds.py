@@ -40,6 +40,11 @@ async def test_a_path_is_no_journal(path: Any):
         await rc.replay(path, "a")
 
 
+def test_a_path_is_no_agents_journal():
+    with pytest.raises(rc.errors.UsageError, match=r'as in rc\.record\.SqliteJournal\("runs\.db"\)'):
+        rc.Agent(ScriptedModel([]), journal="runs.db")  # type: ignore[arg-type]
+
+
 def test_a_file_is_no_group_of_servers():
     with pytest.raises(rc.errors.UsageError, match=r"rc\.mcp\.load_config\(file\) reads them"):
         rc.mcp.connect_all("mcp.json")  # type: ignore[arg-type]
@@ -54,6 +59,12 @@ async def test_a_result_is_no_transcript():
             rc.errors.UsageError, match=r"history=result\.transcript; an empty one is \(\)"
         ):
             await agent.run("More.", history=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", [b"{}", "nope", b""])
+def test_other_json_is_no_result(data: Any):
+    with pytest.raises(rc.errors.UsageError, match="no result that to_json wrote: "):
+        rc.RunResult.from_json(data)
 
 
 async def test_messages_are_no_prompt():

@@ -86,6 +86,8 @@ _HINTS = {
     "retry_on": "as in (ConnectionError, TimeoutError)",
     "hooks": "as in rc.Hooks(before_tool=…)",
     "window": "as in rc.Window(tokens=…)",
+    "journal": 'as in rc.record.SqliteJournal("runs.db")',
+    "observers": "as in [watch]",
     "history": "as in history=result.transcript; an empty one is ()",
 }
 
