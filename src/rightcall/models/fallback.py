@@ -251,8 +251,9 @@ def fallback(*models: Model | str, on: Condition | Sequence[Condition] = DOWN_OR
     ``models`` are models or names of them, as ``connect`` takes them; what was connected by name is
     closed by ``close``. ``on`` says for what the next is asked: kinds of errors (``"connection"``,
     ``"timeout"``, ``"protocol"``, ``"rate_limit"``, ``"overloaded"``, ``"server"``, which it is unless
-    said, ``"auth"``, ``"not_found"``, ``"context_overflow"``, ``"bad_request"``, ``"filtered"``), types
-    of exceptions, functions that say yes or no to an exception, or several of those.
+    said, ``"auth"``, ``"quota"``, ``"not_found"``, ``"context_overflow"``, ``"bad_request"``,
+    ``"filtered"``), types of exceptions, functions that say yes or no to an exception, or several of
+    those.
     """
     if not models:
         raise UsageError("fallback needs at least one model")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
+from os import PathLike
 from time import monotonic
 from typing import Self, TypeGuard
 
@@ -55,6 +56,8 @@ async def entries_of(journal: Journal | AsyncJournal, run: str) -> Sequence[Entr
     """Everything that a journal of any kind holds of a run."""
     if is_file(journal):
         return await awaited(journal.reading(run))
+    if isinstance(journal, str | PathLike):
+        raise UsageError(f"a path is no journal: rc.record.JsonLinesJournal({str(journal)!r}) opens one")
     found = journal.entries(run)
     return tuple(await found if isawaitable(found) else found)
 
