@@ -63,7 +63,7 @@ async def test_a_result_is_no_transcript():
 
 @pytest.mark.parametrize("data", [b"{}", "nope", b""])
 def test_other_json_is_no_result(data: Any):
-    with pytest.raises(rc.errors.UsageError, match="not what RunResult.to_json wrote: "):
+    with pytest.raises(rc.errors.UsageError, match=r"not what RunResult.to_json wrote: "):
         rc.RunResult.from_json(data)
 
 
