@@ -62,10 +62,13 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         return _local(name, carrier, api_key or "", profile, template, family)
     provider, place, model = _resolve(name)
     url = base_url or _url(provider, place)
+    key = api_key or _key(provider, place, must=base_url is None and not provider.signed_with)
+    if provider.signed_with:
+        url, key, carrier = _signed(url, key, carrier)
     address = Address(
         url=url,
         model=model,
-        key=api_key or _key(provider, place, must=base_url is None),
+        key=key,
         key_header=provider.key_header,
         headers=headers or {},
     )
@@ -82,6 +85,12 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         defaults=quirks_of(place, model),
         keep_raw=keep_raw,
     )
+
+
+def _signed(url: str, key: str | None, carrier: Transport) -> tuple[str, str | None, Transport]:
+    from rightcall.models.aws.signed_transport import signed  # noqa: PLC0415 - light until used
+
+    return signed(url, key, carrier)
 
 
 def _local(
