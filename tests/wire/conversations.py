@@ -112,7 +112,10 @@ users = st.builds(
     st.lists(words | words | media, max_size=2).map(tuple),
     vendor=bags(
         anthropic=[[{"type": "container_upload", "file_id": "f"}], [{"type": "x", **MARK}]],
-        bedrock=[[{"cachePoint": {"type": "default"}}], [{"document": {"name": "d"}}]],
+        bedrock=[
+            [{"cachePoint": {"type": "default"}}],
+            [{"document": {"name": "d", "source": {"text": "x"}}}],
+        ],
         gemini=[{"parts": [{"fileData": {"fileUri": "u"}}]}],
         openai_responses=[{"items": [{"type": "compaction", "id": "c"}]}],
     ),

@@ -7,7 +7,8 @@ from zlib import crc32
 
 
 def header(name: str, value: str) -> bytes:
-    return bytes([len(name)]) + name.encode() + b"\x07" + pack(">H", len(value)) + value.encode()
+    written = value.encode()
+    return bytes([len(name)]) + name.encode() + b"\x07" + pack(">H", len(written)) + written
 
 
 def message(headers: bytes, payload: bytes) -> bytes:

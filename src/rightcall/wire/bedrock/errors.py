@@ -40,12 +40,16 @@ def refused(
     value: Any, kind: str = "", *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> VendorError:
     """The refusal of a kind, that a JSON value or a text tells of."""
-    told = value
     named = kind or (value.get("__type") if isinstance(value, dict) else "")
+    if isinstance(value, dict) and isinstance(value.get("Message"), str):
+        # What stands before the service writes it so.
+        value = {"message": value["Message"], **value}
     if named and isinstance(named, str):
-        code = {"code": _plain(named)}
-        told = {**value, **code} if isinstance(value, dict) else {"message": value, **code}
-    return REFUSALS.inside(told, status=status, headers=headers)
+        code = _plain(named)
+        words = value if isinstance(value, dict) else {"message": value}
+        words = words if any(words.values()) else {"message": f"{code}, and the vendor did not say why"}
+        value = {**words, "code": code}
+    return REFUSALS.inside(value, status=status, headers=headers)
 
 
 def _plain(kind: str) -> str:

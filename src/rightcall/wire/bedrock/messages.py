@@ -156,7 +156,9 @@ class _Writer:
                 return self._said(message, where)
             case Reply():
                 self._names.begin_reply()
-                return list(self._replied(message))
+                blocks = list(self._replied(message))
+                # Thoughts alone cannot be sent, and two turns of the user's must not be neighbours.
+                return blocks if any("reasoningContent" not in block for block in blocks) else []
             case Results():
                 return [self._result(result) for result in message.results]
             case _:
