@@ -61,10 +61,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     if name not in PROVIDERS and is_local(name):
         return _local(name, carrier, api_key or "", profile, template, family)
     provider, place, model = _resolve(name)
-    url = base_url or _url(provider, place)
-    key = api_key or _key(provider, place, must=base_url is None and not provider.signed_with)
-    if provider.signed_with:
-        url, key, carrier = _signed(url, key, carrier)
+    url, key, carrier = _opened(provider, place, base_url, api_key, carrier)
     address = Address(
         url=url,
         model=model,
@@ -87,7 +84,15 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     )
 
 
-def _signed(url: str, key: str | None, carrier: Transport) -> tuple[str, str | None, Transport]:
+def _opened(
+    provider: Provider, place: str, base_url: str | None, api_key: str | None, carrier: Transport
+) -> tuple[str, str | None, Transport]:
+    """The address, the key, and what carries requests there, signed where there is no key."""
+    url = base_url or _url(provider, place)
+    must = base_url is None and not provider.signed_with
+    key = api_key or _key(provider, place, must=must)
+    if not provider.signed_with:
+        return url, key, carrier
     from rightcall.models.aws.signed_transport import signed  # noqa: PLC0415 - light until used
 
     return signed(url, key, carrier)
