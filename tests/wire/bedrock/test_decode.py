@@ -2,14 +2,18 @@
 
 import json
 from base64 import b64encode
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, ReplyEnd, TextDelta
-from rightcall.core.message import Reasoning, Unknown
+from rightcall.core.message import Reasoning, Reply, Unknown, said
 from rightcall.core.parts import Media, Text, Usage
-from rightcall.errors import ProtocolError, TruncatedStream, VendorError
+from rightcall.core.request import Request
+from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
 from rightcall.wire import bedrock
 from wire.bedrock.frames import error, exception, frame, of_kind
 from wire.recorded import fed, reply_of, same_at_every_cut
@@ -284,3 +288,32 @@ def test_many_deltas_cost_as_much_each_as_a_few():
     decoder.feed(stop("tool_use"))
     (told,) = decoder.finish()
     assert told.reply.calls[0].arguments == "abc " * 2000
+
+
+SCRAPS = st.sampled_from([
+    None, 0, True, 1.5, "x", [], {}, [{}], {"text": "t"}, {"toolUse": None}, {"toolUse": []},
+    {"toolUse": {"toolUseId": 1, "name": []}}, {"toolUse": {"input": "{"}}, {"image": {"format": 1}},
+    {"toolUse": {"type": "server_tool_use"}}, {"reasoningContent": {"text": "x"}}, {"citation": 3},
+    {"image": {"source": {"bytes": 5}}}, {"toolResult": 5}, {"citationsContent": None}, {"x": 1},
+])  # fmt: skip
+EVENTS = st.tuples(
+    st.sampled_from(["contentBlockStart", "contentBlockDelta", "contentBlockStop", "metadata", "other"]),
+    st.dictionaries(
+        st.sampled_from(["start", "delta", "contentBlockIndex", "stopReason", "usage", "trace"]), SCRAPS
+    ),
+)
+
+
+@given(st.lists(EVENTS, max_size=6), st.lists(SCRAPS, max_size=4), SCRAPS)
+def test_any_scraps_are_a_reply_that_can_go_back_or_the_vendors_fault(events, blocks, scrap):
+    frames = [of_kind("event", name, json.dumps(payload).encode()) for name, payload in events]
+    value = {"output": {"message": {"content": blocks}}, "stopReason": scrap, "usage": scrap}
+    with suppress(RightcallError):
+        given_back(reply_of(fed(bedrock.Decoder(), *frames, stop())))
+    with suppress(RightcallError):
+        given_back(bedrock.decode(json.dumps(value).encode()))
+
+
+def given_back(reply: Reply) -> bytes:
+    request = Request(messages=(said("Hi"), reply, said("On.")))
+    return bedrock.encode(request, model="anthropic.claude", stream=True).body

@@ -178,7 +178,7 @@ def _block_start(reply: ReplyBuilder, payload: bytes) -> None:
     event = _object(payload)
     start = event.get("start")
     if isinstance(start, dict):
-        reply.start(event.get("contentBlockIndex"), start)
+        reply.start(_index(event), start)
 
 
 def _block_delta(reply: ReplyBuilder, payload: bytes) -> None:
@@ -206,11 +206,16 @@ def _metadata(reply: ReplyBuilder, payload: bytes) -> None:
 _ON: Mapping[str, Callable[[ReplyBuilder, bytes], None]] = {
     "contentBlockDelta": _block_delta,
     "contentBlockStart": _block_start,
-    "contentBlockStop": lambda reply, payload: reply.close(_object(payload).get("contentBlockIndex")),
+    "contentBlockStop": lambda reply, payload: reply.close(_index(_object(payload))),
     "messageStart": lambda _reply, _payload: None,
     "messageStop": lambda reply, payload: reply.stop(_object(payload)),
     "metadata": _metadata,
 }
+
+
+def _index(event: Mapping[str, Any]) -> int | None:
+    index = event.get("contentBlockIndex")
+    return index if isinstance(index, int) else None
 
 
 def _object(payload: bytes) -> dict[str, Any]:

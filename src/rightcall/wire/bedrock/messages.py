@@ -132,9 +132,6 @@ class _Writer:
     def write(self, message: Message, *, where: str) -> None:
         role = "assistant" if isinstance(message, Reply) else "user"
         blocks = self._content(message, where)
-        self._called |= dict.fromkeys(
-            [block["toolUse"]["name"] for block in blocks if "toolUse" in block and role == "assistant"]
-        )
         if blocks and role != self._role:
             self._closed += _turn(self._role, self._blocks)
             self._role, self._blocks = role, []
@@ -185,7 +182,9 @@ class _Writer:
                 case Reasoning():
                     yield from self._thought(part)
                 case Call():
-                    yield _call(part, self._names)
+                    use = _call(part, self._names)
+                    self._called[use["name"]] = None
+                    yield {"toolUse": use}
                 case Media():
                     yield {"text": note_of(part)}
                 case Unknown():
@@ -292,13 +291,11 @@ def _ordered(role: str, blocks: list[_Block]) -> list[_Block]:
 
 def _call(call: Call, names: _Names) -> _Block:
     return {
-        "toolUse": {
-            "toolUseId": names.of_call(call),
-            # A name that the model made up may be none that the vendor takes.
-            "name": _ILLEGAL_NAME.sub("_", call.name)[:_MAX_LENGTH] or "unknown",
-            "input": _input(call.arguments),
-            **mapping(call.vendor.get(NAME)),
-        }
+        "toolUseId": names.of_call(call),
+        # A name that the model made up may be none that the vendor takes.
+        "name": _ILLEGAL_NAME.sub("_", call.name)[:_MAX_LENGTH] or "unknown",
+        "input": _input(call.arguments),
+        **mapping(call.vendor.get(NAME)),
     }
 
 
