@@ -95,7 +95,7 @@ def _opened(
         return url, key, carrier
     from rightcall.models.aws.signed_transport import signed  # noqa: PLC0415 - light until used
 
-    return signed(url, key, carrier)
+    return signed(url, key, carrier, invoke=provider.dialect == "anthropic")
 
 
 def _local(

@@ -73,6 +73,14 @@ PROVIDERS: dict[str, Provider] = {
         prices="aws",
         signed_with="aws",
     ),
+    "bedrock-anthropic": Provider(
+        dialect="anthropic",
+        url="https://bedrock-runtime.{region}.amazonaws.com",
+        keys=("AWS_BEARER_TOKEN_BEDROCK",),
+        url_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        prices="aws",
+        signed_with="aws",
+    ),
     "cerebras": _compatible("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", prices="cerebras"),
     "deepseek": _compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY", prices="deepseek"),
     "fireworks": _compatible(

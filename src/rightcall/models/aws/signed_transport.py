@@ -1,5 +1,6 @@
 """A transport that signs what it sends with AWS credentials that are good at that time."""
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -9,11 +10,14 @@ from rightcall.core.request import Prepared
 from rightcall.core.transport import Incoming, Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.aws.credentials import CredentialStore, source
+from rightcall.models.aws.invoke_transport import InvokeTransport
 from rightcall.models.aws.profile import region as region_here
 from rightcall.wire.bedrock.sigv4 import credentials_in, region_in, sign
 
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _PLACE = "{region}"
+_LARGE = 1024 * 1024
+"""A body of more bytes is signed beside the event loop, which the hash of it would hold up."""
 
 
 class SignedTransport:
@@ -50,15 +54,20 @@ class SignedTransport:
     ) -> dict[str, str]:
         credentials = await self._credentials.current()
         sent = Prepared(method=method, url=url, headers=headers, body=body, time=time.time())
-        added = sign(sent, credentials, self._region)
+        if len(body) > _LARGE:
+            added = await asyncio.to_thread(sign, sent, credentials, self._region)
+        else:
+            added = sign(sent, credentials, self._region)
         return {name: text for name, text in headers.items() if name.lower() not in added} | added
 
 
-def signed(url: str, key: str | None, carrier: Transport) -> tuple[str, str | None, Transport]:
+def signed(
+    url: str, key: str | None, carrier: Transport, *, invoke: bool = False
+) -> tuple[str, str | None, Transport]:
     """Where Bedrock is asked, with which key, and what carries it there.
 
     A Bedrock API key is carried as it is; with AWS's credentials, in ``key`` or wherever else they are,
-    there is none, and requests are signed.
+    there is none, and requests are signed. ``invoke``: Claude is asked in Anthropic's own form.
     """
     region = ""
     if _PLACE in url:
@@ -72,9 +81,10 @@ def signed(url: str, key: str | None, carrier: Transport) -> tuple[str, str | No
         url = url.replace(_PLACE, region) + (".cn" if region.startswith("cn-") else "")
     credentials = credentials_in(key) if key else None
     if key and credentials is None:
-        return url, key, carrier
+        return url, key, InvokeTransport(carrier) if invoke else carrier
     store = CredentialStore((lambda: credentials) if credentials else source())
-    return url, None, SignedTransport(carrier, store, region or _signing_region(url))
+    signing = SignedTransport(carrier, store, region or _signing_region(url))
+    return url, None, InvokeTransport(signing) if invoke else signing
 
 
 def _signing_region(url: str) -> str:
