@@ -193,6 +193,14 @@ def test_a_tool_of_claudes_own_goes_into_its_fields():
     body = sent(specs=(spec, LOOK))
     assert body["additionalModelRequestFields"] == {"tools": [bash]}
     assert [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]] == ["look"]
+    forced = sent(specs=(spec, LOOK), choice=Named("bash"))
+    assert forced["additionalModelRequestFields"]["tool_choice"] == {"type": "tool", "name": "bash"}
+    assert "toolChoice" not in forced["toolConfig"]
+    alone = sent(specs=(spec,), choice="required")
+    assert alone["additionalModelRequestFields"]["tool_choice"] == {"type": "any"}
+    assert "toolConfig" not in alone
+    (plain,) = sent(specs=(spec,), model=NOVA)["toolConfig"]["tools"]
+    assert plain["toolSpec"]["name"] == "bash"
 
 
 def test_examples_end_the_description():

@@ -12,7 +12,7 @@ Choices where the vendor and a request do not fit together:
   is refused beside that, so there it becomes the model's own.
 - ``extra`` is merged into the body, so that ``additionalModelRequestFields`` gains members.
 - ``seed`` has no counterpart and is left out; ``user`` is sent as metadata, for AWS's own logs.
-- A native definition is a tool of Claude's own, and sent in its fields.
+- A native definition is a tool of Claude's own, and sent in its fields; to others it goes as any tool.
 """
 
 from collections.abc import Mapping, Sequence
@@ -190,7 +190,7 @@ def _tools(
     request: Request, cache: EncodeCache, maker: Maker, turns: Turns, fields: _Json
 ) -> dict[str, _Json]:
     """The ``toolConfig``; what only Claude's own fields can say goes into those."""
-    ours = _ours(request, cache)
+    ours = _ours(request, cache, is_claude=maker.own_choice)
     tools = [*map(mapping, sequence(request.options.get("vendor_tools"))), *ours.sent]
     names = [spec.name for spec in request.specs]
     _check_choice(request, names, is_any=bool(tools or ours.native))
@@ -202,12 +202,17 @@ def _tools(
         fields["tools"] = ours.native
     if not tools and not ours.native:
         return {}
-    choice = _choice(request, maker, fields)
+    natives = [tool.get("name") for tool in ours.native]
+    is_own = isinstance(request.choice, Named) and request.choice.name in natives
+    choice = _choice(request, maker, fields, is_own=is_own or not tools)
     return {"toolConfig": {**choice, "tools": tools}} if tools else {}
 
 
-def _choice(request: Request, maker: Maker, fields: _Json) -> _Json:
-    """Converse's ``toolChoice``, or nothing where Claude's own, in its fields, says more."""
+def _choice(request: Request, maker: Maker, fields: _Json, *, is_own: bool) -> _Json:
+    """Converse's ``toolChoice``, or nothing where Claude's own, in its fields, says more.
+
+    ``is_own``: it is about a tool that Converse is not told of.
+    """
     match request.choice:
         case Named(name):
             own: _Json = {"type": "tool", "name": name}
@@ -222,9 +227,9 @@ def _choice(request: Request, maker: Maker, fields: _Json) -> _Json:
         own, choice = {"type": "auto"}, {}
     if not maker.own_choice:
         return {"toolChoice": choice} if choice else {}
-    if own["type"] == "none" or request.options.get("parallel") is False:
-        alone = {} if own["type"] == "none" else {"disable_parallel_tool_use": True}
-        fields["tool_choice"] = {**own, **alone}
+    is_alone = request.options.get("parallel") is False and own["type"] != "none"
+    if is_alone or own["type"] == "none" or (is_own and own["type"] in _FORCED):
+        fields["tool_choice"] = {**own, **({"disable_parallel_tool_use": True} if is_alone else {})}
         return {}
     return {"toolChoice": choice} if choice else {}
 
@@ -239,20 +244,23 @@ def _check_choice(request: Request, names: Sequence[str], *, is_any: bool) -> No
             pass
 
 
-def _ours(request: Request, cache: EncodeCache) -> _Ours:
+def _ours(request: Request, cache: EncodeCache, *, is_claude: bool) -> _Ours:
     specs, is_strict = request.specs, bool(request.options.get("strict"))
-    given = (specs, is_strict)
-    return cache.made(f"{NAME}.tools", given, lambda: _written(specs, is_strict=is_strict))
+    given = (specs, is_strict, is_claude)
+    return cache.made(
+        f"{NAME}.tools", given, lambda: _written(specs, is_strict=is_strict, is_claude=is_claude)
+    )
 
 
-def _written(specs: Sequence[Spec], *, is_strict: bool) -> _Ours:
-    ours = [spec for spec in specs if not spec.native.get(NAME)]
+def _written(specs: Sequence[Spec], *, is_strict: bool, is_claude: bool) -> _Ours:
+    native = [spec for spec in specs if is_claude and spec.native.get(NAME)]
+    ours = [spec for spec in specs if not (is_claude and spec.native.get(NAME))]
     tools = [_tool(spec, is_strict=is_strict) for spec in ours]
     if is_strict:
         check_ceilings(ours, [tool["inputSchema"]["json"] for tool in tools], RULES)
     return _Ours(
         sent=[msgspec.Raw(as_bytes({"toolSpec": tool}, NAME)) for tool in tools],
-        native=[native_of(spec, NAME) for spec in specs if spec.native.get(NAME)],
+        native=[native_of(spec, NAME) for spec in native],
     )
 
 
