@@ -196,6 +196,11 @@ def test_without_credentials_it_says_where_they_may_be():
         rc.connect(MODEL)
 
 
+def test_a_line_break_after_a_variable_is_no_part_of_it(monkeypatch, keys):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", f"{SECRET}\r\n")
+    assert source()() == credentials(token=TOKEN)
+
+
 def test_half_of_the_credentials_is_none(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
     with pytest.raises(UsageError, match="AWS_SECRET_ACCESS_KEY is not set") as caught:

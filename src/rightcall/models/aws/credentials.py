@@ -106,13 +106,15 @@ def _given(credentials: Credentials) -> Credentials:
 
 
 def _environment() -> Credentials | None:
-    key, secret = os.environ.get("AWS_ACCESS_KEY_ID"), os.environ.get("AWS_SECRET_ACCESS_KEY")
+    key, secret, token = (
+        os.environ.get(name, "").strip()
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+    )
     if not key and not secret:
         return None
     if not key or not secret:
         missing = "AWS_SECRET_ACCESS_KEY" if key else "AWS_ACCESS_KEY_ID"
         raise UsageError(f"bedrock: {missing} is not set, and half of the credentials is")
-    token = os.environ.get("AWS_SESSION_TOKEN", "")
     return Credentials(access_key_id=key, secret_access_key=secret, session_token=token)
 
 
