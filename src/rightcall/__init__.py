@@ -27,26 +27,32 @@ if TYPE_CHECKING:
         Rewrite,
     )
     from rightcall.core.handler import Context
+    from rightcall.core.limits import Limits
     from rightcall.core.message import Reply, User
     from rightcall.core.parts import Media, Result, Text, Usage
     from rightcall.core.ports import AsyncJournal, Journal, Model, Observer, Steps
     from rightcall.core.problem import Problem
-    from rightcall.core.request import Named, Profile, Request
-    from rightcall.core.tool import Facts, Limits, Spec, Tool
+    from rightcall.core.request import ModelOptions, Named, Profile, Request
+    from rightcall.core.tool import Facts, Spec, Tool
     from rightcall.core.transport import Timeouts
+    from rightcall.declare.attachment import file, image
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
     from rightcall.errors import ToolFailure
+    from rightcall.gate.execution import Execution
     from rightcall.gate.executor import Executor, check, run_calls
-    from rightcall.gate.gate import Execution, Hooks, Veto
+    from rightcall.gate.hooks import Hooks, Veto
+    from rightcall.langchain import from_langchain, langgraph_node, to_langchain
     from rightcall.loop import events
     from rightcall.loop.events import Event
     from rightcall.loop.replay import replay
     from rightcall.loop.result import CallRecord, RunResult
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
+    from rightcall.models.fallback import fallback
     from rightcall.request.wire_model import Retry
+    from rightcall.wire.history import from_messages, to_messages
 
 _HOMES = {
     "Agent": "agent",
@@ -62,16 +68,17 @@ _HOMES = {
     "Decision": "core.decision",
     "Deny": "core.decision",
     "Event": "loop.events",
-    "Execution": "gate.gate",
+    "Execution": "gate.execution",
     "Executor": "gate.executor",
     "Facts": "core.tool",
     "FinalDecision": "core.decision",
     "Grant": "core.decision",
-    "Hooks": "gate.gate",
+    "Hooks": "gate.hooks",
     "Journal": "core.ports",
-    "Limits": "core.tool",
+    "Limits": "core.limits",
     "Media": "core.parts",
     "Model": "core.ports",
+    "ModelOptions": "core.request",
     "Named": "core.request",
     "Observer": "core.ports",
     "Output": "declare.output",
@@ -94,7 +101,7 @@ _HOMES = {
     "Toolbox": "declare.toolbox",
     "Usage": "core.parts",
     "User": "core.message",
-    "Veto": "gate.gate",
+    "Veto": "gate.hooks",
     "Window": "loop.window",
     "ask": "agent",
     "builtin": "builtin",
@@ -102,6 +109,12 @@ _HOMES = {
     "connect": "models.connect",
     "errors": "errors",
     "events": "loop.events",
+    "fallback": "models.fallback",
+    "file": "declare.attachment",
+    "from_langchain": "langchain",
+    "from_messages": "wire.history",
+    "image": "declare.attachment",
+    "langgraph_node": "langchain",
     "local": "local",
     "manifest": "manifest",
     "mcp": "mcp",
@@ -111,6 +124,8 @@ _HOMES = {
     "replay": "loop.replay",
     "run_calls": "gate.executor",
     "testing": "testing",
+    "to_langchain": "langchain",
+    "to_messages": "wire.history",
     "tool": "declare.function",
     "trust": "trust",
     "wire": "wire",
@@ -139,6 +154,7 @@ __all__ = [
     "Limits",
     "Media",
     "Model",
+    "ModelOptions",
     "Named",
     "Observer",
     "Output",
@@ -169,6 +185,12 @@ __all__ = [
     "connect",
     "errors",
     "events",
+    "fallback",
+    "file",
+    "from_langchain",
+    "from_messages",
+    "image",
+    "langgraph_node",
     "local",
     "manifest",
     "mcp",
@@ -178,6 +200,8 @@ __all__ = [
     "replay",
     "run_calls",
     "testing",
+    "to_langchain",
+    "to_messages",
     "tool",
     "trust",
     "wire",

@@ -1,73 +1,77 @@
 """The face: a model, tools and instructions into an agent that runs."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from msgspec.structs import replace
 
 from rightcall.background import run_sync
-from rightcall.core.budget import Budget, Stop
-from rightcall.core.call import CheckedCall
-from rightcall.core.decision import FinalDecision
+from rightcall.core.budget import Budget
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
-from rightcall.core.jsontext import dump
-from rightcall.core.message import Transcript, User, said
-from rightcall.core.parts import Media, Text
-from rightcall.core.ports import AsyncJournal, Journal, Model, Steps
-from rightcall.core.request import Named, ToolChoice, Wanted
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.message import Author, User, said
+from rightcall.core.options import checked
+from rightcall.core.ports import AsyncJournal, Journal, Steps
+from rightcall.core.request import Wanted, check_model_options
+from rightcall.core.tool import ErrorWords, Tool
+from rightcall.declare.attachment import Prompt, message_of, reads_files
 from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
-from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
 from rightcall.gate.executor import Executor
-from rightcall.gate.gate import final_decision, guard_above
+from rightcall.gate.gate import Decisions, decided_about, guard_above
+from rightcall.gate.hooks import gathered
+from rightcall.loop.basis import Basis, Defaults, look_for_tools
 from rightcall.loop.events import Event, events_of
-from rightcall.loop.result import Out, RunResult, judge
+from rightcall.loop.nested import nesting_of
+from rightcall.loop.result import Out, RunResult
+from rightcall.loop.resumed import forget, resumed_once
 from rightcall.loop.run import Run
 from rightcall.loop.setup import (
     AgentOptions,
     AgentSettings,
-    Following,
-    Offered,
+    Deps,
+    Instructions,
+    ModelSource,
+    Overrides,
+    QuestionOptions,
     RunOptions,
     Setup,
-    is_live,
+    checked_async,
+    plain_observers,
 )
 from rightcall.loop.state import started
-from rightcall.loop.window import Window
-from rightcall.models.connect import Connected, connect
+from rightcall.models.fallback import Opened
 from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
-from rightcall.trust.facts import facts_together, labelled
-
-Prompt: TypeAlias = str | User | Sequence[str | Text | Media]
-Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
-"""A person's decisions by call id; True allows, False denies."""
-
+from rightcall.trust.facts import facts_together
+from rightcall.wire.history import history_of
 
 T = TypeVar("T")
 
-_AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
 
-
-class Agent(Generic[Out]):
+class Agent(Generic[Deps, Out]):
     """A model with tools. It holds no conversation: pass ``history`` to go on with one.
 
-    ``model`` is a model, or the name of one, as ``connect`` takes it. ``output`` is the type that an
-    answer must have, and then the type of ``result.output``.
+    ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
+
+    ``model`` is a model, or the name of one, as ``connect`` takes it, or a list of those, to fall back
+    on in order. ``instructions`` are a text, or a function that gives one for each run. ``output`` is
+    the type that an answer must have, and then the type of ``result.output``.
     """
 
     @overload
     def __init__(
-        self: "Agent[None]",
-        model: Model | str,
-        tools: ToolSource = ...,
-        instructions: str = ...,
+        self: "Agent[Deps, None]",
+        model: ModelSource,
+        tools: ToolSource[Deps] = ...,
+        instructions: Instructions = ...,
         *,
         output: None = None,
         **options: Unpack[AgentOptions],
@@ -75,10 +79,10 @@ class Agent(Generic[Out]):
 
     @overload
     def __init__(
-        self: "Agent[T]",
-        model: Model | str,
-        tools: ToolSource = ...,
-        instructions: str = ...,
+        self: "Agent[Deps, T]",
+        model: ModelSource,
+        tools: ToolSource[Deps] = ...,
+        instructions: Instructions = ...,
         *,
         output: type[T],
         **options: Unpack[AgentOptions],
@@ -86,71 +90,76 @@ class Agent(Generic[Out]):
 
     @overload
     def __init__(
-        self: "Agent[Any]",
-        model: Model | str,
-        tools: ToolSource = ...,
-        instructions: str = ...,
+        self: "Agent[Deps, Any]",
+        model: ModelSource,
+        tools: ToolSource[Deps] = ...,
+        instructions: Instructions = ...,
         *,
         output: Any,
         **options: Unpack[AgentOptions],
     ) -> None: ...
 
+    @checked("rc.Agent", say="rc.Agent(…, {}=…)")
     def __init__(  # noqa: PLR0913 - an agent's options, by name
         self,
-        model: Model | str,
-        tools: ToolSource = (),
-        instructions: str = "",
+        model: ModelSource,
+        tools: ToolSource[Deps] = (),
+        instructions: Instructions = "",
         *,
         name: str = "agent",
         output: Any = None,
         budget: Budget | None = None,
         journal: Journal | AsyncJournal | None = None,
         concurrency: int = 32,
-        retry_broken: bool = False,
+        retry_broken: bool | None = None,
+        errors: ErrorWords = "neutral",
         **settings: Unpack[AgentSettings],
     ) -> None:
-        self._connected: Connected | None = None
-        if isinstance(model, str):
-            model = self._connected = connect(model)
+        check_model_options(settings.get("options", {}))
+        self._opened = Opened()
         self.name = name
-        strict, trust = bool(settings.get("options", {}).get("strict")), settings.get("trust")
-        self.trust = trust
-        make = partial(_toolbox, repair=strict, label=trust is not None)
-        self.tools = make(tools)
-        self._follow = partial(Following, tools, make) if is_live(tools) else None
+        self.trust = trust = settings.get("trust")
+        self._basis = basis = Basis(
+            model=self._opened.model(model),
+            tools=tools,
+            instructions=instructions,
+            options=cast("Mapping[str, Any]", settings.get("options", {})),
+            max_tokens=settings.get("max_tokens"),
+            window=settings.get("window"),
+            form=None if output is None else form_of(output),
+            label=trust is not None,
+            errors=errors,
+        )
+        self.tools = basis.toolbox()
         self.budget = budget or Budget()
         self._journal = journal
         self._retry_broken = retry_broken
-        self._form = form = None if output is None else form_of(output)
-        self._mode = None if form is None else form.output.mode or model.profile.structured
-        offered = self._offered(self.tools)
-        if settings.get("window") is None:
-            settings["window"] = _default_window(model, settings.get("max_tokens"))
-        settings["observers"] = tuple(settings.get("observers", ()))
-        self._setup = Setup(
+        settings["observers"] = plain_observers(settings.get("observers", ()))
+        settings["hooks"] = gathered(settings.get("hooks"))  # type: ignore[typeddict-item]
+        setup = Setup(
             run="",
-            model=model,
-            tools=offered.tools,
+            model=basis.model,
+            tools=self.tools,
             steps=LiveSteps(),
             executor=Executor(concurrency=concurrency),
-            specs=offered.specs,
-            system=self._system(instructions),
-            answer=None if form is None else form.tool,
+            answer=None if basis.form is None else basis.form.tool,
             **settings,  # type: ignore[arg-type]
         )
+        self._setup, self._is_fixed = basis.applied(setup, basis.mode), basis.is_fixed
 
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
+    @checked_async("agent.run", say="agent.run(…, {}=…)")
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
         """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
         return await self._begin(prompt, options)
 
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions]) -> RunResult[Out]:
+    @checked("agent.run_sync")
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
         """``run``, for code that cannot await; also where an event loop already runs."""
         return run_sync(self.run(prompt, **options))
 
     async def close(self) -> None:
-        """Close the model that the agent connected by its name; one that it was given stays open."""
-        if self._connected is not None:
-            await self._connected.close()
+        """Close the models that the agent connected by name; those that it was given stay open."""
+        await self._opened.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -158,18 +167,21 @@ class Agent(Generic[Out]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def stream(self, prompt: Prompt, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
+    @checked("agent.stream")
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
         """``run``, as the events it is made of; the last is RunEnd, with the result."""
         return events_of(partial(self._begin, prompt, options))
 
+    @checked_async("agent.resume")
     async def resume(
         self,
         result: RunResult[Any],
         decisions: Decisions,
         *,
-        dependencies: Any = None,
+        dependencies: Deps | None = None,
         steps: Steps | None = None,
         wait: float = 0.0,
+        **again: Unpack[Overrides],
     ) -> RunResult[Out]:
         """Go on with a run that waits for a person, here or in another process.
 
@@ -177,32 +189,47 @@ class Agent(Generic[Out]):
         ``Deny("why")``, ``Rewrite({...})`` for other arguments, ``Answer("...")`` for a result given
         by hand. The first answer stands: the same one again does nothing twice, another one is
         AlreadyDecided. ``wait`` is how many seconds to wait for a run that somebody else holds, before
-        RunHeld.
+        RunHeld. A run that was given a ``model``, ``tools``, ``options`` or ``max_tokens`` of its own is
+        given them again here.
         """
-        pending = [proposal.call_id for proposal in result.pending]
-        if missing := [call_id for call_id in pending if call_id not in decisions]:
-            raise UsageError(f"no decision about {', '.join(missing)}")
-        if unknown := [call_id for call_id in decisions if call_id not in pending]:
-            raise UsageError(f"a decision about {', '.join(unknown)}, which nobody asked for")
-        decided = {call_id: final_decision(decision) for call_id, decision in decisions.items()}
+        decided = decided_about(result.pending, decisions)
         async with Holding(self._journal, result.run, wait=wait) as held:
             given = decisions_in(held.entries)
-            stands = {call_id: given[call_id] for call_id in pending if call_id in given}
+            stands = {call_id: given[call_id] for call_id in decided if call_id in given}
             if any(decided[call_id] != decision for call_id, decision in stands.items()):
                 raise AlreadyDecided(result.run, stands)
+            basis = self._basis_with(again)
+            taken = self._steps(held, steps)
+            setup = self._setup_for(result.run, taken, dependencies, basis, result.state.wanted)
+            look_for_tools(held.entries, result.pending, setup)
+            state = result.state
+            if state.system is None:
+                state = replace(state, system=await basis.system(setup, steps))
             run = Run(
-                self._setup_for(result.run, self._steps(held, steps), dependencies),
-                result.state,
+                setup,
+                state,
                 begins=result.begins,
                 decisions=decided,
                 earlier=result.calls,
             )
-            return self._with_output(await run.go(RunResumed(decisions=decided)))
+            is_unknown = self._journal is None and steps is None and bool(decided)
+            with resumed_once(result, decided, run) if is_unknown else nullcontext():
+                return basis.with_output(await run.go(RunResumed(decisions=decided)))
 
-    async def recover(self, run: str, *, dependencies: Any = None, wait: float = 0.0) -> RunResult[Out]:
+    @checked_async("agent.recover")
+    async def recover(
+        self,
+        run: str,
+        *,
+        dependencies: Deps | None = None,
+        wait: float = 0.0,
+        **again: Unpack[Overrides],
+    ) -> RunResult[Out]:
         """Go on with a run whose process died, from its journal: what was done is not done again.
 
-        A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld.
+        A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld. What the model was
+        told first is taken from the journal. A run that was given a ``model``, ``tools``, ``options`` or
+        ``max_tokens`` of its own is given them again here.
         """
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
@@ -210,14 +237,18 @@ class Agent(Generic[Out]):
             start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
-            again = Run(
-                self._setup_for(run, held.steps(), dependencies),
+            basis = self._basis_with(again)
+            setup = self._setup_for(run, held.steps(), dependencies, basis, start.wanted)
+            look_for_tools(held.entries, (), setup)
+            going = Run(
+                setup,
                 started(start),
                 begins=len(start.messages) - 1,
                 decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
             )
-            return self._with_output(await again.go())
+            return basis.with_output(await going.go())
 
+    @checked("agent.as_tool")
     def as_tool(
         self,
         *,
@@ -225,63 +256,84 @@ class Agent(Generic[Out]):
         description: str = "",
         budget: Budget | None = None,
         timeout: float = 600.0,
-    ) -> Tool:
+    ) -> Tool[Deps]:
         """The agent as another's tool, with its own budget; what it spends counts there too."""
 
         async def delegate(task: str, context: Context[Any]) -> Any:
-            own = budget or self.budget
             try:
-                said_by = said(task, "agent") if self._setup.trust is not None else task
-                result = await self.run(said_by, dependencies=context.dependencies, budget=own)
+                author: Author = "agent" if self._setup.trust is not None else "user"
+                result = await self._delegated(said(task, author), context, budget or self.budget)
             except RightcallError as error:
                 if error.result is not None:
                     context.spend(error.result.usage)
                 raise
+            if result is None:
+                return None
             context.spend(result.usage)
             if not result.stop.is_answer:
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
-            return result.text if self._form is None else result.output
+            return result.text if self._basis.form is None else result.output
 
         return tool(
             delegate,
             name=name or self.name,
             description=description or f"Hand a task to {self.name}. Say everything it needs to know.",
-            limits=Limits(timeout=timeout),
+            timeout=timeout,
+            dry_run=True,
+            # What it raises was said by its model's vendor.
+            errors="neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
-        )
+        ).replace(delegates=True)
+
+    async def _delegated(
+        self, task: User, context: Context[Any], budget: Budget
+    ) -> RunResult[Out] | None:
+        """What came of a task that another run handed on; None where that has to wait for a person."""
+        nesting, dependencies = nesting_of(context.key), context.dependencies
+        if nesting is None:
+            return await self.run(
+                task, dependencies=dependencies, budget=budget, dry_run=context.dry_run
+            )
+        journal = self._journal if nesting.steps is None else None
+        async with Holding(journal, nesting.run) as held:
+            steps, basis, paused = nesting.steps or held.steps(), self._basis, nesting.paused
+            wanted = None if paused is None else paused.state.wanted
+            setup = self._setup_for(nesting.run, steps, dependencies, basis, wanted)
+            setup = replace(setup, approve=setup.approve or nesting.approve)
+            start, begins = None, 0
+            if paused is None:
+                said: RunOptions[Any] = {"budget": budget, "steps": steps, "dry_run": context.dry_run}
+                start = await basis.started(setup, (task,), said, self._defaults())
+                state = started(start)
+            else:
+                state, begins = paused.state, paused.begins
+            going = Run(setup, state, begins=begins, emit=nesting.emit, decisions=nesting.decisions)
+            result = await going.go(start)
+        if result.stop.reason == "pending":
+            nesting.waits = result
+            return None
+        return basis.with_output(result)
 
     async def _begin(
-        self, prompt: Prompt, options: RunOptions, emit: Emit | None = None
+        self, prompt: Prompt, options: RunOptions[Deps], emit: Emit | None = None
     ) -> RunResult[Out]:
-        given = options.get("history", ())
-        history = mend(given).messages if given else ()
+        given = history_of(options.get("history", ()))
+        history = mend(given.messages).messages if given.messages else ()
         run = options.get("run") or urandom(16).hex()
+        forget(run)
+        message = await _user(prompt)
         async with Holding(self._journal, run) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
-            steps = self._steps(held, options.get("steps"))
-            setup = self._setup_for(run, steps, options.get("dependencies"))
-            start = self._start((*history, _user(prompt)), setup, options)
+            steps, basis = self._steps(held, options.get("steps")), self._basis_with(options)
+            setup = self._setup_for(run, steps, options.get("dependencies"), basis)
+            said = (*history, message)
+            start = await basis.started(setup, said, options, self._defaults(), given)
             going = Run(setup, started(start), begins=len(history), emit=emit)
-            return self._with_output(await going.go(start))
+            return basis.with_output(await going.go(start))
 
-    def _start(self, messages: Transcript, setup: Setup, options: RunOptions) -> RunStarted:
-        wanted, grant = self._wanted(), options.get("grant")
-        if grant is not None and setup.trust is None:
-            raise UsageError(
-                "a grant needs rules to hold the run to it; give the agent some with trust="
-            )
-        return RunStarted(
-            messages=messages,
-            budget=options.get("budget") or self.budget,
-            system=setup.system,
-            specs=setup.specs,
-            choice=options.get("choice") or self._first_choice(wanted),
-            sticky_choice=options.get("sticky_choice", False),
-            retry_broken=self._retry_broken,
-            wanted=wanted,
-            grant=grant,
-        )
+    def _defaults(self) -> Defaults:
+        return Defaults(self.budget, self._retry_broken)
 
     def _steps(self, held: Holding, given: Steps | None) -> Steps:
         if given is None:
@@ -290,88 +342,33 @@ class Agent(Generic[Out]):
             raise UsageError("a run is recorded by its agent's journal or by steps=, not by both")
         return given
 
-    def _setup_for(self, run: str, steps: Steps, dependencies: Any) -> Setup:
+    def _basis_with(self, said: RunOptions[Any] | Overrides) -> Basis:
+        return self._basis.with_overrides(said, self._opened.model)
+
+    def _setup_for(
+        self, run: str, steps: Steps, dependencies: Any, basis: Basis, wanted: Wanted | None = None
+    ) -> Setup:
+        """What a run uses; ``wanted`` is what one that goes on has been asked for."""
         above = guard_above()
         setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
-        if self._follow is None:
+        mode = basis.mode if wanted is None else wanted.mode
+        if basis is self._basis and self._is_fixed and mode == basis.mode:
             return setup
-        following = self._follow()
-        offered = self._offered(following.toolbox)
-
-        def follow() -> Offered | None:
-            changed = following.changed()
-            return None if changed is None else self._offered(changed)
-
-        return replace(setup, tools=offered.tools, specs=offered.specs, follow=follow)
-
-    def _offered(self, tools: Toolbox) -> Offered:
-        form = self._form
-        box = Toolbox(tools, form.tool) if form and self._mode == "tool" else tools
-        return Offered(box, tuple(each.spec for each in box))
-
-    def _with_output(self, result: RunResult[Any]) -> RunResult[Out]:
-        """The result with the output that the run ended with, read from its transcript."""
-        form = self._form
-        if form is None or result.stop != Stop("output"):
-            return result
-        text = result.text
-        if self._mode == "tool":
-            given = [call for call in result.calls if call.name == form.tool.name]
-            text = next(call.arguments for call in reversed(given) if call.outcome == "returned")
-        verdict = judge(form.tool, text)
-        assert isinstance(verdict, CheckedCall)
-        return replace(result, output=form.value(verdict.bound))
-
-    def _wanted(self) -> Wanted | None:
-        if self._form is None or self._mode is None:
-            return None
-        answer, retries = self._form.tool, self._form.output.retries
-        return Wanted(tool=answer.name, mode=self._mode, schema=answer.parameters, retries=retries)
-
-    def _first_choice(self, wanted: Wanted | None) -> ToolChoice:
-        """An agent whose only tool is its answer must give it."""
-        if wanted is not None and wanted.mode == "tool" and not self.tools:
-            return Named(wanted.tool)
-        return "auto"
-
-    def _system(self, instructions: str) -> str:
-        if self._form is None or self._mode != "text":
-            return instructions
-        schema = _AS_JSON.format(schema=dump(self._form.tool.parameters))
-        return f"{instructions}\n\n{schema}".strip()
+        return basis.applied(setup, mode)
 
 
-def _toolbox(tools: ToolSource, *, repair: bool, label: bool) -> Toolbox:
-    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-    if label:
-        # What rules take for outsiders' words must be shown to the model as such.
-        box = Toolbox([labelled(each) for each in box])
-    # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-    return Toolbox([each.replace(repair=True) for each in box]) if repair else box
+async def _user(prompt: Prompt) -> User:
+    """The prompt as a message; files are read where they hold nobody up."""
+    return await to_thread(message_of, prompt) if reads_files(prompt) else message_of(prompt)
 
 
-def _user(prompt: Prompt) -> User:
-    if isinstance(prompt, User):
-        return prompt
-    if isinstance(prompt, str):
-        return said(prompt)
-    return User(tuple(Text(part) if isinstance(part, str) else part for part in prompt))
-
-
-def _default_window(model: Model, max_tokens: int | None) -> Window | None:
-    """What the model's context leaves for messages, with room for the reply, the tools and error."""
-    context = model.profile.context_window
-    if context is None:
-        return None
-    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
-
-
+@checked("rc.ask")
 def ask(
     prompt: Prompt,
     *,
-    model: Model | str = "embedded",
+    model: ModelSource = "embedded",
     tools: ToolSource | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[QuestionOptions],
 ) -> str:
     """One question, one answer: the text of an agent's reply. Raises when a run ends without one.
 

@@ -5,9 +5,11 @@ The first split is blame::
     RightcallError
       DeclarationError      you: a tool cannot be declared as written
       UsageError            you: something was asked for that makes no sense now
+        MissingExtra        ... or needs a library that is not installed
       EncodeError           you: a vendor's format cannot express what was asked of it
       ReplayError           you: a replay needs something that its journal does not hold
       JournalError          you or the disk: a journal cannot be read or written
+        JournalLocked       ... because somebody else has its file locked
       RunHeld               another process, or another task of this one, holds the run
       AlreadyDecided        somebody else has answered what a run waited for
       ProtocolError         them: bytes or events that break the agreed form
@@ -18,11 +20,57 @@ The first split is blame::
       LimitReached          a budget, or the model, ended a run that had to give an answer
       ToolFailure           a tool's own word for an expected failure; raise it inside a handler
 
-Every class has a stable ``code``, keeps its facts as attributes, and survives pickling.
+Every class has a stable ``code``, keeps its facts as attributes, and survives pickling. What a model's
+vendor and the network do wrong has a ``kind`` besides, which is the same whoever the vendor is.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
+
+ErrorKind: TypeAlias = Literal[
+    "auth",
+    "quota",
+    "rate_limit",
+    "overloaded",
+    "context_overflow",
+    "bad_request",
+    "not_found",
+    "filtered",
+    "timeout",
+    "server",
+    "connection",
+    "protocol",
+]
+"""What went wrong between here and a model, whoever its vendor is; ``docs/models.md`` says what each
+means and what to do about it."""
+
+_KINDS: Mapping[int, ErrorKind] = {
+    401: "auth",
+    402: "quota",
+    403: "auth",
+    404: "not_found",
+    405: "not_found",
+    407: "auth",
+    408: "timeout",
+    410: "not_found",
+    413: "context_overflow",
+    429: "rate_limit",
+    498: "overloaded",  # Groq's: no capacity in its flex tier
+    503: "overloaded",
+    504: "timeout",
+    529: "overloaded",
+}
+_PLACES = range(300, 400)
+_REQUESTS = range(400, 500)
+
+
+def kind_of_status(status: int | None) -> ErrorKind:
+    """The kind of a refusal of which no more is known than its HTTP status."""
+    if status is None:
+        return "server"
+    if status in _PLACES:
+        return "not_found"
+    return _KINDS.get(status, "bad_request" if status in _REQUESTS else "server")
 
 
 class RightcallError(Exception):
@@ -66,6 +114,17 @@ class UsageError(RightcallError):
     code = "usage"
 
 
+class MissingExtra(UsageError):
+    """What was asked for needs a library that is not installed; the message says how to get it."""
+
+    code = "missing_extra"
+
+    def __init__(self, what: str, extra: str, then: str = "") -> None:
+        super().__init__(f"{what}: pip install 'rightcall[{extra}]'{then}")
+        self.extra = extra
+        """The extra that brings it: ``pip install 'rightcall[EXTRA]'``."""
+
+
 class ReplayError(RightcallError):
     """A replay came to a step that its journal does not hold."""
 
@@ -88,6 +147,17 @@ class JournalError(RightcallError):
         self.reason = reason
 
 
+class JournalLocked(JournalError):
+    """A journal's file was locked by somebody else for longer than is waited; nothing was written."""
+
+    code = "journal_locked"
+
+    def __init__(self, where: str, reason: str, *, seconds: float = 0.0) -> None:
+        super().__init__(where, reason)
+        self.seconds = seconds
+        """How long was waited for it."""
+
+
 class RunHeld(RightcallError):
     """A run is held by somebody else, or was taken over: only its holder can append to it."""
 
@@ -101,12 +171,14 @@ class RunHeld(RightcallError):
 
 
 class AlreadyDecided(RightcallError):
-    """A run that waited for a person has been answered in another way; the first answer stands."""
+    """A run that waited for a person has been answered already; the first answer stands."""
 
     code = "already_decided"
 
-    def __init__(self, run: str, decisions: Mapping[str, Any]) -> None:
-        super().__init__(f"the run {run!r} was answered already: {decisions}; recover it to go on")
+    def __init__(
+        self, run: str, decisions: Mapping[str, Any], *, advice: str = "recover it to go on"
+    ) -> None:
+        super().__init__(f"the run {run!r} was answered already: {decisions}; {advice}")
         self.run = run
         self.decisions = decisions
         """The decisions that stand, by call id."""
@@ -129,6 +201,7 @@ class ProtocolError(RightcallError):
     """What a model's vendor sent breaks the form that was agreed."""
 
     code = "protocol"
+    kind: ErrorKind = "protocol"
 
 
 class TruncatedStream(ProtocolError):
@@ -138,7 +211,11 @@ class TruncatedStream(ProtocolError):
 
 
 class VendorError(RightcallError):
-    """A model's vendor refused a request, in good form."""
+    """A model's vendor refused a request, in good form.
+
+    ``str(error)`` says who refused, with what status, in whose words, when to try again and which
+    request it was; ``message`` is the vendor's words alone.
+    """
 
     code = "vendor"
 
@@ -146,30 +223,59 @@ class VendorError(RightcallError):
         self,
         message: str,
         *,
+        kind: ErrorKind | None = None,
         status: int | None = None,
         vendor_code: str = "",
         retryable: bool = False,
         retry_after: float | None = None,
         request_id: str = "",
+        body: str = "",
     ) -> None:
         super().__init__(message)
+        self.kind: ErrorKind = kind_of_status(status) if kind is None else kind
+        """What it means, in one word that is the same for every vendor."""
         self.status = status
         self.vendor_code = vendor_code
+        """The vendor's own word for it."""
         self.retryable = retryable
         self.retry_after = retry_after
+        """Seconds that the vendor asks to wait; None where it does not say."""
         self.request_id = request_id
+        self.body = body
+        """The beginning of what the vendor sent, with what looks like a secret taken out."""
+        self.provider = ""
+        """Who refused: a provider's name, or a host. The model that was asked fills it in."""
+
+    @property
+    def message(self) -> str:
+        """The vendor's words."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        number = f"HTTP {self.status}" if self.status else ""
+        word = self.vendor_code if self.vendor_code != str(self.status) else ""
+        if word in self.message:
+            word = ""
+        head = f"{number} {word}".strip() if not self.message.startswith("HTTP ") else word
+        wait = "" if self.retry_after is None else f"retry after {self.retry_after:g} s"
+        request = f"request {self.request_id}" if self.request_id else ""
+        tail = "; ".join(filter(None, (wait, request)))
+        words = ": ".join(filter(None, (self.provider, head, self.message)))
+        return f"{words} ({tail})" if tail else words
 
 
 class TransportError(RightcallError):
     """A model could not be reached, or was lost."""
 
     code = "transport"
+    kind: ErrorKind = "connection"
 
 
 class TransportTimeout(TransportError):
     """A model took too long."""
 
     code = "transport_timeout"
+    kind = "timeout"
 
 
 class LimitReached(RightcallError):

@@ -1,12 +1,15 @@
 """The loggers that everything in rightcall writes to. What looks like a secret is taken out on the way.
 
+So is half a surrogate pair, which a handler could not write.
 A filter of a logger holds for whoever asks for that logger by its name, and not for those below it: so
-every name stands here.
+every name stands here. No handler is installed: where the program configures nothing, Python itself
+writes warnings to standard error, so that a tool that breaks is seen; everything else is silent.
 """
 
 import logging
 from traceback import format_exception
 
+from rightcall.core.sanitize import encodable
 from rightcall.core.secret import redact_formats
 
 
@@ -16,12 +19,12 @@ def _redact(record: logging.LogRecord) -> bool:
     except (TypeError, ValueError):
         # The handler will say that the arguments do not fit the message.
         return True
-    clean = redact_formats(message)
+    clean = encodable(redact_formats(message))
     if clean != message:
         record.msg, record.args = clean, ()
     if record.exc_info and record.exc_info[1] is not None:
         trace = "".join(format_exception(record.exc_info[1])).rstrip("\n")
-        clean = redact_formats(trace)
+        clean = encodable(redact_formats(trace))
         if clean != trace:
             # Handlers print the text where there is one; the exception itself would tell it again.
             record.exc_text, record.exc_info = clean, None
@@ -36,3 +39,9 @@ def _logger(name: str) -> logging.Logger:
 
 logger = _logger("rightcall")
 mcp_logger = _logger("rightcall.mcp")
+tool_logger = _logger("rightcall.gate")
+"""What tools raise, with the traceback (WARNING), and each call's outcome (INFO)."""
+run_logger = _logger("rightcall.loop")
+"""Each turn and how a run ended (INFO); a reply that broke off (WARNING)."""
+request_logger = _logger("rightcall.request")
+"""Each request and its answer (DEBUG), and the wait before it is sent again (WARNING)."""

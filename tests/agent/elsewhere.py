@@ -8,6 +8,7 @@ import sys
 from base64 import b64decode
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from agent.kit import Desk
 from rightcall.agent import Agent
@@ -32,16 +33,17 @@ def paused_agent(desk: Desk, script: list) -> Agent:
     return Agent(ScriptedModel(script), tools, "Be careful.")
 
 
-async def resume(job: Job) -> Done:
+async def resume(number: int, job: Job) -> Done:
     desk = Desk()
-    paused = RunResult.from_json(b64decode(job.result))
+    # The jobs answer the same pause, each in a process of its own but for the time that takes.
+    paused = replace(RunResult.from_json(b64decode(job.result)), run=str(number))
     result = await paused_agent(desk, ["So be it."]).resume(paused, job.decisions)
     return Done(result.to_json().decode(), desk.done)
 
 
 async def main() -> None:
     jobs = json.decode(sys.stdin.buffer.read(), type=list[Job])
-    sys.stdout.buffer.write(json.encode([await resume(job) for job in jobs]))
+    sys.stdout.buffer.write(json.encode([await resume(*job) for job in enumerate(jobs)]))
 
 
 if __name__ == "__main__":

@@ -89,14 +89,14 @@ async def test_an_error_in_the_middle_of_a_reply_breaks_it_and_the_calls_in_it_a
         *["find truncated: " + TRUNCATED.format(name="find")] * 2,
         "model: I see.",
     ]
-    word = "no end" if error is None else error.code
+    word = "no end" if error is None else f"{error.code}: {error}"
     assert (result.transcript[1].stop, result.transcript[1].stop_word) == ("error", word)
 
 
 async def test_a_text_that_broke_off_ends_the_run_and_says_why():
     broken = Turn(reply=reply("It is a long"), breaks=Break(2, TransportError("lost")))
     result = await Agent(ScriptedModel([broken])).run("Go.")
-    assert (result.text, result.stop) == ("It is a ", Stop("error", detail="transport"))
+    assert (result.text, result.stop) == ("It is a ", Stop("error", detail="transport: lost"))
 
 
 async def test_a_text_that_the_end_of_time_broke_off_is_not_asked_for_again():

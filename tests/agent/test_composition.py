@@ -100,11 +100,7 @@ FAILURES = {
     "length": (Agent(ScriptedModel([reply("So", stop="length")]), name="helper"), "length"),
     "no output": (
         Agent(ScriptedModel(["Five."]), name="helper", output=_text(int)),
-        "output no valid output was given",
-    ),
-    "waits for a person": (
-        Agent(ScriptedModel([reply(call("send"))]), [Desk().tool("send", approval=True)], name="helper"),
-        "pending",
+        "no_output no valid output was given",
     ),
 }
 

@@ -162,8 +162,8 @@ async def _no(_):
 @pytest.mark.parametrize("name", HOOKS)
 @pytest.mark.parametrize(
     ("hook", "words"),
-    [(_no, "Veto or None, and not bool"), (lambda _: None, "an async function")],
-    ids=["no veto", "not async"],
+    [(_no, "or None, and not bool"), (lambda _: [None], "or None, and not NoneType")],
+    ids=["no veto", "a list of nothing"],
 )
 async def test_a_hook_whose_answer_is_no_veto_lets_nothing_pass(name, hook, words):
     desk = Desk()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from functools import partial
 
 import pytest
 
@@ -21,7 +22,7 @@ from rightcall.core.entry import (
     RunStarted,
 )
 from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
-from rightcall.errors import TransportError
+from rightcall.errors import TransportError, UsageError
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
@@ -46,6 +47,34 @@ class Eye:
     @property
     def events(self) -> list[object]:
         return [what for _, what in self.seen if not isinstance(what, Entry)]
+
+
+async def _late(run, happened):
+    raise AssertionError("never awaited")
+
+
+async def _by_and_by(run, happened):
+    yield
+
+
+class _Slow:
+    async def __call__(self, run, happened):
+        raise AssertionError("never awaited")
+
+
+@pytest.mark.parametrize(
+    "observer",
+    [_late, _by_and_by, _Slow(), _Slow().__call__, partial(partial(_late), "r")],
+    ids=["function", "generator", "object", "method", "partial"],
+)
+def test_an_observer_that_would_have_to_be_awaited_is_refused(observer):
+    with pytest.raises(UsageError, match=r"the observer \S+ is async, and observers are not awaited"):
+        Agent(ScriptedModel([]), observers=[observer])
+
+
+def test_what_cannot_be_called_is_no_observer():
+    with pytest.raises(UsageError, match="an observer is a function, not str"):
+        Agent(ScriptedModel([]), observers=["print"])
 
 
 async def test_an_observer_sees_the_entries_that_a_journal_holds_in_their_order():

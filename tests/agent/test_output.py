@@ -1,4 +1,4 @@
-"""An output of a certain form, in the three ways a model can be held to it."""
+"""An output of a certain form, in the four ways a model can be held to it."""
 
 from enum import Enum
 from typing import Literal
@@ -17,9 +17,9 @@ from rightcall.testing import ScriptedModel, call, reply
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
-MODES = ["native", "tool", "text"]
+MODES = ["native", "tool", "text", "json"]
 GIVEN = Stop("output")
-GIVEN_UP = Stop("output", detail="no valid output was given")
+GIVEN_UP = Stop("no_output", detail="no valid output was given")
 
 
 class City(BaseModel):
@@ -110,7 +110,7 @@ async def test_the_profile_says_which_mode_a_model_is_for(mode):
     result = await Agent(model, output=int).run("Go.")
     assert result.output == 3
     assert (model.requests[0].output is not None, bool(model.requests[0].specs)) == (
-        mode == "native",
+        mode in ("native", "json"),
         mode == "tool",
     )
 
@@ -123,13 +123,13 @@ async def test_room_to_think_comes_before_the_answer_and_is_not_part_of_it(mode)
     assert result.output == City(**PARIS)
     request = model.requests[0]
     schema = request.specs[0].parameters if mode == "tool" else request.output
-    if mode == "text":
+    if mode in ("text", "json"):
         schema = parse(request.system.partition(":\n")[2])
     assert list(schema["properties"]) == ["reasoning", "answer"]
     assert schema["properties"]["reasoning"]["description"] == "Think here first, step by step."
 
 
-@pytest.mark.parametrize("mode", ["native", "text"])
+@pytest.mark.parametrize("mode", ["native", "text", "json"])
 async def test_a_bad_text_is_given_back_with_what_is_wrong_with_it(mode):
     asked, model = agent(mode, ["Paris, of course.", {"name": "Paris", "people": "many"}, PARIS])
     result = await asked.run("Go.")
@@ -256,3 +256,38 @@ def test_an_output_cannot_be_asked_for_less_than_once():
 def test_a_tool_cannot_have_the_name_of_the_answer():
     with pytest.raises(DeclarationError, match="two tools have this name"):
         Agent(ScriptedModel([]), [Desk().tool("final_answer")], output=Output(type=int, mode="tool"))
+
+
+SCHEMAS = {
+    "an object": ({"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": 5}, {"n": 5}),
+    "an array": ({"type": "array", "items": {"type": "integer"}}, {"answer": [1]}, [1]),
+    "a reference": (
+        {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}},
+        {"answer": 5},
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SCHEMAS)
+@pytest.mark.parametrize("mode", ["tool", "text"])
+async def test_a_schema_is_a_form_too(case, mode):
+    schema, given, output = SCHEMAS[case]
+    answer = reply(call("final_answer", **given)) if mode == "tool" else dump(given)
+    model = ScriptedModel([answer])
+    result = await Agent(model, output=Output(type=schema, mode=mode)).run("?")
+    assert (result.stop.is_answer, result.output) == (True, output)
+
+
+async def test_an_answer_that_does_not_fit_a_schema_is_given_back():
+    model = ScriptedModel([reply(call("final_answer", n="x")), reply(call("final_answer", n=5))])
+    result = await Agent(model, output=SCHEMAS["an object"][0]).run("?")
+    assert result.output == {"n": 5}
+    assert "$.n: must be an integer" in result.calls[0].result.text
+
+
+def test_what_is_no_schema_is_no_form():
+    with pytest.raises(DeclarationError, match="nonsense"):
+        Agent(ScriptedModel([]), output={"type": "nonsense"})
+    with pytest.raises(DeclarationError, match="reasoning"):
+        Agent(ScriptedModel([]), output=Output(type={"type": "object"}, reasoning=True))

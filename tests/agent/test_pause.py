@@ -241,3 +241,69 @@ async def test_a_rewrite_by_policy_still_holds_when_a_person_allows_it_later():
     assert paused.pending[0].arguments == {"what": "little"}
     await agent.resume(RunResult.from_json(paused.to_json()), {"a": True})
     assert desk.done == ["send little"]
+
+
+async def test_without_a_journal_a_pause_is_answered_once_in_a_process():
+    desk = Desk()
+    script = [reply(call("send", id="a", what="x")), "Done."]
+    agent = Agent(ScriptedModel(script), [desk.tool("send", approval=True)])
+    paused = await agent.run("Go.")
+    copy = RunResult.from_json(paused.to_json())
+    await agent.resume(paused, {"a": True})
+    another = Agent(ScriptedModel(["Done."]), [desk.tool("send", approval=True)])
+    for again, by in ((paused, agent), (copy, agent), (copy, another)):
+        with pytest.raises(AlreadyDecided, match="give the agent a journal") as caught:
+            await by.resume(again, {"a": False})
+        assert caught.value.decisions == {"a": Allow()}
+    assert desk.done == ["send x"]
+
+
+async def test_two_that_resume_at_once_send_one_mail():
+    desk = Desk()
+    model = ScriptedModel([reply(call("send", id="a")), "Done.", "Done."])
+    agent = Agent(model, [desk.tool("send", approval=True)])
+    paused = await agent.run("Go.")
+    both = [agent.resume(paused, {"a": True}) for _ in range(2)]
+    first, second = await asyncio.gather(*both, return_exceptions=True)
+    assert isinstance(first, RunResult)
+    assert isinstance(second, AlreadyDecided)
+    assert desk.done == ["send"]
+
+
+async def test_a_run_may_pause_again_and_each_pause_is_answered():
+    desk = Desk()
+    script = [reply(call("send", id="a", what="x")), reply(call("send", id="b", what="y")), "Done."]
+    agent = Agent(ScriptedModel(script), [desk.tool("send", approval=True)])
+    first = await agent.run("Go.", run="named")
+    second = await agent.resume(first, {"a": True})
+    with pytest.raises(AlreadyDecided):
+        await agent.resume(first, {"a": True})
+    assert (await agent.resume(second, {"b": True})).stop == Stop("end")
+    assert desk.done == ["send x", "send y"]
+
+
+async def test_a_resume_that_failed_before_it_ran_anything_may_be_tried_again():
+    desk, asked = Desk(), []
+
+    def policy(_checked) -> Ask:
+        asked.append(1)
+        return Ask() if len(asked) != 2 else False  # type: ignore[return-value]
+
+    agent = Agent(
+        ScriptedModel([reply(call("send", id="a")), "Done."]), [desk.tool("send")], policy=policy
+    )
+    paused = await agent.run("Go.")
+    with pytest.raises(UsageError, match="a policy answers"):
+        await agent.resume(paused, {"a": True})
+    assert (await agent.resume(paused, {"a": True})).stop == Stop("end")
+    assert desk.done == ["send"]
+
+
+async def test_a_name_that_is_used_again_is_another_run():
+    for _ in range(2):
+        desk = Desk()
+        model = ScriptedModel([reply(call("send", id="a")), "Done."])
+        agent = Agent(model, [desk.tool("send", approval=True)])
+        paused = await agent.run("Go.", run="the same")
+        await agent.resume(paused, {"a": True})
+        assert desk.done == ["send"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+import rightcall as rc
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
 from rightcall import Agent, Allow, Answer, Ask, CheckedCall, Deny, Rewrite
@@ -235,3 +236,17 @@ async def test_an_approver_that_is_not_async_is_told_so():
     )
     with pytest.raises(UsageError, match="approve is an async function"):
         await agent.run("Go.")
+
+
+async def test_half_a_surrogate_pair_in_an_answer_costs_no_more_than_itself():
+    @rc.tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    async def answer(_):
+        return rc.Answer("by hand \ud83d")
+
+    model = ScriptedModel([reply(call("pay", amount=1)), "Done."])
+    result = await rc.Agent(model, [pay], approve=answer).run("Go.")
+    assert result.calls[0].result.text == "by hand ?"

@@ -3,16 +3,18 @@
 import asyncio
 
 import pytest
+from pydantic import BaseModel
 
 from agent.kit import Desk, told
 from rightcall import Agent, Budget, Media, Named, Output, Usage, User
 from rightcall.core.budget import Stop
 from rightcall.core.call import Call
 from rightcall.core.decision import Proposal
+from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, Unknown
 from rightcall.core.parts import Text
 from rightcall.declare.function import tool
-from rightcall.errors import ToolFailure
+from rightcall.errors import ToolFailure, UsageError
 from rightcall.loop.result import RunResult
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -121,6 +123,40 @@ async def test_a_result_that_waits_survives_json_with_its_proposals():
     result = await Agent(model, [find, desk.tool("send", approval=True)]).run("Go.")
     assert result.pending == (Proposal(call_id="b", name="send", arguments={"what": "y"}),)
     assert_survives_json(result)
+
+
+class Point(BaseModel):
+    x: int
+
+
+@pytest.mark.parametrize("mode", ["native", "tool", "text", "json"])
+@pytest.mark.parametrize(
+    ("kind", "said", "value"),
+    [
+        (list[int], {"answer": [1, 2]}, [1, 2]),
+        (Point, {"x": 1}, Point(x=1)),
+    ],
+)
+async def test_a_stored_result_gives_its_output_back_where_the_type_is_told(mode, kind, said, value):
+    answer = reply(Call(id="a", name="final_answer", arguments=dump(said)))
+    output = Output(type=kind, mode=mode)
+    result = await Agent(ScriptedModel([answer if mode == "tool" else dump(said)]), output=output).run(
+        "Go."
+    )
+    assert result.output == value
+    stored = result.to_json()
+    assert RunResult.from_json(stored, output=output) == result
+    assert RunResult.from_json(stored, output=kind).output == value
+    with pytest.raises(UsageError, match="not of this form"):
+        RunResult.from_json(stored, output=dict[str, Point])
+
+
+async def test_a_stored_result_that_failed_has_no_output_to_give_back():
+    result = await Agent(ScriptedModel(["No."]), output=Output(type=int, mode="text", retries=0)).run(
+        "Go."
+    )
+    assert (result.stop.reason, result.stop.is_answer) == ("no_output", False)
+    assert RunResult.from_json(result.to_json(), output=int).output is None
 
 
 async def test_an_output_is_not_part_of_the_json():

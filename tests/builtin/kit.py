@@ -5,8 +5,8 @@ from typing import Any
 from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
 from rightcall.core.tool import Tool
+from rightcall.gate.execution import Execution
 from rightcall.gate.executor import run_calls
-from rightcall.gate.gate import Execution
 
 
 async def use(tool: Tool, **arguments: Any) -> Execution:

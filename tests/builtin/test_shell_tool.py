@@ -91,7 +91,7 @@ async def test_output_cannot_pass_for_an_exit_code(tmp_path):
 
 
 async def test_cancelling_a_call_ends_its_command(tmp_path):
-    tool = builtin.shell(cwd=tmp_path)
+    tool = builtin.shell(cwd=tmp_path, pids="host")
     running = asyncio.create_task(use(tool, command="echo $$ > new && mv new pid; sleep 60"))
     async with asyncio.timeout(20):
         while not (tmp_path / "pid").exists():

@@ -1,5 +1,6 @@
 """A home of its own for every test, with a file of tools and models in it."""
 
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a world.py, and the current directory."""
     (tmp_path / "world.py").write_text(WORLD)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "RIGHTCALL_MODEL", "RIGHTCALL_NO_LOG"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,5 +1,6 @@
 """The command line as others see it: as a process, at the end of a pipe and on a terminal."""
 
+import io
 import os
 import pty
 import re
@@ -9,8 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple, Self
+
+from rightcall.cli.main import main
 
 COMMAND = [sys.executable, "-W", "error", "-m", "rightcall.cli.main"]
 _TAKE_THE_TERMINAL = (
@@ -122,6 +126,23 @@ def run(home: Path, *arguments: str, stdin: bytes = b"", extra: Mapping[str, str
         cwd=home,
     )
     return Ran(ran.returncode, ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace"))
+
+
+def within(home: Path, *arguments: str, stdin: bytes = b"") -> Ran:
+    """The command in this process, which saves its start; what it imported from home is forgotten."""
+    out, err, before = io.StringIO(), io.StringIO(), sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = main(arguments)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    finally:
+        sys.stdin = before
+        for name, module in list(sys.modules.items()):
+            if (getattr(module, "__file__", None) or "").startswith(str(home)):
+                del sys.modules[name]
+    return Ran(code, out.getvalue(), err.getvalue())
 
 
 class Terminal:

@@ -24,8 +24,8 @@ def test_the_answer_goes_to_stdout_and_what_happened_to_stderr(home):
     assert (ran.code, ran.out) == (0, "It is sunny.\n")
     *lines, spent = ran.err.splitlines()
     assert lines == [
-        'call: get_weather {"city":"Paris"}',
         "said: Let me look.",
+        'call: get_weather {"city":"Paris"}',
         "returned: get_weather in 0.0 s: Sunny in Paris.",
     ]
     assert spent.partition(" s, ")[2] == "2 turns, 1,210 tokens in (1,000 cached), 12 out, $0.0123"
@@ -53,7 +53,7 @@ def test_quiet_says_nothing_about_the_run(home, capsys):
         pytest.param(
             "slow", ["--timeout", "0.05"], "", "the run reached its limit of seconds", id="seconds"
         ),
-        pytest.param("broken", [], "", "overloaded ␛[31m", id="error"),
+        pytest.param("broken", [], "", "HTTP 529: overloaded ␛[31m", id="error"),
     ],
 )
 def test_a_run_without_an_answer_says_why_and_exits_with_1(home, model, options, out, complaint, capsys):
@@ -225,7 +225,7 @@ def test_json_is_every_event_and_then_the_runs_end(home):
     assert without(first["result_end"], "seconds") == {
         "event": "result_end", "id": "call_1_0", "name": "get_weather", "media": [], **result,
     }  # fmt: skip
-    assert [without(call, "seconds") for call in end["calls"]] == [{**called, **result}]
+    assert [without(call, "seconds") for call in end["calls"]] == [{**called, **result, "error": ""}]
     assert without(end, "calls", "run", "seconds") == {
         "event": "run_end",
         "text": "It is sunny.",
@@ -247,7 +247,7 @@ def test_json_ends_with_the_runs_end_when_the_run_breaks(home, capsys):
     end = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (end["event"], end["stop"]) == (
         "run_end",
-        {"reason": "error", "limit": None, "detail": "overloaded \x1b[31m"},
+        {"reason": "error", "limit": None, "detail": "HTTP 529: overloaded \x1b[31m"},
     )
 
 
@@ -358,14 +358,14 @@ def test_on_a_terminal_the_run_is_shown_as_it_happens(home):
         assert terminal.end() == 0
         *lines, spent = terminal.text.splitlines()
         assert lines == [
-            "Hm.",
+            "thought for 0.0 s",
             "Let me look.",
             '→ get_weather {"city":"Paris"}',
             "← get_weather 0.0 s Sunny in Paris.",
             "It is sunny.",
         ]
         assert spent.endswith(" s, 2 turns, 1,210 tokens in (1,000 cached), 12 out, $0.0123")
-        assert "\x1b[2mHm." in terminal.raw
+        assert "\x1b[2mthought for" in terminal.raw
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,17 @@ def test_commands_tell_about_tools_model_and_usage(home):
     ]
     assert answers(ran.out) == ["1: hi", "other"]
     helped = [line.split()[0] for line in ran.err.splitlines()[4:]]
-    assert helped == ["/help", "/tools", "/model", "/reset", "/save", "/load", "/usage", "/quit"]
+    assert helped == [
+        "/help",
+        "/tools",
+        "/model",
+        "/reset",
+        "/save",
+        "/load",
+        "/reasoning",
+        "/usage",
+        "/quit",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +87,7 @@ def test_a_command_that_cannot_be_carried_out_says_why_and_the_talk_goes_on(home
 
 def test_a_turn_without_an_answer_is_told_by_the_exit_code_and_forgotten(home):
     ran = run(home, "chat", "--quiet", "--model", "world.py:broken", stdin=b"hello\n")
-    assert (ran.code, ran.out, ran.err) == (1, "", "rightcall: overloaded ␛[31m\n")
+    assert (ran.code, ran.out, ran.err) == (1, "", "rightcall: HTTP 529: overloaded ␛[31m\n")
 
 
 def test_a_question_that_nothing_came_of_is_not_part_of_the_history(home):
@@ -199,3 +209,84 @@ def test_the_person_is_asked_in_the_middle_of_a_conversation(home):
         terminal.wait_for("> ")
         terminal.send("\x04")
         assert terminal.end() == 0
+
+
+def paste(*lines: str) -> str:
+    """Lines as a terminal sends what is pasted."""
+    text = "\r".join(lines)
+    return f"\x1b[200~{text}\x1b[201~"
+
+
+def test_several_lines_that_are_pasted_are_one_message(home):
+    with Terminal(home, "chat", *MODEL) as terminal:
+        terminal.wait_for("> ")
+        assert "\x1b[?2004h" in terminal.raw
+        terminal.send(paste("/first", "second", "", "third"))
+        assert "1:" not in terminal.wait_for("third")
+        terminal.send("\r")
+        terminal.wait_for("1: /first\nsecond\n\nthird; ")
+        terminal.wait_for("> ")
+        terminal.send("and more\r")
+        terminal.wait_for("3: /first\nsecond\n\nthird | and more; ")
+
+
+def test_three_quotes_hold_several_lines_together_where_nothing_can_be_pasted(home):
+    said = b'"""first\n/second\n"""\n"""third"""\n"""\n'
+    ran = run(home, "chat", *MODEL, stdin=said)
+    assert ran.out.startswith("1: first\n/second; ")
+    assert "\n3: first\n/second | third; " in ran.out
+    assert ran.code == 0
+
+
+THINKING = """
+from rightcall.core.message import Reasoning
+from rightcall.testing import ScriptedModel, reply
+
+model = ScriptedModel(lambda request: reply(Reasoning(f"Thought {len(request.messages)}."), "Said."))
+"""
+
+
+@pytest.mark.parametrize("toggle", ["/reasoning\n", "\x14"], ids=["command", "ctrl-t"])
+def test_thoughts_are_folded_away_and_shown_on_request(home, toggle):
+    (home / "thinking.py").write_text(THINKING)
+    with Terminal(home, "chat", "--model", "thinking.py:model") as terminal:
+        terminal.wait_for("> ")
+        terminal.send("one\n")
+        assert "Thought" not in terminal.wait_for("Said.")
+        terminal.wait_for("> ")
+        terminal.send(toggle)
+        terminal.wait_for("Thought 1.")
+        terminal.wait_for("> ")
+        terminal.send("two\n")
+        terminal.wait_for("Thought 3.")
+        terminal.wait_for("> ")
+        terminal.send(toggle)
+        terminal.wait_for("thoughts are folded away")
+        terminal.wait_for("> ")
+        terminal.send("three\n")
+        terminal.wait_for("Said.")
+        terminal.wait_for("> ")
+        terminal.send("\x04")
+        assert terminal.end() == 0
+        assert "Thought 5." not in terminal.text
+
+
+def test_thoughts_go_to_stderr_where_they_are_asked_for(home):
+    (home / "thinking.py").write_text(THINKING)
+    told = ["--model", "thinking.py:model", "--quiet"]
+    ran = run(home, "ask", *told, "--reasoning", "?")
+    assert (ran.code, ran.out, ran.err) == (0, "Said.\n", "thought: Thought 1.\n")
+    assert run(home, "ask", *told, "?").err == ""
+
+
+def test_a_chat_goes_on_with_what_was_asked_before(home):
+    assert run(home, "ask", *MODEL, "--system", "Be brief.", "first").code == 0
+    with Terminal(home, "chat", "-c") as terminal:
+        terminal.wait_for("world.py:echo, 2 tools; going on after 2 messages; /help")
+        terminal.wait_for("> ")
+        terminal.send("second\n")
+        terminal.wait_for("3: first | second; Be brief.; ")
+        terminal.wait_for("> ")
+        terminal.send("\x04")
+        assert terminal.end() == 0
+    assert answers(run(home, "ask", "-c", "--quiet", "third").out) == ["5: first | second | third"]

@@ -50,7 +50,7 @@ def test_each_gate_opens_its_tools(tmp_path):
     assert names("--allow-fs", str(tmp_path)) == ("calculate", "datetime", "fs")
     assert names("--no-default-tools", "--allow-fs", f"{tmp_path}:ro") == ("fs",)
     assert names("--no-default-tools", "--allow-web", "--allow-shell", "--plan") == (
-        "web_fetch",
+        "web",
         "shell",
         "plan",
     )
@@ -59,9 +59,12 @@ def test_each_gate_opens_its_tools(tmp_path):
 
 
 def test_a_manifest_may_not_take_the_name_of_another_tool(tmp_path):
-    file = write_manifest(tmp_path, name="fs")
+    (tmp_path / "mine.py").write_text(
+        "import rightcall as rc\n@rc.tool\ndef look() -> str:\n    return ''\n"
+    )
+    file = write_manifest(tmp_path, name="look")
     with pytest.raises(UsageError, match="the name is taken"):
-        names("--allow-fs", str(tmp_path), "--manifest", str(file))
+        names("--tool", str(tmp_path / "mine.py"), "--manifest", str(file))
 
 
 @pytest.mark.skipif(not Path("/usr/bin/uptime").exists(), reason="there is no uptime here")

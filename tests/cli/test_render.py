@@ -1,5 +1,6 @@
 """``rightcall render``: the prompt that a local model would see."""
 
+import json
 from importlib.util import find_spec
 
 import pytest
@@ -74,6 +75,18 @@ def test_a_saved_conversation_is_gone_on_with(home, capsys):
         "<|im_start|>user\nFirst?<|im_end|>\n<|im_start|>assistant\nThere.<|im_end|>\n"
         "<|im_start|>user\nSecond?<|im_end|>\n<|im_start|>assistant\n"
     )
+
+
+def test_a_conversation_in_a_vendors_shape_is_rendered_under_its_system_text(home, capsys):
+    given = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
+    (home / "vendor.json").write_text(json.dumps(given))
+    told = ["render", "--template", "chat.jinja", "--messages", "vendor.json"]
+    assert main(told) == 0
+    assert capsys.readouterr().out.startswith(
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n"
+    )
+    assert main([*told, "--system", "Shout."]) == 0
+    assert "Be brief." not in capsys.readouterr().out
 
 
 def test_problems_are_said_in_words_beside_the_prompt(home, capsys):

@@ -23,10 +23,10 @@ class Screen(io.StringIO):
     encoding = "utf-8"
 
 
-def drawn(*events: object) -> list[str]:
+def drawn(*events: object, reasoning: bool = False) -> list[str]:
     """What a screen without colours shows of these events."""
     screen = Screen()
-    view = RichView(screen, loading="loading …")
+    view = RichView(screen, loading="loading …", reasoning=reasoning)
     for event in events:
         view.show(event)
     return screen.getvalue().splitlines()
@@ -40,7 +40,14 @@ def test_what_is_of_one_kind_stays_on_one_line_and_another_kind_begins_a_new_one
         TextDelta("me.\n"),
         TextDelta("So"),
     ]
-    assert drawn(TurnStart(1), *pieces) == ["Hm.", "Let me.", "So"]
+    assert drawn(TurnStart(1), *pieces, reasoning=True) == ["Hm.", "Let me.", "So"]
+
+
+def test_thoughts_are_folded_into_a_line_unless_they_are_asked_for():
+    pieces = [ReasoningDelta("Hm"), ReasoningDelta("."), TextDelta("So")]
+    lines = drawn(TurnStart(1), *pieces)
+    assert [lines[0].split()[:2], lines[-1]] == [["thought", "for"], "So"]
+    assert "Hm" not in "".join(lines)
 
 
 def test_calls_that_are_written_at_the_same_time_take_turns():

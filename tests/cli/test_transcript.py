@@ -25,6 +25,19 @@ def test_what_is_saved_is_what_is_loaded(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["talk.json"]
 
 
+def test_a_conversation_in_a_vendors_shape_is_loaded(tmp_path):
+    given = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Look"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "a cat"}]},
+    ]
+    (tmp_path / "talk.json").write_text(json.dumps(given))
+    first, asked, reply, results = load_transcript(tmp_path / "talk.json")
+    assert (first, asked) == (said("Be brief.", "developer"), said("Look"))
+    assert (reply.calls[0].name, results.results[0].text) == ("look", "a cat")
+
+
 def test_half_a_character_is_replaced_and_the_rest_is_kept(tmp_path):
     save_transcript((said("half \ud83d"),), tmp_path / "talk.json")
     assert load_transcript(tmp_path / "talk.json") == (said("half ?"),)

@@ -51,7 +51,7 @@ def changed(vendor: Forms, scenario: Wished) -> dict[str, Any]:
 
 
 def refusal(error: VendorError) -> Refused:
-    return Refused(str(error), error.retryable)
+    return Refused(error.message, error.retryable)
 
 
 def reply(vendor: Forms, scenario: str) -> Reply:

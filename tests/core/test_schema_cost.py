@@ -58,7 +58,7 @@ def below(levels: int) -> dict[str, Any]:
 def test_a_schema_that_doubles_its_work_is_refused(document: dict[str, Any]) -> None:
     with soon(), pytest.raises(SchemaTooCostly, match=r"looks [0-9,]+ times at one value"):
         Schema(document)
-    with pytest.raises(DeclarationError, match="can take too long to check with"):
+    with pytest.raises(DeclarationError, match=r"can take too long to check with.* with validator="):
         _ = Tool("t", "T.", document, lambda: None).schema
 
 

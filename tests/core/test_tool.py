@@ -3,6 +3,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import rightcall as rc
 from rightcall.core.problem import Problem, Valid
@@ -265,7 +266,7 @@ def test_a_target_that_is_no_parameter_is_refused():
             "'readonly' is not one of pure, read, idempotent, write.",
         ),
         (
-            {"facts": rc.Facts(reach="world")},  # type: ignore[arg-type]
+            {"facts": replace(rc.Facts(), reach="world")},
             "facts.reach",
             "'world' is not one of nothing, user, outside.",
         ),
@@ -367,5 +368,5 @@ def test_a_replaced_handler_is_the_one_that_is_called():
 
 
 def test_an_option_that_does_not_exist_is_an_error():
-    with pytest.raises(TypeError, match="'timeout'"):
-        rc.Tool("t", "", CITY, timeout=5)  # type: ignore[call-arg]
+    with pytest.raises(rc.errors.DeclarationError, match="did you mean 'timeout'"):
+        rc.Tool("t", "", CITY, timeuot=5)  # type: ignore[call-arg]

@@ -45,6 +45,10 @@ async def run_block(code: str, name: str, line: int, namespace: dict[str, object
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        # What the command line keeps is not the developer's.
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.delenv("RIGHTCALL_MODEL", raising=False)
     module = types.ModuleType(f"page_{page.stem.lower()}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
 

@@ -37,7 +37,7 @@ def stuck(event: threading.Event, seconds: float = 0.02) -> rc.Tool:
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name == "rightcall"]
+    return [record.getMessage() for record in caplog.records if record.name == "rightcall.gate"]
 
 
 def plain(number: int) -> int:

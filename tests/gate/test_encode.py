@@ -20,9 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr, field_serializer
 
+from rightcall.core.limits import Limits
+from rightcall.core.media_type import sniff
 from rightcall.core.parts import Media, Text
-from rightcall.core.tool import Limits
-from rightcall.gate.render import Unshowable, cut, encode, sniff
+from rightcall.gate.render import Unshowable, cut, encode
 
 LIMITS = Limits()
 

@@ -11,6 +11,7 @@ import rightcall as rc
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
+    DryRun,
     Failed,
     Interrupted,
     Invalid,
@@ -104,10 +105,10 @@ def test_every_outcome_has_its_words(outcome, words, tool):
 
 
 @pytest.mark.parametrize("kind", Outcome.__args__, ids=lambda kind: kind.__name__)
-def test_only_what_was_returned_is_not_an_error(kind):
+def test_only_what_was_returned_or_not_tried_is_not_an_error(kind):
     filled = {"value": 1, "problems": (), "seconds": 1.0, "name": "x", "nearest": (), "available": ()}
     outcome = kind(**{name: filled[name] for name in kind.__struct_fields__ if name in filled})
-    assert render(call(), outcome, TOOL).is_error == (kind is not Returned)
+    assert render(call(), outcome, TOOL).is_error == (kind not in (Returned, DryRun))
 
 
 @pytest.mark.parametrize("name", ["", "x" * 65, "search"])

@@ -113,3 +113,49 @@ async def test_a_call_keeps_its_place_while_it_waits_to_try_again(clock):
     calls = [rc.Call(id=each, name="f") for each in "ab"]
     await rc.Executor(clock=clock).execute(calls, rc.Toolbox(f))
     assert running == ["a", "a", "b", "b"]
+
+
+class Reset(ConnectionError):
+    """A kind of connection error."""
+
+
+@pytest.mark.parametrize("retry_on", [(ConnectionError, KeyError), ConnectionError])
+@pytest.mark.parametrize(
+    "error", [ConnectionError("gone"), Reset("gone")], ids=["itself", "a kind of it"]
+)
+async def test_an_exception_that_the_limits_name_is_tried_again(clock, retry_on, error):
+    limits = rc.Limits(retries=3, retry_on=retry_on)
+    done = await run(flaky(2, limits, clock, error=error), clock)
+    assert done.outcome == Returned([(1, "c1"), (2, "c1"), (3, "c1")])
+    assert (done.attempts, clock.pauses) == (3, [0.5, 1.0])
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), OSError("x"), asyncio.CancelledError(), SystemExit(1)]
+)
+async def test_an_exception_that_they_do_not_name_is_not(clock, error):
+    limits = rc.Limits(retries=3, retry_on=(ConnectionError,))
+    done = await run(flaky(1, limits, clock, error=error), clock)
+    assert (done.outcome.kind in {"failed", "cancelled"}, done.attempts) == (True, 1)
+
+
+async def test_when_they_run_out_the_model_reads_the_neutral_words(clock):
+    limits = rc.Limits(retries=1, retry_on=ConnectionError)
+    done = await run(flaky(9, limits, clock, error=ConnectionError("db-7 gone")), clock)
+    assert done.attempts == 2
+    assert done.result.text == "flaky failed for a reason it did not give."
+    assert "db-7 gone" in done.outcome.error
+
+
+async def test_a_blocking_tool_is_tried_again_on_what_it_raises(clock):
+    attempts = []
+
+    @rc.tool(retries=1, retry_on=(ConnectionError,), backoff=2)
+    def f() -> str:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise ConnectionResetError
+        return "done"
+
+    done = await run(f, clock)
+    assert (done.outcome, done.attempts, clock.pauses) == (Returned("done"), 2, [2])

@@ -385,7 +385,7 @@ PICTURE = Media(b"\x89PNG", "image/png", "cat.png")
 
 def test_a_picture_in_a_new_message_is_an_error():
     with pytest.raises(
-        EncodeError, match=r"messages\[0\]: image/png cannot be sent to a model that reads text"
+        EncodeError, match=r"messages\[0\]: \[image/png 'cat.png', 4 bytes\] cannot be sent to a model"
     ):
         ask("chatml", User((Text("See:"), PICTURE)))
 

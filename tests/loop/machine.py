@@ -12,10 +12,11 @@ from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import Call
 from rightcall.core.decision import Proposal
 from rightcall.core.handler import Context
+from rightcall.core.limits import Limits
 from rightcall.core.message import Reply, StopReason, Transcript
 from rightcall.core.ports import Journal
 from rightcall.core.request import Request
-from rightcall.core.tool import Effect, Limits, Tool
+from rightcall.core.tool import Effect, Tool
 from rightcall.declare.function import tool
 from rightcall.errors import ToolFailure, TransportError
 from rightcall.loop.events import CallStart, RunEnd

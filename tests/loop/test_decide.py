@@ -230,7 +230,7 @@ def test_a_run_whose_calls_were_halted_names_the_limit(limit):
 # What an output asked for changes: how a text that is offered as the answer is taken.
 JUDGE = JudgeText(1, "It is so.")
 BY_TOOL = Tell(said("Give your answer by calling the tool final_answer.", "runtime"), "answer")
-OFFERED = {"native": JUDGE, "text": JUDGE, "tool": BY_TOOL}
+OFFERED = {"native": JUDGE, "text": JUDGE, "json": JUDGE, "tool": BY_TOOL}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -88,7 +88,7 @@ def test_show_prints_what_a_model_may_run(file, tmp_path, capsys):
     assert capsys.readouterr().out == (
         "host_uptime: How long the machine is up.\n"
         "  runs     /usr/bin/uptime\n"
-        "  in       /\n"
+        f"  in       {tmp_path.resolve()}\n"
         "  sees     nothing of the environment\n"
         "  within   2 s, 65,536 bytes of output, 128 processes\n"
         "  effect   read\n"

@@ -297,3 +297,19 @@ async def test_many_calls_at_once_keep_their_limits(box):
     assert [json.loads(each.result.text)["argv"] for each in done] == [
         ["--", str(number)] for number in range(30)
     ]
+
+
+async def test_a_program_whose_call_is_cancelled_has_a_second_to_put_things_away(box, tmp_path):
+    program = tmp_path / "slow.sh"
+    program.write_text(
+        f"#!/bin/sh\ntrap 'sleep 0.8; echo done > {tmp_path}/done; exit' TERM\n"
+        f"touch {tmp_path}/ready\nwhile :; do sleep 0.02; done\n"
+    )
+    program.chmod(0o755)
+    tools = box(plain(command=str(program), **NOTHING))
+    running = asyncio.ensure_future(outcome(tools))
+    while not (tmp_path / "ready").exists():
+        await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.wait({running})
+    assert (tmp_path / "done").read_text() == "done\n"

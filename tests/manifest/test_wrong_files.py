@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from manifest.kit import Layout, look, manifest, named, plain, said
+from rightcall import builtin
+from rightcall.manifest.toolreader import BUILT_IN
 
 KINDS = {
     "null": (None, "null"),
@@ -32,13 +34,14 @@ FLAGS = ["treat_nonzero_exit_as_error", "approval", "allow_interpreter"]
 WORDS = {
     "stderr": ["merge", "discard"],
     "effect": ["pure", "read", "idempotent", "write"],
+    "pids": ["auto", "own", "host"],
 }
 ARRAYS = ["argv", "env_passthrough"]
 OBJECTS = ["facts", "isolation"]
 FIELDS = [
     *("name", "description", "command", "timeout_ms", "max_output_bytes", "max_processes", "cwd"),
     *("env_passthrough", "stderr", "treat_nonzero_exit_as_error", "effect", "approval"),
-    *("allow_interpreter", "facts", "isolation", "argv", "parameters"),
+    *("allow_interpreter", "facts", "isolation", "pids", "argv", "parameters"),
 ]
 NO_PARAMETERS = {"argv": ..., "parameters": ...}
 
@@ -399,6 +402,38 @@ TOPS: list[tuple[Any, list[str]]] = [
 @pytest.mark.parametrize(("document", "words"), TOPS)
 def test_a_file_must_be_a_manifest(document, words, tmp_path):
     assert said(look(tmp_path, Layout(document).text)) == words
+
+
+@pytest.mark.parametrize("name", ["shell", "calculate", "web_fetch"])
+def test_a_built_in_tools_name_is_not_to_be_had(tmp_path, name):
+    layout = Layout(manifest(plain(name=name)))
+    line, column = layout.values["tools", 0, "name"]
+    assert said(look(tmp_path, layout.text)) == [
+        (
+            f"{line}:{column}: tools[0].name: is the name of a built-in tool; "
+            f'write another, such as "my_{name}"'
+        )
+    ]
+
+
+def test_every_built_in_tools_name_is_known(tmp_path):
+    made = [
+        *builtin.default_tools(),
+        *(make(tmp_path) for make in (builtin.apply_patch, builtin.fs, builtin.memory)),
+        *(make() for make in (builtin.date_math, builtin.plan, builtin.shell, builtin.web)),
+        builtin.text_editor(tmp_path),
+        builtin.human(lambda question: question),
+    ]
+    assert {tool.name for tool in made} <= BUILT_IN
+
+
+def test_without_a_cwd_it_runs_in_the_sandbox_or_where_we_are(tmp_path, monkeypatch):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(tmp_path)
+    text = Layout(manifest(plain())).text
+    readings = look(tmp_path, text), look(tmp_path, text, sandbox=inside)
+    assert [reading.entries[0].cwd for reading in readings] == [str(tmp_path), str(inside)]
 
 
 def test_a_name_can_be_given_once(tmp_path):

@@ -145,6 +145,53 @@ def kill_keeper() -> None:
     sleep()
 
 
+def stop_keeper() -> None:
+    """Stop whoever watches over this, and go on."""
+    os.kill(os.getppid(), signal.SIGSTOP)
+    stubborn()
+
+
+def stop_keeper_from_afar() -> None:
+    """Leave a daemon behind that stops the keeper, and stay."""
+    keeper = os.getppid()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.kill(keeper, signal.SIGSTOP)
+            stubborn()
+        os._exit(0)
+    os.wait()
+    stubborn()
+
+
+def stop_both() -> None:
+    """Stop the keeper and the warden, where they can be seen."""
+    keeper = os.getppid()
+    with open(f"/proc/{keeper}/stat", "rb") as file:
+        warden = int(file.read().rpartition(b")")[2].split()[1])
+    for each in (keeper, warden):
+        if each > 1:
+            os.kill(each, signal.SIGSTOP)
+    stubborn()
+
+
+def trace_keeper() -> None:
+    """Hold the keeper as a debugger would."""
+    import ctypes  # noqa: PLC0415 - slow
+
+    seize, interrupt = 0x4206, 0x4207
+    library = ctypes.CDLL(None, use_errno=True)
+    keeper = ctypes.c_long(os.getppid())
+    held = library.ptrace(seize, keeper, None, None) or library.ptrace(interrupt, keeper, None, None)
+    print("held" if held == 0 else os.strerror(ctypes.get_errno()), flush=True)
+    stubborn()
+
+
+def count_processes() -> None:
+    """Its own number, its parent's, and how many there are at all."""
+    print(os.getpid(), os.getppid(), len(list(filter(str.isdigit, os.listdir("/proc")))))
+
+
 if __name__ == "__main__":
     signal.alarm(LONGEST)
     globals()[sys.argv[1]]()

@@ -14,7 +14,11 @@ from rightcall.process.runner import run  # noqa: E402
 
 
 async def main(mark: str, *kinds: str) -> None:
-    tasks = [asyncio.create_task(run(hostile(kind, mark, timeout=25.0, grace=0.2))) for kind in kinds]
+    tasks = []
+    for kind in kinds:
+        what, _, pids = kind.partition(":")
+        command = hostile(what, mark, timeout=25.0, grace=0.2, pids=pids or "auto")
+        tasks.append(asyncio.create_task(run(command)))
     await asyncio.sleep(0)
     sys.stdout.write(f"{keepers()._process}\n")
     sys.stdout.flush()

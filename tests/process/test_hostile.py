@@ -139,7 +139,7 @@ async def test_the_loop_goes_on_while_many_children_flood_it(mark):
 
 
 async def test_a_command_that_kills_its_keeper_dies_with_it(mark):
-    done = await run(hostile("kill_keeper", mark, timeout=20.0))
+    done = await run(hostile("kill_keeper", mark, timeout=20.0, pids="host"))
     assert done.exit == Lost()
     assert wait_until(lambda: not marked(mark))
     assert (await run(Command(argv=("/bin/true",)))).exit == Exited(0)

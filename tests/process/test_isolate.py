@@ -65,7 +65,7 @@ def test_systemd_run_is_told_what_may_be_done():
         "--property=ProtectSystem=strict",
         "--property=ProtectHome=read-only",
         "--property=ReadWritePaths=/srv/a",
-        "--property=RuntimeMaxSec=5.5",
+        "--property=RuntimeMaxSec=6",
         "--property=TasksMax=128",
         "--property=WorkingDirectory=/srv",
         "--setenv=A=1",

@@ -278,7 +278,7 @@ async def test_a_killed_warden_is_replaced():
     await run(Command(argv=("/bin/true",)))
     os.kill(keepers()._process, signal.SIGKILL)
     # Its keepers end with it; what one of them has just begun then is lost.
-    assert wait_until(lambda: not any(map(pool._is_open, keepers()._idle)))
+    assert wait_until(lambda: not any(pool._is_open(line) for _, line in keepers()._idle))
     ends = [(await run(Command(argv=("/bin/true",)))).exit for _ in range(3)]
     assert ends == [Exited(0)] * 3
 

@@ -1,4 +1,7 @@
-"""A run has one holder: two processes at one run do nothing twice, and the second is told who it is."""
+"""A run has one holder: two processes at one run do nothing twice, and the second is told who it is.
+
+From every entry of a run on, they meet in tests/chaos/test_pairs.py.
+"""
 
 import asyncio
 import os
@@ -11,7 +14,7 @@ import pytest
 
 import rightcall as rc
 from record.hold_child import agent_at, journal_at
-from rightcall.core.entry import CallFinished, CallStarted, RunEnded, RunResumed, RunStarted
+from rightcall.core.entry import RunEnded, RunResumed
 from rightcall.errors import AlreadyDecided, RunHeld
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -52,49 +55,6 @@ def is_held(path: Path) -> bool:
 async def recover(path: Path, **options) -> rc.RunResult:
     with journal_at(path) as journal:
         return await agent_at(path, 0.0, journal).recover("r", **options)
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory) -> list[object]:
-    path = tmp_path_factory.mktemp("whole") / "journal.jsonl"
-    assert end(begin(path, "run")) == "end: ['returned']"
-    return entries(path)
-
-
-ENTRIES = 9
-
-
-def test_the_run_has_so_many_entries(recorded):
-    assert len(recorded) == ENTRIES
-
-
-@pytest.mark.parametrize("kept", range(1, ENTRIES))
-def test_of_two_processes_that_recover_a_run_from_any_entry_one_does(tmp_path, recorded, kept):
-    path = tmp_path / ("journal.db" if kept % 2 else "journal.jsonl")
-    with journal_at(path) as journal:
-        for entry in recorded[:kept]:
-            journal.append("r", entry)
-    children = [begin(path, "recover", 0.3) for _ in range(2)]
-    said = sorted(end(child) for child in children)
-    is_started = any(isinstance(entry, CallStarted) for entry in recorded[:kept])
-    is_finished = any(isinstance(entry, CallFinished) for entry in recorded[:kept])
-    outcome = "interrupted" if is_started and not is_finished else "returned"
-    assert said[0] == f"end: ['{outcome}']"
-    # Whoever comes when the first is done finds everything done. One that comes in the moment in which
-    # the first takes the lock cannot read yet who that is.
-    assert said[1].startswith("run_held: the run 'r' is held by ") or said[1] == said[0]
-    assert acts(path) == (not is_started)
-    assert sum(isinstance(entry, CallFinished) for entry in entries(path)) == 1
-    assert not is_held(path)
-
-
-def test_of_two_starts_under_one_name_one_is_a_run(path):
-    children = [begin(path, "run", 0.7) for _ in range(2)]
-    said = sorted(end(child) for child in children)
-    assert said[0] == "end: ['returned']"
-    assert said[1].startswith(("run_held:", "usage: the journal holds a run 'r' already"))
-    assert acts(path) == 1
-    assert sum(isinstance(entry, RunStarted) for entry in entries(path)) == 1
 
 
 async def test_a_holder_that_is_killed_holds_nobody_up(path):

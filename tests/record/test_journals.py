@@ -12,7 +12,7 @@ import pytest
 import rightcall as rc
 from record import writer
 from record.entries import EVERY_ENTRY
-from rightcall.core.entry import Entry, RequestSent, StepDone
+from rightcall.core.entry import Entry, ReplyReceived, RequestSent, StepDone
 from rightcall.errors import JournalError, UsageError
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.memory import MemoryJournal
@@ -229,7 +229,8 @@ def test_an_entry_that_could_not_be_read_back_is_not_written(reopen):
 
 
 def test_half_a_surrogate_pair_comes_back_as_it_was(reopen):
-    journal, entry = reopen(), EVERY_ENTRY[2]
+    journal = reopen()
+    (entry,) = [each for each in EVERY_ENTRY if isinstance(each, ReplyReceived)]
     odd = (
         StepDone(key="k", value="file-\udcff 😀 \ud83d é"),
         type(entry)(key="\ud800", reply=entry.reply, seconds=1.0, raw=b"\xff\x00"),

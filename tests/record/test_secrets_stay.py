@@ -157,6 +157,51 @@ def test_no_log_holds_it(leak):
         assert "ValueError" in written.getvalue()
 
 
+@few
+@given(leaks, st.sampled_from(["neutral", "words"]))
+def test_no_log_of_a_run_and_no_record_of_a_call_holds_it(leak, errors):
+    secret, text = leak
+
+    @rc.tool(effect="read", errors=errors)
+    def read(path: str) -> str:
+        """Read a file."""
+        raise ValueError(text)
+
+    model = ScriptedModel([reply(text, call("read", path=text)), text])
+    written = io.StringIO()
+    handler, logger = logging.StreamHandler(written), logging.getLogger("rightcall")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        result = rc.Agent(model, tools=[read], instructions=text).run_sync(text)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    (record,) = result.calls
+    assert secret not in f"{written.getvalue()} {record.error} {record.result.text}"
+    assert "read raised ValueError" in written.getvalue()
+    assert record.error.startswith("ValueError")
+
+
+@few
+@given(leaks, st.sampled_from(["anthropic", "gemini", "openai", "openai-responses"]))
+def test_no_log_of_a_request_holds_it(leak, provider):
+    secret, text = leak
+    written = io.StringIO()
+    handler, logger = logging.StreamHandler(written), logging.getLogger("rightcall")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    error = json.dumps({"error": {"message": text, "type": text}, "request_id": text}).encode()
+    try:
+        asyncio.run(failure(provider, whole(error, 500), key=secret, attempts=2))
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    assert secret not in written.getvalue()
+    assert "retrying in" in written.getvalue()
+    assert "HTTP 500" in written.getvalue()
+
+
 def logger_names() -> set[str]:
     """The name of every logger that is asked for anywhere."""
     asks = re.compile(r'(?:getLogger|_logger)\("([\w.]+)"\)')
@@ -164,7 +209,13 @@ def logger_names() -> set[str]:
 
 
 def test_every_logger_is_found():
-    assert logger_names() == {"rightcall", "rightcall.mcp"}
+    assert logger_names() == {
+        "rightcall",
+        "rightcall.mcp",
+        "rightcall.request",
+        "rightcall.loop",
+        "rightcall.gate",
+    }
 
 
 @few
@@ -192,9 +243,10 @@ def test_no_error_holds_the_key_that_was_refused_whatever_its_form(key):
     assert key not in f"{caught} {caught!r} {vars(caught)}"
 
 
-async def failure(provider, answer, key) -> RightcallError:
+async def failure(provider, answer, key, attempts=1) -> RightcallError:
     async with serving(answer) as server:
-        model = rc.connect(f"{provider}:m", base_url=server.url, api_key=key, retry=Retry(attempts=1))
+        retry = Retry(attempts=attempts, base=0.0)
+        model = rc.connect(f"{provider}:m", base_url=server.url, api_key=key, retry=retry)
         async with model:
             with pytest.raises(RightcallError) as caught:
                 async for _ in model.stream(Request(messages=(said("Hi"),))):

@@ -86,6 +86,17 @@ async def test_an_address_is_sent_as_it_was_signed(written, sent):
         assert [target for target, _, _ in server.requests] == [sent]
 
 
+async def test_a_body_of_megabytes_arrives_whole_and_without_a_warning():
+    body = bytes(range(256)) * 20_000
+    transport = AiohttpTransport()
+    async with serving(whole(b"{}")) as server:
+        async with transport.post(server.url, headers={}, body=body, timeouts=Timeouts()):
+            pass
+        await transport.close()
+    assert server.requests[0][1]["content-length"] == str(len(body))
+    assert server.requests[0][2] == body
+
+
 def test_an_agent_is_ready_without_an_http_library():
     done = subprocess.run([sys.executable, "-c", READY], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

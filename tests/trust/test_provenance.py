@@ -8,9 +8,10 @@ import rightcall as rc
 from rightcall.core.call import Call
 from rightcall.core.decision import Evidence
 from rightcall.core.jsontext import parse
+from rightcall.core.limits import Limits
 from rightcall.core.message import Reply, Results, said
 from rightcall.core.outcome import Returned
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.tool import Facts, Tool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.gate.render import render
 from rightcall.loop.window import Window, look, sent

@@ -1,6 +1,6 @@
 """What a type checker makes of declared tools. Checked by mypy in ``make check``, never run."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 from pydantic import BaseModel
 
@@ -42,11 +42,74 @@ async def uses() -> None:
 
 
 async def runs() -> None:
-    assert_type(rc.Agent("embedded"), rc.Agent[None])
+    assert_type(rc.Agent("embedded"), rc.Agent[Any, None])
     agent = rc.Agent("embedded", [add], output=Answer)
-    assert_type(agent, rc.Agent[Answer])
+    assert_type(agent, rc.Agent[Any, Answer])
     assert_type((await agent.run("x")).output, Answer)
     assert_type(agent.run_sync("x").output.text, str)
     assert_type(rc.Agent("embedded", output=int, name="a").run_sync("x").output, int)
     rc.Agent("embedded", polcy=None)  # type: ignore[call-overload]
     await agent.run("x", budjet=rc.Budget())  # type: ignore[call-arg]
+    rc.Agent("embedded", options={"temprature": 1})  # type: ignore[call-overload]
+    kept: rc.ModelOptions = {"temperature": 0.5, "extra": {"anything": 1}}
+    rc.Agent("embedded", options=kept)
+    stored = rc.RunResult.from_json(b"", output=Answer)
+    assert_type(stored.output, Answer)
+
+
+class Database: ...
+
+
+class Mailer: ...
+
+
+@rc.tool
+def ask_first(context: rc.Context[Database], query: str) -> str:
+    return query
+
+
+@rc.tool(timeout=5, retries=2, retry_on=(ConnectionError,))
+async def ask_last(query: str, context: rc.Context[Database]) -> str:
+    return query
+
+
+@rc.tool
+def post(to: str, body: str, context: rc.Context[Mailer]) -> str:
+    return to + body
+
+
+@rc.tool
+def show(value: object) -> str:
+    return str(value)
+
+
+def plain(text: str) -> str:
+    return text
+
+
+class Account2:
+    @rc.tool
+    def owner(self, name: str, context: rc.Context[Database]) -> str:
+        return name
+
+
+async def dependencies() -> None:
+    database, mailer = Database(), Mailer()
+    assert_type(show(5), str)
+    agent = rc.Agent[Database, Answer]("embedded", [ask_first, ask_last, show], output=Answer)
+    assert_type(agent, rc.Agent[Database, Answer])
+    assert_type((await agent.run("x", dependencies=database)).output, Answer)
+    await agent.run("x", dependencies=mailer)  # type: ignore[arg-type]
+    rc.Agent[Database, None]("embedded", [ask_first, plain, len, Answer, [show, [ask_last]]])
+    rc.Agent[Database, None]("embedded", rc.Toolbox(ask_first))
+    rc.Agent[Database, None]("embedded", [ask_first, post])  # type: ignore[list-item]
+    rc.Agent[Database, None]("embedded", post)  # type: ignore[arg-type]
+    rc.Agent[Mailer, None]("embedded", [Account2().owner])  # type: ignore[list-item]
+    # Without being told, an agent needs what its tools need.
+    assert_type(rc.Agent("embedded", [ask_first, show]), rc.Agent[Database, None])
+    rc.Agent("embedded", [ask_last]).run_sync("x", dependencies=mailer)  # type: ignore[arg-type]
+    rc.Agent("embedded", [show]).run_sync("x", dependencies=mailer)
+    rc.Agent("embedded").run_sync("x", dependencies=mailer)
+    helper: rc.Tool[Database] = agent.as_tool()
+    rc.Agent[Mailer, None]("embedded", [helper])  # type: ignore[list-item]
+    await agent.recover("r", dependencies=mailer)  # type: ignore[arg-type]

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from rightcall.builtin.files.root import Root as Root
     from rightcall.builtin.files.tree import FileLimits as FileLimits
     from rightcall.builtin.human_tool import human as human
-    from rightcall.builtin.net.fetch_tool import web as web
+    from rightcall.builtin.net.fetch_tool import web_fetch as web_fetch
     from rightcall.builtin.net.search_engines import web_search as web_search
+    from rightcall.builtin.net.web_tool import web as web
     from rightcall.builtin.plan_tool import plan as plan
     from rightcall.builtin.plan_tool import plan_in as plan_in
+    from rightcall.builtin.screen.chromium import browser as browser
+    from rightcall.builtin.screen.computer_tool import computer as computer
     from rightcall.builtin.shell_tool import shell as shell
     from rightcall.core.tool import Tool
 
@@ -29,7 +32,9 @@ _HOMES = {
     "FileLimits": "builtin.files.tree",
     "Root": "builtin.files.root",
     "apply_patch": "builtin.files.patch_tool",
+    "browser": "builtin.screen.chromium",
     "calculate": "builtin.calculator",
+    "computer": "builtin.screen.computer_tool",
     "date_math": "builtin.clock",
     "datetime": "builtin.clock",
     "fs": "builtin.files.fs_tool",
@@ -39,7 +44,8 @@ _HOMES = {
     "plan_in": "builtin.plan_tool",
     "shell": "builtin.shell_tool",
     "text_editor": "builtin.files.editor",
-    "web": "builtin.net.fetch_tool",
+    "web": "builtin.net.web_tool",
+    "web_fetch": "builtin.net.fetch_tool",
     "web_search": "builtin.net.search_engines",
 }
 

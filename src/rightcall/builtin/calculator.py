@@ -32,8 +32,9 @@ from rightcall.builtin.arithmetic import (
     show,
 )
 from rightcall.core.jsontext import JsonObject, shorten
+from rightcall.core.limits import Limits
 from rightcall.core.sanitize import encodable
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.tool import Facts, Tool
 
 LONGEST = 1000
 """Characters. What a person would want worked out in one go is far shorter."""
@@ -77,6 +78,7 @@ def calculate() -> Tool:
             "How much is 250 - 75?",
             "What is 20% of 45?",
         ),
+        errors="neutral",
         effect="pure",
         limits=Limits(timeout=10.0, max_arguments_bytes=16 * LONGEST),
         facts=Facts(untrusted=False, private=False, reach="nothing", targets=()),

@@ -11,7 +11,8 @@ from typing import TypeAlias
 from zoneinfo import ZoneInfo, available_timezones
 
 from rightcall.core.jsontext import JsonObject, shorten
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 
 Now: TypeAlias = Callable[[], Moment]
@@ -75,12 +76,14 @@ def datetime(*, now: Now = local_time, timezone: str | None = None) -> Tool:
 
     return Tool(
         "datetime",
-        "The current date, time, weekday and time zone. Use it whenever an answer depends on now.",
+        "The current date (day, month, year), time, weekday and time zone. "
+        "Use it whenever an answer depends on now.",
         _DATETIME_PARAMETERS,
         handler,
         short="The current date and time.",
         examples=({}, {}, {"timezone": asked_for or "Europe/Paris"}),
         questions=("What time is it?", "Which day is today?", "What time is it in Paris?"),
+        errors="neutral",
         effect="read",
         limits=_LIMITS,
         facts=_FACTS,
@@ -117,6 +120,7 @@ def date_math(*, now: Now = local_time, timezone: str | None = None) -> Tool:
             "Which date is it in ten days?",
             "How many days are there from the first of March to Christmas 2027?",
         ),
+        errors="neutral",
         effect="read",
         limits=_LIMITS,
         facts=_FACTS,

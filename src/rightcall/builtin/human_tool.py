@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure
 
 _PARAMETERS: JsonObject = {
@@ -38,6 +39,7 @@ def human(
         _PARAMETERS,
         handler,
         # It may be asked again, but not for nothing: nobody is asked while a reply still streams.
+        errors="neutral",
         effect="idempotent",
         approval=ask is None,
         limits=Limits(timeout=_A_DAY),

@@ -70,6 +70,7 @@ def plan(*, name: str = "plan", description: str = _DESCRIPTION) -> Tool:
         _PARAMETERS,
         handler,
         short="Keep a plan.",
+        errors="neutral",
         effect="pure",
         facts=Facts(untrusted=False, private=False, reach="nothing", targets=()),
     )

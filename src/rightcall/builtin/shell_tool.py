@@ -20,9 +20,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
-from rightcall.process.command import Command, Completed, Exited, Isolation, decode, describe
+from rightcall.process.command import Command, Completed, Exited, Isolation, Pids, decode, describe
 
 Signature: TypeAlias = Literal["plain", "anthropic", "openai"]
 """Whose shell it looks like to a model: our own, or the one that a vendor has trained its models on."""
@@ -58,18 +59,17 @@ def shell(
     approval: bool = True,
     signature: Signature = "plain",
     isolation: Isolation | None = None,
+    pids: Pids = "auto",
 ) -> Tool:
     """A tool that runs shell commands, with no safety but what its arguments give.
 
     Commands run in ``cwd`` with a bare environment and what ``env`` adds. Without ``approval`` nobody is
     asked. ``signature`` makes it the tool that a vendor's models know, and to that vendor it is sent as
     the vendor's own: ``anthropic`` is ``bash``, which keeps its directory and exported variables from
-    one command to the next, ``openai`` is ``shell``, which takes several commands at once.
+    one command to the next, ``openai`` is ``shell``, which takes several commands at once. With
+    ``pids="host"`` commands see the machine's processes, also where they could have their own.
     """
-    if signature not in get_args(Signature):
-        raise UsageError(
-            f"shell: signature {signature!r} is not one of {', '.join(get_args(Signature))}"
-        )
+    form = _form(signature)
     # Still without what it is to run.
     command = Command(
         argv=_program(signature),
@@ -78,8 +78,8 @@ def shell(
         timeout=timeout,
         max_output_bytes=max_output_bytes,
         isolation=isolation,
+        pids=pids,
     )
-    form = _FORMS[signature]
     return Tool(
         form.name,
         form.description,
@@ -89,12 +89,27 @@ def shell(
         examples=form.examples,
         questions=("Which files are here?",),
         native=form.native,
+        errors="neutral",
         effect="write",
         approval=approval,
         serial=True,
-        limits=Limits(timeout=timeout + _SLACK, concurrency=1, max_output_bytes=4 * max_output_bytes),
+        limits=_limits(timeout, 4 * max_output_bytes),
         facts=Facts(untrusted=True, private=True, reach="outside", targets=tuple(form.targets)),
     )
+
+
+def _form(signature: Signature) -> "_ShellForm":
+    if signature not in get_args(Signature):
+        raise UsageError(
+            f"shell: signature {signature!r} is not one of {', '.join(get_args(Signature))}"
+        )
+    return _FORMS[signature]
+
+
+def _limits(timeout: float, size: int) -> Limits:
+    # What a command had said before its time was up is its output, and not the words of a failure.
+    seconds = timeout + _SLACK
+    return Limits(timeout=seconds, concurrency=1, max_output_bytes=size, max_failure_bytes=size)
 
 
 def show(done: Completed, longest: int | None = None) -> str:

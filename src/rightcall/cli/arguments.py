@@ -8,7 +8,13 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from rightcall.cli.options import DEFAULT_MODEL, add_approval_options, add_run_options, repeated
+from rightcall.cli.journal_arguments import journal
+from rightcall.cli.options import (
+    DEFAULT_MODEL,
+    add_approval_options,
+    add_run_options,
+    repeated,
+)
 from rightcall.wire.dialects import DIALECTS
 
 TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -22,16 +28,30 @@ def ask(parser: ArgumentParser) -> None:
     On a terminal the run is shown as it happens. Elsewhere the answer, and nothing else, goes to standard
     output, and what happened on the way to standard error.
     """  # noqa: E501 - as wide as help is
+    parser.usage = "rightcall ask [OPTIONS] [PROMPT]"
     parser.add_argument(
-        "prompt", nargs="?", help="the question; from standard input when it is - or not given"
+        "prompt", nargs="?", help="the question; what is piped in comes before it, or is all of it"
+    )
+    repeated(
+        parser.add_argument,
+        *("-a", "--attachment", "attachments"),
+        metavar="FILE",
+        words="an image or another file: a path, an address, or - for standard input",
+    )
+    parser.add_argument(
+        "--schema",
+        metavar="SCHEMA",
+        help="the form of the answer: a JSON Schema, a file of one, or 'name, age int'",
     )
     add_run_options(parser)
     parser.add_argument("--json", action="store_true", help="every event as a line of JSON")
     parser.epilog = """\
 examples:
   rightcall ask "What is 17 * 23?"
-  rightcall ask --model anthropic:claude-opus-4-8 --tool weather.py "Weather in Paris?"
-  git diff | rightcall ask --instructions "Review this." > review.txt
+  rightcall ask -m anthropic:claude-opus-4-8 -T weather.py "Weather in Paris?"
+  cat f.py | rightcall ask "Review this." > review.txt
+  rightcall ask -c "And in one sentence?"
+  rightcall ask -a photo.png --schema "animals str[], count int" "What is there to see?"
   rightcall ask --json --yes --tool shop.py "Order tea." | jq -r 'select(.event == "run_end").text'
 
 exit codes:
@@ -44,6 +64,7 @@ def chat(parser: ArgumentParser) -> None:
     Ctrl-C stops the reply; once more, or Ctrl-D, leaves. A line that begins with / is a command: /help
     lists them. Where standard input is no terminal, each of its lines is a turn.
     """
+    parser.usage = "rightcall chat [OPTIONS]"
     add_run_options(parser)
 
 
@@ -56,6 +77,8 @@ def call(parser: ArgumentParser) -> None:
     """Put a call through the gate, as if a model had asked for it, and print the result."""
     parser.add_argument("tools", metavar=_TOOLS)
     _add_call(parser)
+    asked = "A tool that wants a person's yes is asked about on a terminal; elsewhere it is no."
+    add_approval_options(parser, asked)
 
 
 def manifest(parser: ArgumentParser) -> None:
@@ -217,7 +240,9 @@ def render(parser: ArgumentParser) -> None:
     repeated(parser.add_argument, "--tool", "tools", metavar=_TOOLS, words="tools to tell the model of")
     parser.add_argument("--system", default="", metavar="TEXT", help="what the model is to be")
     parser.add_argument(
-        "--messages", metavar="FILE.json", help="a conversation, as /save in a chat writes it"
+        "--messages",
+        metavar="FILE.json",
+        help="a conversation, as /save writes it, or in a vendor's shape",
     )
     parser.add_argument("--raw", action="store_true", help="the bytes themselves, and nothing else")
     parser.add_argument(
@@ -241,26 +266,16 @@ def sse(parser: ArgumentParser) -> None:
     parser.epilog = "exit codes: 0 the stream holds a whole reply, 1 it does not, 2 bad usage"
 
 
-def journal(parser: ArgumentParser) -> None:
-    """Journals in .jsonl files: say what is damaged, and set it aside so that the rest is whole.
-
-    A run that has lost an entry cannot be recovered. repair moves all of it to FILE.damaged.
-    """
-    actions = parser.add_subparsers(dest="action", required=True, metavar="check|repair")
-    checking = actions.add_parser("check", help="say what is damaged, and change nothing")
-    repairing = actions.add_parser("repair", help="set damaged runs aside, in FILE.damaged")
-    for each in (checking, repairing):
-        each.add_argument("files", nargs="+", metavar="FILE.jsonl")
-    parser.epilog = "exit codes: 0 nothing is damaged, or not any more; 1 something is; 2 bad usage"
-
-
 def models(parser: ArgumentParser) -> None:
-    """The local models that have a name: list them, give a GGUF file a name, take a name away.
+    """The model that is asked, and the local models that have a name.
 
-    Only the names are kept, in models.json under the XDG configuration directory; files stay where they are.
-    """  # noqa: E501 - as wide as help is
+    Only names are kept, in config.json and models.json under the XDG configuration directory; files stay
+    where they are. RIGHTCALL_MODEL names another default for one shell.
+    """
     parser.set_defaults(json=False)
-    actions = parser.add_subparsers(dest="action", metavar="list|add|remove")
+    actions = parser.add_subparsers(dest="action", metavar="list|default|add|remove")
+    choosing = actions.add_parser("default", help="the model that is asked; with a name, from now on")
+    choosing.add_argument("name", nargs="?", metavar="NAME", help="as ask --model takes it")
     listing = actions.add_parser("list", help="every name, its file, and what the file holds")
     listing.add_argument("--json", action="store_true", help="one line of JSON for each")
     adding = actions.add_parser("add", help="give a file a name")
@@ -268,6 +283,23 @@ def models(parser: ArgumentParser) -> None:
     adding.add_argument("path", metavar="PATH.gguf")
     removing = actions.add_parser("remove", help="take a name away; the file stays")
     removing.add_argument("name", metavar="NAME")
+
+
+def keys(parser: ArgumentParser) -> None:
+    """The keys of vendors, for the command line: kept in a file that only you may read.
+
+    A variable of the environment, such as ANTHROPIC_API_KEY, comes first. Programs that use the library never
+    read the file.
+    """  # noqa: E501 - as wide as help is
+    actions = parser.add_subparsers(dest="action", required=True, metavar="set|list|remove|path")
+    setting = actions.add_parser("set", help="keep a key; it is typed unseen, or read from a pipe")
+    removing = actions.add_parser("remove", help="keep it no longer")
+    for each in (setting, removing):
+        each.add_argument(
+            "name", metavar="NAME", help="a provider, as 'anthropic', or a server's address"
+        )
+    actions.add_parser("list", help="what there are keys for; never the keys")
+    actions.add_parser("path", help="where they are kept")
 
 
 def _add_call(parser: ArgumentParser, words: str = "the arguments, as a model would write them") -> None:
@@ -311,10 +343,11 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
             "print the prompt that a local model would see, special tokens and all", render
         ),
         "sse": Command("say what became of each event in a recorded event stream", sse),
-        "journal": Command("check journals for damage, and set damaged runs aside", journal),
+        "journal": Command("list, show, replay, resume and export recorded runs", journal),
     },
-    "keep models": {
-        "models": Command("list, add and remove the local models that have a name", models),
+    "set up": {
+        "models": Command("choose the model that is asked, and name local ones", models),
+        "keys": Command("keep the keys of vendors", keys),
     },
 }
 """Every command by what it is for."""

@@ -10,21 +10,25 @@ import traceback
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from rightcall import builtin, manifest, record
+from rightcall.agent import Agent
 from rightcall.core.history import mend
-from rightcall.core.message import Transcript
+from rightcall.core.message import Transcript, said
 from rightcall.core.ports import Journal, Model
 from rightcall.core.tool import Tool
 from rightcall.declare.function import FunctionTool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
+from rightcall.wire.history import Said, from_messages
 
 MAX_FILE = 256 * 1024 * 1024
 """A file of more bytes than this is not a conversation."""
@@ -53,10 +57,11 @@ def _builtins(options: Namespace) -> Iterator[Tool]:
         from rightcall.builtin.files.root import granted  # noqa: PLC0415 - light until used
 
         yield builtin.fs(granted(options.allow_fs))
+    search = builtin.web_search(options.web_search) if options.web_search else None
     if options.allow_web:
-        yield builtin.web()
-    if options.web_search:
-        yield builtin.web_search(options.web_search)
+        yield builtin.web(search)
+    elif search is not None:
+        yield search
     if options.allow_shell:
         yield builtin.shell()
     if options.memory:
@@ -102,6 +107,27 @@ def load_model(place: str) -> Model:
     return model
 
 
+def load_agent(place: str) -> Agent[Any]:
+    """The agent at a place: ``FILE.py:NAME``, or ``module:NAME`` of what can be imported."""
+    path, name = split(place)
+    if not name:
+        raise UsageError(f"--agent {place}: say which agent in it, as {place}:NAME")
+    if is_place(place):
+        found = _named(_import(Path(path)), path, name)
+    else:
+        # Started as a script, Python would not look where the user stands.
+        sys.path.insert(0, "")
+        try:
+            found = _named(import_module(path), path, name)
+        except ImportError as error:
+            raise UsageError(f"--agent {place}: {error}") from error
+        finally:
+            sys.path.remove("")
+    if not isinstance(found, Agent):
+        raise UsageError(f"{place} is not an agent")
+    return found
+
+
 def is_place(text: str) -> bool:
     """Whether this is meant as a Python file, or as something in one."""
     return split(text)[0].endswith(".py")
@@ -111,6 +137,11 @@ def split(place: str) -> tuple[str, str]:
     """The path, and the name after its last colon; a name has no dots, slashes or drive letters."""
     path, _, name = place.rpartition(":")
     return (path, name) if name.isidentifier() and path else (place, "")
+
+
+def is_journal(path: str) -> bool:
+    """Whether a file of that name could be a journal."""
+    return Path(path).suffix.lower() in _JOURNALS
 
 
 def load_journal(path: str) -> Journal:
@@ -136,15 +167,41 @@ def save_transcript(messages: Transcript, path: Path) -> None:
 
 
 def load_transcript(path: Path) -> Transcript:
-    """The messages in a file, with every call answered."""
+    """The messages in a file, with every call answered. A system text among them is the developer's."""
+    found = load_conversation(path)
+    first = (said(found.system, "developer"),) if found.system else ()
+    return (*first, *found.messages)
+
+
+def load_conversation(path: Path) -> Said:
+    """What a file says, as /save writes it or in a vendor's shape, with every call answered."""
     try:
         if path.stat().st_size > MAX_FILE:
             raise UsageError(f"{path} is larger than {MAX_FILE:,} bytes")
-        return mend(_decode(path.read_bytes())).messages
+        data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    try:
+        found = _said(data)
+        return replace(found, messages=mend(found.messages).messages)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UsageError) as error:
         raise UsageError(f"{path} does not hold a conversation: {error}") from error
+
+
+def _said(data: bytes) -> Said:
+    try:
+        return Said(_decode(data))
+    except msgspec.ValidationError:
+        # Ours have a type of ours; what has none of it is a vendor's.
+        given = msgspec.json.decode(data)
+        is_ours = isinstance(given, list) and any(_is_ours(each) for each in given)
+        if is_ours or not isinstance(given, list):
+            raise
+        return from_messages(given)
+
+
+def _is_ours(message: object) -> bool:
+    return isinstance(message, dict) and message.get("type") in ("user", "reply", "results")
 
 
 def _named(module: ModuleType, path: str, name: str) -> Any:

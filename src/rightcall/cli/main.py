@@ -5,7 +5,7 @@ What a command takes is known without it. Its module, and all that it needs, loa
 
 import os
 import sys
-from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
@@ -13,14 +13,16 @@ from typing import NoReturn
 import rightcall
 from rightcall.cli import BAD_USAGE, BROKEN_PIPE, INTERRUPTED, NO_ANSWER
 from rightcall.cli.arguments import COMMANDS
+from rightcall.cli.logs import add_verbose, shown_log
 from rightcall.core.sanitize import printable
 from rightcall.errors import RightcallError
 
 _EXAMPLES = """\
 examples:
   rightcall ask "What is 17 * 23?"
-  rightcall ask --model anthropic:claude-opus-4-8 --tool weather.py "Weather in Paris?"
-  git diff | rightcall ask --instructions "Review this." > review.txt
+  rightcall keys set anthropic && rightcall models default anthropic:claude-opus-4-8
+  rightcall ask -T weather.py "Weather in Paris?"
+  cat f.py | rightcall ask "Review this." > review.txt
   rightcall chat --tool shop.py --journal runs.jsonl
   rightcall COMMAND --help"""
 
@@ -61,9 +63,22 @@ def _run(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     add_arguments(parser)
-    options = parser.parse_args(arguments[1:])
-    code: int = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}").run(options)
+    add_verbose(parser)
+    options = _parsed(parser, arguments[1:])
+    # Those that run one call show what it raised themselves.
+    quiet = getattr(options, "quiet", False) or name in ("call", "manifest")
+    with shown_log(options.verbose, quiet=quiet):
+        code: int = import_module(f"rightcall.cli.commands.{name.replace('-', '_')}").run(options)
     return code
+
+
+def _parsed(parser: ArgumentParser, words: list[str]) -> Namespace:
+    """The options, wherever among the arguments they stand."""
+    try:
+        return parser.parse_intermixed_args(words)
+    except TypeError:
+        # Not where there are actions, each with arguments of its own.
+        return parser.parse_args(words)
 
 
 def _explain(arguments: list[str], known: list[str]) -> NoReturn:

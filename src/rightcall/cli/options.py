@@ -5,30 +5,42 @@ from collections.abc import Callable
 from math import inf, isfinite
 
 DEFAULT_MODEL = "embedded"
-"""The model that is asked unless another is named: the one that needs no key and no network."""
+"""The local model whose prompt is shown unless another is named."""
 
 
 def add_run_options(parser: ArgumentParser) -> None:
+    """What a run is made with, and what is kept of it."""
+    add_agent_options(parser)
+    _add_conversation_options(parser)
+    parser.add_argument(
+        "--journal", metavar="FILE", help="record the run in a .jsonl or .sqlite (.sqlite3, .db) file"
+    )
+
+
+def add_agent_options(parser: ArgumentParser) -> None:
     """What the model is told, what it may use, and who is asked."""
     parser.add_argument(
+        "-m",
         "--model",
-        default=DEFAULT_MODEL,
         metavar="NAME",
         help=(
             "provider:model, address|model, a name from 'rightcall models', or FILE.py:NAME for a "
-            "model of your own (default: %(default)s)"
+            "model of your own (default: 'rightcall models default', else the embedded one)"
         ),
     )
+    parser.add_argument(
+        *("-s", "--system", "--instructions"),
+        dest="instructions",
+        default="",
+        metavar="TEXT",
+        help="what the model is to be",
+    )
     add_tool_options(parser)
-    parser.add_argument("--instructions", default="", metavar="TEXT", help="what the model is to be")
     parser.add_argument(
         "--choice",
         default="auto",
         metavar="auto|required|none|TOOL",
         help="let the model choose (auto), make it call some tool, none, or this one; first turn only",
-    )
-    parser.add_argument(
-        "--journal", metavar="FILE", help="record the run in a .jsonl or .sqlite (.sqlite3, .db) file"
     )
     parser.add_argument(
         "--trust",
@@ -39,14 +51,53 @@ def add_run_options(parser: ArgumentParser) -> None:
         "--policy", metavar="FILE.toml", help="hold calls to an operator's rules; see rightcall policy"
     )
     parser.add_argument("--quiet", action="store_true", help="the answer, and nothing about the run")
-    limits = parser.add_argument_group("limits and sampling")
-    limits.add_argument("--max-turns", type=_count, metavar="N", help="how often the model may be asked")
-    limits.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time for the whole run")
-    limits.add_argument("--max-tokens", type=_count, metavar="N", help="tokens that one reply may have")
-    limits.add_argument("--temperature", type=_number, metavar="NUMBER")
-    limits.add_argument("--seed", type=int, metavar="N")
+    parser.add_argument(
+        "--reasoning", action="store_true", help="show what the model thinks; folded away unless said"
+    )
+    _add_wire_options(parser)
+    _add_limits(parser)
     asked = "Some tools want a person's yes. On a terminal you are asked; elsewhere it is no."
     add_approval_options(parser, asked)
+
+
+def _add_conversation_options(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("conversations", "What is said is kept, for -c to go on with.")
+    group.add_argument(
+        "-c", "--continue", dest="go_on", action="store_true", help="go on with the last conversation"
+    )
+    group.add_argument(
+        *("--cid", "--conversation"),
+        dest="conversation",
+        metavar="ID",
+        help="go on with this one: a run, or how its name begins; 'rightcall journal list' shows them",
+    )
+    group.add_argument("-n", "--no-log", action="store_true", help="do not keep this one")
+
+
+def _add_limits(parser: ArgumentParser) -> None:
+    limits = parser.add_argument_group("limits and sampling")
+    limits.add_argument(
+        "--max-turns", type=count_of, metavar="N", help="how often the model may be asked"
+    )
+    limits.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time for the whole run")
+    limits.add_argument(
+        "--max-tokens", type=count_of, metavar="N", help="tokens that one reply may have"
+    )
+    limits.add_argument("--temperature", type=_number, metavar="NUMBER")
+    limits.add_argument("--seed", type=int, metavar="N")
+
+
+def _add_wire_options(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("the wire")
+    group.add_argument(
+        "--raw", metavar="FILE", help="keep the vendor's own bytes; 'rightcall sse FILE' reads them"
+    )
+    group.add_argument(
+        "--show-prompt", action="store_true", help="show what the model is sent, on standard error"
+    )
+    group.add_argument(
+        "--strict", action="store_true", help="have the vendor hold calls and answers to their schemas"
+    )
 
 
 def add_approval_options(parser: ArgumentParser, asked: str) -> None:
@@ -56,17 +107,20 @@ def add_approval_options(parser: ArgumentParser, asked: str) -> None:
     who.add_argument("--no", action="store_true", help="deny every call that wants approval")
 
 
-def repeated(add: Callable[..., object], option: str, name: str, *, metavar: str, words: str) -> None:
-    """An option that may be given again; all that was given is a list."""
+def repeated(add: Callable[..., object], *options: str, metavar: str, words: str) -> None:
+    """An option that may be given again; all that was given is a list, by the last of the names."""
+    *spellings, name = options
     words = f"{words}; may be given again"
-    add(option, dest=name, action="append", default=[], metavar=metavar, help=words)
+    add(*spellings, dest=name, action="append", default=[], metavar=metavar, help=words)
 
 
 def add_tool_options(parser: ArgumentParser) -> None:
     """The options that say which tools there are. Every gate is closed unless said."""
     group = parser.add_argument_group("tools")
     which = "the tools that a Python file declares, or one of them"
-    repeated(group.add_argument, "--tool", "tools", metavar="FILE.py[:NAME]", words=which)
+    repeated(group.add_argument, "-T", "--tool", "tools", metavar="FILE.py[:NAME]", words=which)
+    which = "the tools of MCP servers: a file of them (.json), an address, or a command in quotes"
+    repeated(group.add_argument, "--mcp", "servers", metavar="FILE|COMMAND", words=which)
     group.add_argument(
         "--no-default-tools",
         dest="default_tools",
@@ -94,7 +148,8 @@ def add_tool_options(parser: ArgumentParser) -> None:
     group.add_argument("--plan", action="store_true", help="let the model keep a plan")
 
 
-def _count(text: str) -> int:
+def count_of(text: str) -> int:
+    """A whole number above zero."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a whole number above zero")
     return int(text)

@@ -4,6 +4,7 @@ Text goes to the screen as it comes and stays there; nothing that was said is dr
 be longer than the screen. Only while nothing comes does something move.
 """
 
+import time
 from collections import Counter
 from typing import TextIO
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from rightcall.cli.summary import INTERRUPTION, Summary, View
+from rightcall.cli.summary import INTERRUPTION, PATIENCE, Summary, View
 from rightcall.cli.wording import cost_words, interruption_words, progress_words, result_line
 from rightcall.core.events import (
     CallDelta,
@@ -37,8 +38,8 @@ _TEXT, _REASONING, _CALL, _GOOD, _BAD = "none", "dim", "cyan", "green", "red"
 class RichView(View):
     """For people. One view may show several runs, one after the other."""
 
-    def __init__(self, people: TextIO, *, loading: str) -> None:
-        super().__init__(people)
+    def __init__(self, people: TextIO, *, loading: str, reasoning: bool = False) -> None:
+        super().__init__(people, reasoning=reasoning)
         self._console = Console(file=people, highlight=False, markup=False, emoji=False)
         self._plainly = not self._console.encoding.lower().startswith("utf")
         self._arrow = "->" if self._plainly else "→"
@@ -56,13 +57,19 @@ class RichView(View):
         """Characters of their arguments."""
         self._at = -1
         """The call that the cursor stands in."""
+        self._thinking_since: float | None = None
+        """When the thoughts began that are folded away."""
 
     def show(self, event: Event) -> None:
         """Put it on the screen."""
         if isinstance(event, CallProgress):
             self._show_progress(event)
             return
+        if isinstance(event, ReasoningDelta) and not self.reasoning:
+            self._fold()
+            return
         self.hush()
+        self._unfold()
         self._hushed = False
         match event:
             case TurnStart(turn):
@@ -107,12 +114,31 @@ class RichView(View):
     def end(self, summary: Summary) -> None:
         """What it took, and why there is no answer if there is none."""
         self.hush()
+        self._unfold()
         self._new_line()
+        if summary.is_unsaid:
+            self._write(f"{summary.text}\n", _TEXT)
         if summary.reason == INTERRUPTION:
             self._write(f"{interruption_words(summary)}\n", _BAD)
         elif summary.trouble:
             self._write(f"no answer: {summary.trouble}\n", _BAD)
         self._write(f"{cost_words(summary)}\n", _REASONING)
+
+    def _fold(self) -> None:
+        """Thoughts that nobody asked to see: let it move while they come."""
+        if self._thinking_since is None:
+            self.hush()
+            self._new_line()
+            self._thinking_since = time.monotonic()
+        self._hushed, self._doing = False, "thinking"
+        if time.monotonic() - self._thinking_since > PATIENCE:
+            self.waiting()
+
+    def _unfold(self) -> None:
+        if self._thinking_since is not None:
+            seconds = time.monotonic() - self._thinking_since
+            self._thinking_since, self._doing = None, _WAITING
+            self._write(f"thought for {seconds:.1f} s\n", _REASONING)
 
     def _show_result(self, result: Result, seconds: float) -> None:
         mark, style = ("x", _BAD) if result.is_error else ("<-" if self._plainly else "←", _GOOD)

@@ -2,79 +2,119 @@
 
 import sys
 from argparse import Namespace
+from contextlib import AsyncExitStack
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.agent import Agent
+from rightcall.cli.conversations import Earlier, Keeping, earlier
+from rightcall.cli.keys import key_for
 from rightcall.cli.load import is_place, load_journal, load_model, load_toolbox
+from rightcall.cli.schema_text import read_schema
+from rightcall.cli.settings import default_model, keeps_conversations
 from rightcall.cli.summary import View
 from rightcall.cli.terminal import approver
 from rightcall.cli.views import JsonLinesView, PlainView
+from rightcall.cli.wiretap import RawFile, ShownModel, Tapped, show_body
 from rightcall.cli.wording import is_lively
 from rightcall.core.budget import Budget
-from rightcall.core.ports import Model
-from rightcall.core.request import Named, ToolChoice
+from rightcall.core.message import Transcript
+from rightcall.core.ports import Model, Observer
+from rightcall.core.request import ModelOptions, Named, ToolChoice
+from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
-from rightcall.models.catalogue import is_local
+from rightcall.models.catalogue import SERVERS, is_local
 from rightcall.models.connect import connect
+from rightcall.models.providers import PROVIDERS
+from rightcall.transport.aio import AiohttpTransport
 from rightcall.trust.file import read_rules
 from rightcall.trust.rules import Rules
 
+if TYPE_CHECKING:
+    from rightcall.mcp import Group
+
 
 class Session:
-    """What the options of ``ask`` and ``chat`` come to. Close it when done."""
+    """What the options of ``ask`` and ``chat`` come to. Open it, and close it when done."""
 
     def __init__(self, options: Namespace) -> None:
         self._options = options
-        self.tools = load_toolbox(options)
-        self.choice = self._choice()
-        self.model_name: str = options.model
-        self._model = _model_of(options.model)
+        self._own = load_toolbox(options)
+        self._schema = read_schema(options.schema) if getattr(options, "schema", None) else None
+        self._earlier = _earlier(options)
+        self.model_name: str = options.model or self._earlier.model or default_model()
+        keeps = not options.no_log and keeps_conversations()
+        self._keeping = Keeping(self.model_name) if keeps else None
+        self._servers: Group | None = None
+        self._opened = AsyncExitStack()
+        self._raw: RawFile | None = None
+        self._model = self._model_of(self.model_name)
         self._journal = load_journal(options.journal) if options.journal else None
 
-    def view(self) -> View:
-        """JSON for programs, a live view for a terminal that can move its cursor, lines for the rest."""
-        quiet, loading = self._options.quiet, waiting_words(self.model_name)
-        if getattr(self._options, "json", False):
-            return JsonLinesView(sys.stdout, sys.stderr)
-        if is_lively() and not quiet:
-            from rightcall.cli.richview import RichView  # noqa: PLC0415 - rich is an extra
+    @property
+    def history(self) -> Transcript:
+        """What was said before, where a conversation is gone on with."""
+        return self._earlier.messages
 
-            return RichView(sys.stdout, loading=loading)
-        return PlainView(sys.stdout, sys.stderr, loading=loading, quiet=quiet)
+    @property
+    def tools(self) -> Toolbox:
+        """The tools of this moment: servers may change theirs."""
+        return self._own if self._servers is None else self._own + list(self._servers)
+
+    async def open(self) -> None:
+        """Start the servers whose tools are wanted."""
+        if self._options.servers:
+            from rightcall.cli.servers import open_servers  # noqa: PLC0415 - MCP is an extra
+
+            self._servers = await open_servers(self._options.servers)
+            self._opened.push_async_exit(self._servers)
+
+    def view(self) -> View:
+        """What shows its runs."""
+        return view_for(self._options, self.model_name)
 
     async def switch(self, name: str) -> None:
         """Go on with another model."""
-        model = _model_of(name)
+        model = self._model_of(name)
         await _close(self._model)
         self._model, self.model_name = model, name
+        if self._keeping is not None:
+            self._keeping.model = name
 
-    def agent(self, view: View) -> Agent:
+    def agent(self, view: View, *observers: Observer) -> Agent[Any]:
         """An agent whose approvals are asked for in the view."""
         options = self._options
         return Agent(
             self._model,
-            self.tools,
-            options.instructions,
+            self._own if self._servers is None else [self._own, self._servers],
+            options.instructions or self._earlier.system,
+            output=self._schema,
             budget=self._budget(),
             journal=self._journal,
             approve=approver(options, view),
             trust=_rules(options),
-            options=_given(temperature=options.temperature, seed=options.seed),
+            options=cast(
+                "ModelOptions",
+                _given(
+                    temperature=options.temperature, seed=options.seed, strict=options.strict or None
+                ),
+            ),
             max_tokens=options.max_tokens,
+            observers=observers if self._keeping is None else (*observers, self._keeping),
         )
 
     async def close(self) -> None:
-        """Let go of the model and the journal."""
+        """Let go of the model, the servers and the journal."""
         await _close(self._model)
-        close = getattr(self._journal, "close", None)
-        if close is not None:
-            close()
+        await self._opened.aclose()
+        for each in (self._journal, self._keeping, self._raw):
+            close = getattr(each, "close", None)
+            if close is not None:
+                close()
 
-    def _budget(self) -> Budget:
-        return Budget(**_given(turns=self._options.max_turns, seconds=self._options.timeout))
-
-    def _choice(self) -> ToolChoice:
+    @property
+    def choice(self) -> ToolChoice:
+        """Whether the model must call a tool; checked against those that there are."""
         choice: str = self._options.choice
         match choice:
             case "auto" | "required" | "none":
@@ -87,6 +127,56 @@ class Session:
                 there = f"there is {', '.join(names) or 'none'}"
                 hint = f"did you mean {near[0]!r}?" if near else there
                 raise UsageError(f"--choice: no tool {name!r}; {hint}")
+
+    def _budget(self) -> Budget:
+        return Budget(**_given(turns=self._options.max_turns, seconds=self._options.timeout))
+
+    def _model_of(self, name: str) -> Model:
+        shown = self._options.show_prompt
+        if is_place(name):
+            self._refuse_raw(name)
+            return ShownModel(load_model(name)) if shown else load_model(name)
+        here = is_local(name) and name not in PROVIDERS and name.partition(":")[0] not in SERVERS
+        if here:
+            self._refuse_raw(name)
+            model = connect(name)
+            if not shown:
+                return model
+            from rightcall.cli.local_prompt import prompt_of  # noqa: PLC0415 - templates are an extra
+
+            return ShownModel(model, prompt_of(name))
+        tapped = None
+        if self._options.raw and self._raw is None:
+            self._raw = RawFile(self._options.raw)
+        if self._raw is not None or shown:
+            tapped = Tapped(AiohttpTransport(), self._raw, show_body if shown else None)
+        return connect(name, api_key=key_for(name), transport=tapped)
+
+    def _refuse_raw(self, name: str) -> None:
+        if self._options.raw:
+            raise UsageError(
+                f"--raw: {name} is not asked over HTTP, so there are no bytes of a vendor's"
+            )
+
+
+def view_for(options: Namespace, model_name: str) -> View:
+    """JSON for programs, a live view for a terminal that can move its cursor, lines for the rest."""
+    loading = waiting_words(model_name)
+    if getattr(options, "json", False):
+        return JsonLinesView(sys.stdout, sys.stderr)
+    if is_lively() and not options.quiet:
+        from rightcall.cli.richview import RichView  # noqa: PLC0415 - rich is an extra
+
+        return RichView(sys.stdout, loading=loading, reasoning=options.reasoning)
+    return PlainView(
+        sys.stdout, sys.stderr, loading=loading, quiet=options.quiet, reasoning=options.reasoning
+    )
+
+
+def _earlier(options: Namespace) -> Earlier:
+    if options.conversation is not None:
+        return earlier(options.conversation)
+    return earlier(None) if options.go_on else Earlier(run="", messages=())
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -102,10 +192,6 @@ def _rules(options: Namespace) -> Rules | None:
     if options.policy:
         return read_rules(options.policy)
     return Rules() if options.trust else None
-
-
-def _model_of(name: str) -> Model:
-    return load_model(name) if is_place(name) else connect(name)
 
 
 async def _close(model: Model) -> None:

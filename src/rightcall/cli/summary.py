@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, TextIO, cast
 from msgspec import Struct
 
 from rightcall.cli import INTERRUPTED, NO_ANSWER, OK
+from rightcall.core.budget import Stop
 from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta, TurnStart
 from rightcall.core.history import mend
-from rightcall.core.message import Message, Reply, Results, Transcript, said
+from rightcall.core.jsontext import dump
+from rightcall.core.message import Message, Reply, Results, Transcript, User, said
 from rightcall.core.parts import Text, Usage
 from rightcall.errors import RightcallError
 from rightcall.loop.events import Event
@@ -31,6 +33,8 @@ class Summary(Struct, frozen=True, kw_only=True):
 
     text: str
     """The answer, or as much of it as there is."""
+    is_unsaid: bool = False
+    """The answer was given as a call, so that no text of a reply shows it."""
     reason: str
     """Why it ended: a Stop's reason, or ``interrupted``."""
     limit: str | None = None
@@ -81,8 +85,9 @@ class Summary(Struct, frozen=True, kw_only=True):
 class Progress:
     """Follows a run by its events, from what was said before it."""
 
-    def __init__(self, prompt: str = "", history: Transcript = ()) -> None:
-        self._messages: list[Message] = [*history, said(prompt)]
+    def __init__(self, prompt: str | User = "", history: Transcript = ()) -> None:
+        asked = said(prompt) if isinstance(prompt, str) else prompt
+        self._messages: list[Message] = [*history, asked]
         self._calls: dict[str, Call] = {}
         self._records: list[CallRecord] = []
         self._results: list[Result] = []
@@ -119,8 +124,10 @@ class Progress:
         """The run's summary, after RunEnd or after the error that ended it."""
         result = self._result if error is None else error.result
         if isinstance(result, RunResult):
+            has_form = result.stop == Stop("output")
             return Summary(
-                text=result.text,
+                text=dump(result.output) if has_form else result.text,
+                is_unsaid=has_form and any(reply.calls for reply in result.replies[-1:]),
                 reason=result.stop.reason,
                 limit=result.stop.limit,
                 detail=result.stop.detail,
@@ -166,10 +173,14 @@ class Progress:
 
 
 class View:
-    """Shows runs, one after the other. ``people`` is where a person would read a question."""
+    """Shows runs, one after the other. ``people`` is where a person would read a question.
 
-    def __init__(self, people: TextIO) -> None:
+    ``reasoning``: whether what the model thinks is shown, and not folded away.
+    """
+
+    def __init__(self, people: TextIO, *, reasoning: bool = False) -> None:
         self.people = people
+        self.reasoning = reasoning
 
     def show(self, event: Event) -> None:
         """Show what just happened."""
@@ -187,7 +198,7 @@ class View:
 class Watch:
     """One run from its first event to its summary."""
 
-    def __init__(self, view: View, prompt: str, history: Transcript = ()) -> None:
+    def __init__(self, view: View, prompt: str | User, history: Transcript = ()) -> None:
         self._view = view
         self._progress = Progress(prompt, history)
         self._started = time.monotonic()

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from rightcall.cli.places import state_folder
 from rightcall.cli.summary import View
 from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal, Scope
 from rightcall.core.sanitize import printable
@@ -20,7 +20,15 @@ MAX_LINE = 16 * 1024 * 1024
 MAX_HISTORY = 1000
 MOST_SHOWN = 4000
 """Characters of a call's arguments that a person is shown."""
+NOBODY = Deny("nobody is there to approve it")
+"""The answer where there is neither a person nor an option that speaks for one."""
 _CATCH_UP = 0.05
+_BINDINGS = (
+    # What is pasted is one text, also where it has several lines; Enter sends it.
+    "set enable-bracketed-paste on",
+    # Ctrl-T for thoughts; what stands in the line is kept for Ctrl-Y.
+    r'"\C-t": "\C-a\C-k/reasoning\C-m"',
+)
 _NO = frozenset({"", "n", "no"})
 _YES: dict[str, Scope] = {"y": "once", "yes": "once", "r": "run", "t": "target"}
 """What counts as a yes, and how far it goes."""
@@ -58,6 +66,9 @@ def remembered() -> Iterator[None]:
         return
     path = history_file()
     readline.set_auto_history(True)
+    if "libedit" not in (readline.__doc__ or ""):
+        for binding in _BINDINGS:
+            readline.parse_and_bind(binding)
     # History is a comfort: a disk that will not have it is no reason not to talk.
     with suppress(OSError):
         readline.read_history_file(path)
@@ -73,9 +84,7 @@ def remembered() -> Iterator[None]:
 
 def history_file() -> Path:
     """Where typed lines are remembered: under the XDG state directory."""
-    given = os.environ.get("XDG_STATE_HOME", "")
-    home = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
-    return home / "rightcall" / "history"
+    return state_folder() / "history"
 
 
 def approver(options: Namespace, view: View) -> Approve:
@@ -84,7 +93,7 @@ def approver(options: Namespace, view: View) -> Approve:
         return _always(Allow() if options.yes else Deny())
     if sys.stdin.isatty() and view.people.isatty():
         return _asking(view)
-    return _always(Deny("nobody is there to approve it"))
+    return _always(NOBODY)
 
 
 def _always(decision: FinalDecision) -> Approve:
@@ -125,7 +134,8 @@ def question(proposal: Proposal) -> str:
         for each in proposal.evidence
         if not each.is_vouched
     ]
-    return printable(f"The model wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
+    who = f"The agent {proposal.agent}" if proposal.agent else "The model"
+    return printable(f"{who} wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
 
 
 async def _line() -> str:

@@ -15,9 +15,12 @@ from rightcall.core.events import (
     CallDelta,
     CallEnd,
     CallStart,
+    ModelChange,
     ReasoningDelta,
     ReplyEnd,
     ResultEnd,
+    RetryStart,
+    SubagentEvent,
     TextDelta,
     TurnStart,
 )
@@ -39,26 +42,55 @@ class PlainView(View):
     its way to a call is no part of it.
     """
 
-    def __init__(self, out: TextIO, people: TextIO, *, loading: str, quiet: bool = False) -> None:
-        super().__init__(people)
+    def __init__(
+        self,
+        out: TextIO,
+        people: TextIO,
+        *,
+        loading: str,
+        quiet: bool = False,
+        reasoning: bool = False,
+    ) -> None:
+        super().__init__(people, reasoning=reasoning)
         self._out = out
         self._loading = loading
         self._quiet = quiet
         self._begun = False
+        self._said: list[str] = []
+        """What the model has said since the last line about it."""
+        self._thought: list[str] = []
 
     def show(self, event: Event) -> None:
         """Say what was called and what came back."""
         self._begun = self._begun or not isinstance(event, TurnStart)
         match event:
+            case TurnStart():
+                self._said, self._thought = [], []
+            case TextDelta(text):
+                self._tell_thoughts()
+                self._said.append(text)
+            case ReasoningDelta(text) if self.reasoning:
+                self._thought.append(text)
             case CallEnd(_, call):
+                self._tell_thoughts()
+                self._tell_said()
                 self._say(f"call: {printable(call.name)} {one_line(call.arguments, _WIDTH)}")
             case ResultEnd(result, seconds):
                 self._say(
                     f"{result.outcome}: {printable(result.name)} in {seconds:.1f} s: "
                     f"{result_line(result, _WIDTH)}"
                 )
-            case ReplyEnd(reply) if reply.calls and reply.text:
-                self._say(f"said: {one_line(reply.text, _WIDTH)}")
+            case SubagentEvent(agent, _, CallEnd(_, call)):
+                name = f"{printable(agent)}: {printable(call.name)}"
+                self._say(f"call: {name} {one_line(call.arguments, _WIDTH)}")
+            case ModelChange(failed, why, model):
+                self._say(
+                    f"{printable(failed)} failed, asking {printable(model)}: {one_line(why, _WIDTH)}"
+                )
+            case ReplyEnd(reply):
+                self._tell_thoughts()
+                if reply.calls:
+                    self._tell_said()
             case _:
                 pass
 
@@ -78,6 +110,18 @@ class PlainView(View):
         elif summary.trouble:
             self._complain(summary.trouble)
         self._say(cost_words(summary))
+
+    def _tell_said(self) -> None:
+        """What was said on the way to a call, before the call."""
+        if text := "".join(self._said).strip():
+            self._say(f"said: {one_line(text, _WIDTH)}")
+        self._said = []
+
+    def _tell_thoughts(self) -> None:
+        if text := "".join(self._thought).strip():
+            # Asked for, so all of it, even where nothing else is said.
+            print(f"thought: {printable(text)}", file=self.people, flush=True)
+        self._thought = []
 
     def _say(self, line: str) -> None:
         if not self._quiet:
@@ -128,9 +172,23 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "call_progress", "id": call_id, **far}
         case ResultEnd(result, seconds):
             return {"event": "result_end", **_result_object(result), "seconds": round(seconds, 6)}
+        case RetryStart() | ModelChange() | SubagentEvent():
+            return _seldom_object(event)
         case RunEnd():
             return None
     assert_never(event)
+
+
+def _seldom_object(event: RetryStart | ModelChange | SubagentEvent) -> JsonObject:
+    match event:
+        case RetryStart(attempt, seconds, kind, reason):
+            why = {"kind": kind, "reason": reason}
+            return {"event": "retry_start", "attempt": attempt, "seconds": round(seconds, 6), **why}
+        case ModelChange(failed, why, model):
+            return {"event": "model_change", "failed": failed, "why": why, "model": model}
+        case SubagentEvent(agent, call_id, inner):
+            shown = event_object(inner)
+            return {"event": "subagent", "agent": agent, "call_id": call_id, "inner": shown}
 
 
 def summary_object(summary: Summary) -> JsonObject:
@@ -149,6 +207,7 @@ def summary_object(summary: Summary) -> JsonObject:
                 "arguments": record.arguments,
                 "outcome": record.outcome,
                 "text": record.result.text,
+                "error": record.error,
                 "seconds": round(record.seconds, 6),
             }
             for record in summary.calls
@@ -175,9 +234,19 @@ def _call_object(call: Call) -> JsonObject:
 
 def _result_object(result: Result) -> JsonObject:
     media: list[JsonObject] = [
-        {"media_type": part.media_type, "bytes": len(part.data)}
+        {"media_type": part.media_type, **_given(part)}
         for part in result.content
         if isinstance(part, Media)
     ]
     named = {"id": result.call_id, "name": result.name, "outcome": result.outcome}
     return {**named, "text": result.text, "media": media}
+
+
+def _given(media: Media) -> JsonObject:
+    match media.way:
+        case "address":
+            return {"url": media.url}
+        case "id":
+            return {"id": media.id}
+        case _:
+            return {"bytes": len(media.data)}

@@ -51,7 +51,7 @@ def result_line(result: "Result", most: int) -> str:
 
 def media_words(media: Media) -> str:
     """Bytes that cannot be shown: ``[image/png, 2,008 bytes]``."""
-    return f"[{printable(media.media_type)}, {len(media.data):,} bytes]"
+    return f"[{printable(media.about)}]"
 
 
 def progress_words(progress: "CallProgress") -> str:

@@ -4,10 +4,16 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from rightcall.core.options import Worded
+
 LimitName: TypeAlias = Literal["turns", "calls", "seconds", "tokens", "cost", "repeats"]
 
 
-class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+_COST = 10.0
+"""The limit that holds unless one is given, and only as far as prices are known."""
+
+
+class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Worded):
     """What one run may use. Every run has a budget from birth; None lifts a limit."""
 
     turns: int | None = 32
@@ -18,11 +24,20 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """Wall time in the model and in tools; a run that is paused for a person spends none."""
     tokens: int | None = 2_000_000
     """Input and output tokens of all turns together, subagents' included."""
-    cost: float | None = 10.0
-    """US dollars, as far as prices are known."""
+    cost: float | None = _COST
+    """US dollars, as far as prices are known: ``pip install 'rightcall[prices]'``. A limit that is given
+    here and cannot be held, because nobody knows what the model costs, is logged as a warning."""
     repeats: int | None = 3
     """How often the same calls, or the same cycle of calls, may come in a row before the model is told;
     if it goes on, the run stops."""
+    strict: bool = False
+    """Refuse to run a model whose costs nobody knows, instead of warning that ``cost`` is not held."""
+
+    @property
+    def names_cost(self) -> bool:
+        """Whether somebody has set a limit in dollars."""
+        # By identity: whoever writes 10.0 means it, and must hear that it cannot be held.
+        return self.cost is not None and (self.strict or self.cost is not _COST)
 
 
 StopWord: TypeAlias = Literal[
@@ -33,6 +48,7 @@ StopWord: TypeAlias = Literal[
     "filtered",
     "error",
     "output",
+    "no_output",
     "limit",
     "veto",
     "pending",
@@ -42,9 +58,9 @@ StopWord: TypeAlias = Literal[
 class Stop(Struct, frozen=True, gc=False, omit_defaults=True):
     """Why a run ended.
 
-    ``end``: the model answered. ``output``: it gave the output asked for, or failed to, and ``detail``
-    says so. ``limit``: the budget ended it, and ``limit`` says which part. ``pending``: it waits for
-    decisions. ``veto``: a hook said no. The rest are the model's own reasons.
+    ``end``: the model answered. ``output``: it gave the output asked for. ``no_output``: it failed to,
+    as often as it was allowed to try. ``limit``: the budget ended it, and ``limit`` says which part.
+    ``pending``: it waits for decisions. ``veto``: a hook said no. The rest are the model's own reasons.
     """
 
     reason: StopWord
@@ -54,7 +70,7 @@ class Stop(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def is_answer(self) -> bool:
         """Whether the model said what it had to say."""
-        return self.reason in {"end", "stop_sequence"} or (self.reason == "output" and not self.detail)
+        return self.reason in {"end", "stop_sequence", "output"}
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.reason, self.limit, self.detail)))

@@ -76,6 +76,9 @@ class Proposal(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
     """What in it nobody has vouched for, and where that was seen."""
+    agent: str = ""
+    """The agent whose call it is, where that is one that the run handed a task to: ``writer``, or
+    ``writer/checker`` for one that it in turn handed a task to."""
 
 
 class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

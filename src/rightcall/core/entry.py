@@ -7,12 +7,14 @@ reply, ``t3.1.search`` the second call in it, to the tool ``search``.
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import Repair
 from rightcall.core.decision import Evidence, FinalDecision, Grant
-from rightcall.core.message import Reply, Transcript
+from rightcall.core.events import ModelChange
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.outcome import OutcomeKind
 from rightcall.core.parts import Result, Usage
 from rightcall.core.request import ToolChoice, Wanted
@@ -33,6 +35,8 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     retry_broken: bool = False
     wanted: Wanted | None = None
     grant: Grant | None = None
+    dry_run: bool = False
+    """Nothing is changed: only calls that look are run."""
     version: int = VERSION
     parent: str | None = None
     """The run that this one was forked from."""
@@ -55,6 +59,10 @@ class ReplyReceived(
     seconds: float
     raw: bytes | None = None
     """The vendor's own bytes, if they were asked for."""
+    passed_over: tuple[ModelChange, ...] = ()
+    """The models that failed before this one was asked, and why."""
+    notes: tuple[User, ...] = ()
+    """What hooks have the model told after this reply and its results."""
 
 
 class ToolsChanged(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="tools_changed"):
@@ -104,6 +112,12 @@ class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     """What the call itself spent on models, as a subagent does."""
     error: str = ""
     """The exception behind a failure, with its traceback. The model never reads it."""
+    original: Result | None = None
+    """The result as the tool gave it, where a hook put another in its place."""
+    notes: tuple[User, ...] = ()
+    """What hooks have the model told after the results."""
+    cause: str = ""
+    """The exception's type and message alone."""
 
 
 class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):
@@ -111,6 +125,40 @@ class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, 
 
     key: str
     value: str
+
+
+class Kept(Struct, frozen=True, gc=False, tag="kept"):
+    """Messages of the request that stay as they were, from the first to before the last."""
+
+    first: int
+    last: int
+
+
+class RequestChange(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """What hooks changed of a request before it was sent; what is unset stayed as it was."""
+
+    messages: tuple[Kept | User | Reply | Results, ...] | UnsetType = UNSET
+    system: str | UnsetType = UNSET
+    specs: tuple[Spec, ...] | UnsetType = UNSET
+    choice: ToolChoice | UnsetType = UNSET
+    output: JsonObject | UnsetType | None = UNSET
+    max_tokens: int | UnsetType | None = UNSET
+    options: Mapping[str, JsonValue] | UnsetType = UNSET
+
+
+class HookAnswered(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="hook_answered"):
+    """Hooks were asked about a request or a call, and this is what they said."""
+
+    key: str
+    hook: Literal["before_model", "before_tool"]
+    veto: str | None = None
+    """Why the model was not to be asked."""
+    notes: tuple[User, ...] = ()
+    """What the model is told besides, from then on."""
+    request: RequestChange | None = None
+    call_id: str = ""
+    decision: FinalDecision | None = None
+    """What was decided about a call."""
 
 
 class RunResumed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_resumed"):
@@ -139,6 +187,16 @@ class RunFailed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True,
     message: str
 
 
+class Nested(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="nested"):
+    """Something happened in a run inside a call: of an agent that was handed a task."""
+
+    path: str
+    """The key of the call."""
+    agent: str
+    """The agent, by its name as a tool."""
+    entry: "Entry"
+
+
 Entry: TypeAlias = (
     RunStarted
     | RequestSent
@@ -149,6 +207,8 @@ Entry: TypeAlias = (
     | CallStarted
     | CallFinished
     | StepDone
+    | HookAnswered
+    | Nested
     | RunPaused
     | RunResumed
     | RunEnded

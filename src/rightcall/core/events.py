@@ -14,6 +14,7 @@ from rightcall.core.handler import CallProgress
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Result, Text
+from rightcall.errors import ErrorKind
 
 
 class TextDelta(Struct, frozen=True, gc=False, tag=True):
@@ -60,10 +61,42 @@ class ReplyEnd(Struct, frozen=True, gc=False, tag=True):
     """The vendor's own bytes, if they were asked for; they go to the journal."""
 
 
+class ModelChange(Struct, frozen=True, gc=False, tag=True):
+    """A model failed before anything of its reply was given, and another is asked instead."""
+
+    failed: str
+    """The one that failed, by its name."""
+    why: str
+    model: str
+    """The one that is asked now."""
+
+
+class RetryStart(Struct, frozen=True, gc=False, tag=True):
+    """A request failed, and is sent again after a wait. Nothing of the reply has come yet."""
+
+    attempt: int
+    """Which one comes: 2 for the first retry."""
+    seconds: float
+    """How long the wait is."""
+    kind: ErrorKind
+    reason: str
+    """What the attempt before failed with, in words."""
+
+
 class TurnStart(Struct, frozen=True, gc=False, tag=True):
     """The model is about to be asked."""
 
     turn: int
+
+
+class SubagentEvent(Struct, frozen=True, gc=False, tag=True):
+    """Something happened in an agent that was handed a task."""
+
+    agent: str
+    """The agent, by its name as a tool; ``writer/checker`` for one that another handed its task to."""
+    call_id: str
+    """The call that handed it the task."""
+    event: "StreamEvent"
 
 
 class ResultEnd(Struct, frozen=True, gc=False, tag=True):
@@ -73,8 +106,10 @@ class ResultEnd(Struct, frozen=True, gc=False, tag=True):
     seconds: float = 0.0
 
 
-ModelEvent: TypeAlias = TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | ReplyEnd
-StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd
+ModelEvent: TypeAlias = (
+    TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | RetryStart | ReplyEnd | ModelChange
+)
+StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent
 """What happens while a run goes on; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]
 

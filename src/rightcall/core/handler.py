@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, field
+from typing_extensions import TypeVar
 
 from rightcall.core.parts import Usage
 
@@ -20,7 +21,7 @@ class CallProgress(Struct, frozen=True, gc=False, tag=True):
     text: str = ""
 
 
-D = TypeVar("D")
+D = TypeVar("D", default=Any)
 
 
 def ignore(_: object) -> None:
@@ -39,8 +40,12 @@ class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
     """1 for the first try, more after a retryable failure."""
     key: str = ""
     """Stays the same over every attempt at this call: an idempotency key for the outside world."""
+    run: str = ""
+    """The run's name; empty outside of runs."""
     dependencies: D
     """Whatever the caller passed for tools to share: a client, a database, the current user."""
+    dry_run: bool = False
+    """Nothing may be changed in this run: a tool that takes part in it says what it would do."""
     is_cancelled: Callable[[], bool] = bool
     """True once nobody waits for this call any more. A function in a thread cannot be interrupted;
     one that loops should ask."""

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import Any
 
 
-def lazily(package: str, homes: Mapping[str, str], *, missing: Mapping[str, str] | None = None) -> None:
+def lazily(package: str, homes: Mapping[str, str]) -> None:
     """Give a package its ``__getattr__`` and ``__dir__``: each name is looked up in its home, a module.
 
     Where the home has the name that is asked for and holds nothing of that name, the home itself is
-    meant. ``missing`` says what to tell a user who lacks a distribution that is optional.
+    meant. A user who lacks a library that is optional is told what to install.
     """
     held = vars(sys.modules[package])
 
@@ -21,12 +21,11 @@ def lazily(package: str, homes: Mapping[str, str], *, missing: Mapping[str, str]
         try:
             module = import_module(f"rightcall.{home}")
         except ModuleNotFoundError as error:
-            hint = (missing or {}).get((error.name or "").partition(".")[0])
-            if hint is None:
-                raise
-            from rightcall.errors import UsageError  # noqa: PLC0415 - light until used
+            from rightcall.core.extras import missing_extra  # noqa: PLC0415 - light until used
 
-            raise UsageError(hint) from error
+            if missing := missing_extra(error.name):
+                raise missing from error
+            raise
         is_home = home.rpartition(".")[2] == name
         held[name] = found = getattr(module, name, module) if is_home else getattr(module, name)
         return found

@@ -53,11 +53,13 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     content: tuple[Text | Reasoning | Call | Media | Unknown, ...]
     stop: StopReason = "end"
     stop_word: str = ""
-    """The vendor's own word for why it stopped."""
+    """The vendor's own word for why it stopped; of one that broke off, what broke it."""
     usage: Usage = Usage()
     model: str = ""
     """The model that answered, as the vendor names it."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    answered_by: str = ""
+    """Which of several models answered, by the name it was given to ``fallback`` with."""
 
     @property
     def text(self) -> str:

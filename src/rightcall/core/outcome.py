@@ -19,6 +19,7 @@ OutcomeKind: TypeAlias = Literal[
     "cancelled",
     "truncated",
     "interrupted",
+    "dry_run",
 ]
 
 
@@ -40,6 +41,8 @@ class Failed(Struct, frozen=True, gc=False, tag="failed"):
     error: str = ""
     """The exception and its traceback. For the record only: the model never reads it."""
     retryable: bool = False
+    cause: str = ""
+    """The exception's type and message, bounded, without what looks like a secret. For the record."""
 
 
 class Invalid(Struct, frozen=True, gc=False, tag="invalid"):
@@ -98,6 +101,21 @@ class Interrupted(Struct, frozen=True, gc=False, tag="interrupted"):
     kind: ClassVar[OutcomeKind] = "interrupted"
 
 
+class DryRun(Struct, frozen=True, gc=False, tag="dry_run"):
+    """The call would have run; in a dry run nothing is changed, and it was not."""
+
+    kind: ClassVar[OutcomeKind] = "dry_run"
+
+
 Outcome: TypeAlias = (
-    Returned | Failed | Invalid | UnknownTool | Denied | TimedOut | Cancelled | Truncated | Interrupted
+    Returned
+    | Failed
+    | Invalid
+    | UnknownTool
+    | Denied
+    | TimedOut
+    | Cancelled
+    | Truncated
+    | Interrupted
+    | DryRun
 )

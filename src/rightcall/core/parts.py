@@ -1,12 +1,17 @@
 """What messages are made of: text, media, a call's result; and what a reply costs."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
+from rightcall.core.media_type import ANY_BYTES, MediaKind, kind_of
 from rightcall.core.outcome import OutcomeKind
+from rightcall.errors import UsageError
+
+Way: TypeAlias = Literal["bytes", "address", "id"]
+"""How media are given: by themselves, by where the vendor finds them, or by the vendor's own name."""
 
 
 class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
@@ -18,13 +23,47 @@ class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
 
 
 class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media"):
-    """An image, a sound, a document: bytes with a type. A tool may return one."""
+    """An image, a sound, a document: bytes with a type, or where they are. A tool may return one.
 
-    data: bytes
-    media_type: str = "application/octet-stream"
+    ``rc.image`` and ``rc.file`` make them of paths, bytes, addresses and the ids of uploaded files.
+    """
+
+    data: bytes = b""
+    media_type: str = ANY_BYTES
     name: str | None = None
     """A file name, where there is one."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Whatever a vendor wants said of it besides, by dialect."""
+    url: str | None = None
+    """Where the vendor fetches it, in place of bytes."""
+    id: str | None = None
+    """What the vendor calls it, once it was uploaded there; in place of bytes."""
+
+    def __post_init__(self) -> None:
+        if (self.url is not None) + (self.id is not None) + bool(self.data) > 1:
+            raise UsageError("media are bytes, an address or a vendor's id, and only one of these")
+
+    @property
+    def kind(self) -> MediaKind:
+        """Image, pdf, document, text, audio, video or other."""
+        return kind_of(self.media_type)
+
+    @property
+    def way(self) -> Way:
+        """How it is given."""
+        if self.url is not None:
+            return "address"
+        return "bytes" if self.id is None else "id"
+
+    @property
+    def about(self) -> str:
+        """What can be said of it in words: ``image/png 'cat.png', 2,008 bytes``."""
+        name = f" {self.name!r}" if self.name else ""
+        if self.url is not None:
+            # An address of data would be the data again.
+            return f"{self.media_type}{name} at {self.url[:200]}"
+        size = f", {len(self.data):,} bytes" if self.id is None else f", file {self.id}"
+        return f"{self.media_type}{name}{size}"
 
 
 Part: TypeAlias = Text | Media
@@ -49,8 +88,8 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 
     @property
     def is_error(self) -> bool:
-        """Whether the call did not do what was asked."""
-        return self.outcome != "returned"
+        """Whether the call failed to do what was asked. In a dry run it did not try."""
+        return self.outcome not in ("returned", "dry_run")
 
     @property
     def text(self) -> str:

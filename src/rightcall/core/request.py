@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.message import Transcript
+from rightcall.core.options import Known, Worded, annotations_of
 from rightcall.core.secret import redact_formats
 from rightcall.core.tool import Spec
 
@@ -48,12 +49,17 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     specs: tuple[Spec, ...] = ()
     choice: ToolChoice = "auto"
     output: JsonObject | None = None
-    """The JSON Schema that the answer must satisfy, for models that can be held to one."""
+    """The JSON Schema that the answer must satisfy, for models that can be held to one; ``ANY_OBJECT``
+    asks for JSON and says nothing of what is in it."""
     max_tokens: int | None = None
     options: Mapping[str, JsonValue] = field(default_factory=dict)
     """Whatever else the model takes, as ``ModelOptions`` names it."""
     conversation: Conversation = field(default_factory=Conversation)
     """The one that this continues, for models that remember what they have sent of it."""
+
+    def __post_init__(self) -> None:
+        if self.options:
+            MODEL_OPTIONS.check_names(self.options)
 
 
 class ModelOptions(TypedDict, total=False):
@@ -78,6 +84,24 @@ class ModelOptions(TypedDict, total=False):
     """The vendor's own tools (web search, code, computer use), as the vendor writes them."""
     extra: JsonObject
     """Members to put into the request's body as they are."""
+
+
+MODEL_OPTIONS = Known(
+    "options",
+    annotations_of(ModelOptions),
+    say="options={{{!r}: …}}",
+    more="whatever else a vendor takes goes into 'extra'",
+)
+
+
+def check_model_options(options: ModelOptions) -> None:
+    """Refuse options that are not there, and values of another kind. None leaves one to the vendor."""
+    MODEL_OPTIONS.check_names(options)
+    MODEL_OPTIONS.check({name: value for name, value in options.items() if value is not None})
+
+
+ANY_OBJECT: JsonObject = {"type": "object"}
+"""What is asked of a model in JSON mode: an object, whatever is in it."""
 
 
 class Outgoing(Struct, frozen=True, kw_only=True, gc=False):
@@ -107,8 +131,9 @@ Sign: TypeAlias = Callable[[Prepared], Mapping[str, str]]
 """The headers that vouch for a request, made of the whole of it."""
 
 
-OutputMode: TypeAlias = Literal["native", "tool", "text"]
-"""How a model is held to an output schema: by itself, by a forced tool, or by asking and checking."""
+OutputMode: TypeAlias = Literal["native", "tool", "text", "json"]
+"""How a model is held to an output schema: by itself, by a forced tool, or by asking and checking. With
+``json`` it is held to JSON, and asked for the rest."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -123,7 +148,7 @@ class Wanted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """How often a bad answer may be given back with what is wrong with it."""
 
 
-class Profile(Struct, frozen=True, kw_only=True, gc=False):
+class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     """Facts about one model."""
 
     context_window: int | None = None
@@ -131,3 +156,8 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False):
     structured: OutputMode = "tool"
     forced_choice: bool = True
     """Whether it can be made to call a tool."""
+    priced: bool = False
+    """Whether it is known what a reply costs: from price tables, from the vendor, or because it is free.
+    Without that a limit in dollars cannot be held."""
+    has_another: bool = False
+    """Whether another model stands behind it, which can give an answer whole that broke off."""

@@ -148,6 +148,7 @@ _REFERENCE = re.compile(
     r"|(?:None|null|nil|[Tt]rue|[Ff]alse|undefined|str|string|bytes)(?!\w)"
 )
 _EXPRESSION = re.compile(r"(?P<path>[A-Za-z_][\w.]*)(?P<next>[(\[]?)")
+_LONG = 256 * 1024
 _SHORTEST_GUESS = 6
 _LONGEST_WORD = 16
 _LONGEST_COUNT = 12
@@ -166,6 +167,9 @@ def may_name_secret(text: str) -> bool:
 
 def has_any(text: str, hints: Iterable[str]) -> bool:
     """Whether one of the hints is in the text."""
+    if len(text) > _LONG:
+        # Hint by hint, so that other threads can run in between.
+        return any(hint in text for hint in hints)
     return any(map(text.__contains__, hints))
 
 

@@ -1,17 +1,20 @@
 """A tool: what the model is told, what runs, under which limits, and what is known of its dangers."""
 
-import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, Unpack, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
+from typing_extensions import TypeVar
 
 from rightcall.core.handler import Handler, Parameters, inspect_handler
-from rightcall.core.jsontext import JsonObject, dump, kind_of
+from rightcall.core.jsontext import JsonObject, kind_of
+from rightcall.core.limits import LimitOptions, Limits, with_limits
+from rightcall.core.options import Known, Worded, annotations_of
 from rightcall.core.problem import Problem, Valid, Validator, json_path, unexpected
+from rightcall.core.tool_check import check_tool
 from rightcall.errors import DeclarationError, UsageError
 
 if TYPE_CHECKING:
@@ -27,42 +30,15 @@ Reach: TypeAlias = Literal["nothing", "user", "outside"]
 Danger: TypeAlias = Literal["money", "deletes", "credentials"]
 """What makes a tool worse than its reach says: it moves money, deletes, or touches credentials."""
 
+ErrorWords: TypeAlias = Literal["words", "neutral"]
+"""What the model reads of an exception that a tool did not mean for it: the exception's own message, or
+one neutral sentence."""
+
 # The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """What a tool may cost. Every tool has limits from birth."""
-
-    timeout: float = 60.0
-    """Seconds for one call, retries and the waits between them included."""
-    retries: int = 0
-    """How often a failure that the tool marks retryable is tried again."""
-    backoff: float = 0.5
-    """Seconds before the first retry; doubled before each further one."""
-    rate: tuple[int, float] | None = None
-    """At most so many calls in so many seconds: ``(5, 60)``. A call over it waits."""
-    concurrency: int = 16
-    """How many calls of this tool may run at once."""
-    max_output_bytes: int = 64 * 1024
-    """Text beyond it is cut in the middle, with a marker that says so."""
-    max_media_bytes: int = 5 * 1024 * 1024
-    """A larger image or file is left out, with a note that says so."""
-    max_arguments_bytes: int = 1024 * 1024
-    """Longer arguments are refused unread."""
-
-    def __post_init__(self) -> None:
-        for name in ("timeout", "concurrency", "max_output_bytes", "max_arguments_bytes"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
-        for name in ("retries", "backoff", "max_media_bytes"):
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"limits: {name} must not be negative")
-        if self.rate is not None and not (self.rate[0] >= 1 and self.rate[1] > 0):
-            raise UsageError("limits: rate must be (calls, seconds), each more than 0")
-
-
-class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclass=Worded):
     """What is known of a tool's dangers. None: nobody said, and rules must take that for the worst.
 
     A field is named by its key, wherever it is in what the tool returns, or by the end of the path to
@@ -101,9 +77,46 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     questions: tuple[str, ...] = ()
     native: Mapping[str, JsonObject] = field(default_factory=dict)
     """The vendor's own definition of this tool, by dialect, for one that its models were trained on."""
+    strict: bool | None = None
+    """Whether the model is held to the schema while it writes; as for all tools, unless said."""
 
 
-class Options(Struct, frozen=True, kw_only=True, eq=False):
+class _Declared(Worded):
+    """The metaclass of tools: limits one by one, and words of a declaration for what is not there."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **fields: Any) -> Any:
+            """Make one, of options that are there."""
+            name = str(args[0] if args else fields.get("name", self.__name__))
+            check_options(name, _TOOL, fields)
+            # Not Worded's: what is wrong with a tool's fields is for the tool itself to say.
+            try:
+                return type(Struct).__call__(self, *args, **worded_limits(name, fields))
+            except TypeError as error:
+                raise DeclarationError(name, f"{error}.") from error
+
+
+def check_options(tool: str, known: Known, given: Mapping[str, Any]) -> None:
+    """Refuse a tool's options that are not there."""
+    if not given.keys() <= known.kinds.keys():
+        unknown = [name for name in given if name not in known.kinds]
+        raise DeclarationError(tool, f"no {known.unknown(unknown)}.", where="options")
+
+
+def worded_limits(tool: str, options: Mapping[str, Any], base: Limits | None = None) -> dict[str, Any]:
+    """``with_limits``, what is wrong with them said of the tool."""
+    given = options.get("limits", Limits)
+    if given is not Limits and not isinstance(given, Limits):
+        reason = f"limits must be rc.Limits(…), not {kind_of(given)}."
+        raise DeclarationError(tool, reason, where="limits", fix="Or give them flat: timeout=5.")
+    try:
+        return with_limits(options, base)
+    except UsageError as error:
+        raise DeclarationError(tool, f"{error}.", where="limits") from None
+
+
+class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     """What can be said of any tool, however it was declared."""
 
     short: str = ""
@@ -119,9 +132,19 @@ class Options(Struct, frozen=True, kw_only=True, eq=False):
     """A person must say yes to each call."""
     serial: bool = False
     """Runs alone: calls before it finish first, calls after it wait."""
+    delegates: bool = False
+    """A call of it is a run, kept by the run around it: started again, it goes on where it was."""
     repair: bool = False
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
+    dry_run: bool = False
+    """Takes part in dry runs whatever its effect: it is run, and ``Context.dry_run`` tells it so."""
+    errors: ErrorWords | None = None
+    """What the model reads of an exception that is no ToolFailure: ``"words"`` for the first line of its
+    message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
+    strict: bool | None = None
+    """Whether the vendor holds the model to this tool's schema; None for what the agent says."""
     limits: Limits = Limits()
+    """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
     formats: bool = False
     """In a raw schema, demand ``format`` instead of treating it as a note."""
@@ -133,7 +156,33 @@ class Options(Struct, frozen=True, kw_only=True, eq=False):
     """How the handler is called; read from its signature unless given."""
 
 
-class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
+class RawOptions(LimitOptions, total=False):
+    """What a tool takes by keyword; ``Options`` documents each."""
+
+    short: str
+    examples: Sequence[JsonObject]
+    questions: Sequence[str]
+    native: Mapping[str, JsonObject]
+    effect: Effect
+    approval: bool
+    serial: bool
+    repair: bool
+    dry_run: bool
+    errors: ErrorWords | None
+    strict: bool | None
+    limits: Limits
+    facts: Facts
+    formats: bool
+    resources: Mapping[str, JsonObject]
+    validator: Validator | None
+    calling: Handler | None
+
+
+Needs_contra = TypeVar("Needs_contra", contravariant=True, default=Any)
+"""What a tool's Context must hold as its dependencies."""
+
+
+class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, weakref=True):
     """A tool from a JSON Schema 2020-12 and a handler, which is called with the arguments by name.
 
     Without a handler a call returns its own checked arguments: a form for the model to fill in.
@@ -144,6 +193,17 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
     parameters: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
     handler: Callable[..., Any] | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            description: str,
+            parameters: JsonObject = ...,
+            handler: Callable[..., Any] | None = ...,
+            **options: Unpack[RawOptions],
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(
@@ -153,11 +213,7 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
                 fix='Give it another with name="…".',
             )
         self._check_words()
-        if self.validator is None:
-            self._check_schema()
-            self._check_handler()
-        self._check_roles()
-        self._check_examples()
+        check_tool(self)
 
     @property
     def spec(self) -> Spec:
@@ -170,6 +226,7 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
             examples=tuple(self.examples),
             questions=tuple(self.questions),
             native=self.native,
+            strict=self.strict,
         )
 
     @cached_property
@@ -185,7 +242,8 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
             return Schema(self.parameters, resources=self.resources, formats=self.formats)
         except SchemaTooCostly as error:
             reason = f"a schema that can take too long to check with: it {error.problem.message}."
-            raise DeclarationError(self.name, reason, where="parameters") from None
+            fix = "Nest fewer alternatives in each other, or judge arguments yourself with validator=."
+            raise DeclarationError(self.name, reason, where="parameters", fix=fix) from None
         except SchemaError as error:
             raise DeclarationError(
                 self.name,
@@ -212,22 +270,24 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
 
     def _validate_raw(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         verdict = self.schema.validate(text, value)
-        if self._accepted is None or not isinstance(verdict, Valid):
+        if self.accepted is None or not isinstance(verdict, Valid):
             return verdict
-        extra = [name for name in value if name not in self._accepted]
-        return tuple(_unexpected(extra, self._accepted)) or verdict
+        extra = [name for name in value if name not in self.accepted]
+        return tuple(_unexpected(extra, self.accepted)) or verdict
 
-    def replace(self, **changes: Any) -> "Tool":
-        """The same tool with some things changed."""
+    def replace(self, **changes: Any) -> "Tool[Needs_contra]":
+        """The same tool with some things changed; limits may be given one by one."""
+        check_options(self.name, _TOOL, changes)
         if "handler" in changes:
             changes.setdefault("calling", None)
-        return replace(self, **changes)
+        return replace(self, **worded_limits(self.name, changes, self.limits))
 
     def _check_words(self) -> None:
         reach = self.facts.reach
         dangers = [("facts.dangers", danger, Danger) for danger in self.facts.dangers or ()]
         for where, word, words in (
             ("effect", self.effect, Effect),
+            ("errors", self.errors, ErrorWords),
             ("facts.reach", reach, Reach),
             *dangers,
         ):
@@ -238,19 +298,8 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
                     where=where,
                 )
 
-    def _check_schema(self) -> None:
-        given: object = self.parameters
-        if not isinstance(given, Mapping) or given.get("type") != "object":
-            raise DeclarationError(
-                self.name,
-                "a tool's arguments are an object.",
-                where="parameters at $.type",
-                fix='Write {"type": "object", "properties": {…}}.',
-            )
-        _ = self.schema
-
     @cached_property
-    def _takes(self) -> Parameters | None:
+    def takes(self) -> Parameters | None:
         """What the handler takes; None when there is no telling."""
         if self.handler is None:
             return None
@@ -260,81 +309,17 @@ class Tool(Options, frozen=True, eq=False, dict=True, weakref=True):
             return None
 
     @cached_property
-    def _accepted(self) -> tuple[str, ...] | None:
+    def accepted(self) -> tuple[str, ...] | None:
         """The argument names the handler takes; None when it takes any."""
-        if self._takes is None or any(p.kind is p.VAR_KEYWORD for p in self._takes.values()):
+        if self.takes is None or any(p.kind is p.VAR_KEYWORD for p in self.takes.values()):
             return None
-        return tuple(n for n, p in self._takes.items() if p.kind is not p.VAR_POSITIONAL)
-
-    def _check_handler(self) -> None:
-        """Whether the handler takes what the schema promises. Only where Python can tell."""
-        if self.handler is not None and not callable(self.handler):
-            raise DeclarationError(self.name, "the handler is not callable.", where="handler")
-        for name in _keys(self.parameters.get("properties")):
-            if self._accepted is not None and name not in self._accepted:
-                raise DeclarationError(
-                    self.name,
-                    f"the handler has no parameter {name!r}, which the schema offers.",
-                    where="handler",
-                    fix="Add it, or **arguments.",
-                )
-        required = _strings(self.parameters.get("required"))
-        for name in self._needed():
-            if name not in required:
-                raise DeclarationError(
-                    self.name,
-                    f"the handler needs {name!r}, which the schema does not require.",
-                    where="handler",
-                    fix="Give it a default, or list it under required.",
-                )
-
-    def _needed(self) -> list[str]:
-        """The handler's parameters without a default."""
-        takes = self._takes or {}
-        several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-        return [n for n, p in takes.items() if p.default is p.empty and p.kind not in several]
-
-    def _check_roles(self) -> None:
-        known = _keys(self.parameters.get("properties"))
-        for where, names in (("targets", self.facts.targets), ("content", self.facts.content)):
-            for name in names or ():
-                if name not in known:
-                    raise DeclarationError(
-                        self.name, f"there is no parameter {name!r}.", where=f"facts.{where}"
-                    )
-
-    def _check_examples(self) -> None:
-        if len(self.questions) > len(self.examples):
-            raise DeclarationError(
-                self.name,
-                f"{len(self.questions)} questions, but {len(self.examples)} examples.",
-                where="questions",
-                fix="Give each question the arguments it asks for, in examples.",
-            )
-        for index, example in enumerate(self.examples):
-            if not isinstance(example, Mapping):
-                raise DeclarationError(
-                    self.name,
-                    f"an example is an object of arguments, not {kind_of(example)}.",
-                    where=f"examples[{index}]",
-                )
-            verdict = self.validate(dump(example), example)
-            if not isinstance(verdict, Valid):
-                raise DeclarationError(
-                    self.name,
-                    f"the example does not fit the schema: {'; '.join(map(str, verdict))}.",
-                    where=f"examples[{index}]",
-                )
-
-
-def _strings(value: object) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def _keys(value: object) -> list[str]:
-    return list(value) if isinstance(value, Mapping) else []
+        return tuple(n for n, p in self.takes.items() if p.kind is not p.VAR_POSITIONAL)
 
 
 def _unexpected(names: list[str], known: Sequence[str]) -> Iterator[Problem]:
     for name in names:
         yield Problem(json_path([name]), unexpected(name, list(known)))
+
+
+_OWN = ("name", "description", "parameters", "handler", "unbound", "delegates")
+_TOOL = Known("rc.Tool", {**dict.fromkeys(_OWN, Any), **annotations_of(RawOptions)})

@@ -1,33 +1,41 @@
-"""Functions, methods, callables and pydantic models into tools, with what their docstrings say of them.
-
-Docstrings are read in the styles of Google, NumPy and reST, mixed if need be. Sections about parameters,
-results and exceptions are taken out of the description; everything else (notes, examples) stays in it.
-"""
+"""Functions, methods, callables and pydantic models into tools."""
 
 import inspect
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import FrameType, MethodType
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Unpack, overload
 
-from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel
+from typing_extensions import TypeVar
 
-from rightcall.core.handler import Handler, Parameters, inspect_handler, unwrap
+from rightcall.core.handler import Context, Handler, Parameters, inspect_handler, unwrap
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Effect, Facts, Limits, Tool
+from rightcall.core.limits import LimitOptions, Limits
+from rightcall.core.options import Known, annotations_of, show_options
+from rightcall.core.tool import (
+    Effect,
+    ErrorWords,
+    Facts,
+    Needs_contra,
+    Tool,
+    check_options,
+    worded_limits,
+)
+from rightcall.declare.definition import is_definition, tool_defined
+from rightcall.declare.docstring import parse_docstring
 from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+D = TypeVar("D", default=Any)
 
 
-class ToolOptions(TypedDict, total=False):
-    """What ``@tool`` takes; ``Tool`` documents each."""
+class ToolOptions(LimitOptions, total=False):
+    """What ``@tool`` takes; ``Tool`` documents each, and ``Limits`` the limits."""
 
     name: str
     description: str
@@ -38,11 +46,19 @@ class ToolOptions(TypedDict, total=False):
     approval: bool
     serial: bool
     repair: bool
+    dry_run: bool
+    errors: ErrorWords | None
+    strict: bool | None
     limits: Limits
     facts: Facts
 
 
-class FunctionTool(Tool, Generic[P, R], frozen=True, eq=False, dict=True, weakref=True):
+_KNOWN = Known("@rc.tool", annotations_of(ToolOptions))
+
+
+class FunctionTool(
+    Tool[Needs_contra], Generic[P, R, Needs_contra], frozen=True, eq=False, dict=True, weakref=True
+):
     """A tool made from a function, which can still be called as one."""
 
     unbound: bool = False
@@ -54,18 +70,20 @@ class FunctionTool(Tool, Generic[P, R], frozen=True, eq=False, dict=True, weakre
         result: R = self.handler(*args, **kwargs)
         return result
 
-    def __get__(self, instance: object, owner: type | None = None) -> "FunctionTool[..., R]":
+    def __get__(
+        self, instance: object, owner: type | None = None
+    ) -> "FunctionTool[..., R, Needs_contra]":
         if not self.unbound or (instance is None and not isinstance(self.handler, classmethod)):
             return self
         assert self.handler is not None
         return self._with_handler(self.handler.__get__(instance, owner))
 
-    def bound_to(self, first: object) -> "FunctionTool[..., R]":
+    def bound_to(self, first: object) -> "FunctionTool[..., R, Needs_contra]":
         """The tool with its first parameter filled in."""
         assert self.handler is not None
         return self._with_handler(MethodType(self.handler, first))
 
-    def _with_handler(self, bound: Callable[..., Any]) -> "FunctionTool[..., R]":
+    def _with_handler(self, bound: Callable[..., Any]) -> "FunctionTool[..., R, Needs_contra]":
         assert self.calling is not None
         return replace(self, handler=bound, calling=replace(self.calling, function=bound), unbound=False)
 
@@ -78,26 +96,91 @@ class FunctionTool(Tool, Generic[P, R], frozen=True, eq=False, dict=True, weakre
         return self.name
 
 
+# A checker finds the dependencies of a context that is among a function's first four parameters; nothing
+# can be said in Python's types of one that comes later or by keyword. Then the other parameters of the
+# tool, called as a function, are not checked: they cannot be told from the context's place.
+class Declare(Protocol):
+    """Declares a function as a tool, with the options that ``@tool`` was given."""
+
+    @overload
+    def __call__(
+        self, target: Callable[Concatenate[Context[D], P], R], /
+    ) -> FunctionTool[..., R, D]: ...
+    @overload
+    def __call__(self, target: Callable[[Any, Context[D]], R], /) -> FunctionTool[..., R, D]: ...
+    @overload
+    def __call__(self, target: Callable[[Any, Any, Context[D]], R], /) -> FunctionTool[..., R, D]: ...
+    @overload
+    def __call__(
+        self, target: Callable[[Any, Any, Any, Context[D]], R], /
+    ) -> FunctionTool[..., R, D]: ...
+    @overload
+    def __call__(self, target: Callable[P, R], /) -> FunctionTool[P, R]: ...
+
+
 @overload
 def tool(  # type: ignore[overload-overlap]
     target: type[BaseModel], /, **options: Unpack[ToolOptions]
 ) -> Tool: ...
 @overload
-def tool(target: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
+def tool(
+    target: Mapping[str, Any],
+    /,
+    *,
+    handler: Callable[..., Any] | None = None,
+    **options: Unpack[ToolOptions],
+) -> Tool: ...
 @overload
 def tool(
+    target: Callable[Concatenate[Context[D], P], R], /, **options: Unpack[ToolOptions]
+) -> FunctionTool[..., R, D]: ...
+@overload
+def tool(
+    target: Callable[[Any, Context[D]], R], /, **options: Unpack[ToolOptions]
+) -> FunctionTool[..., R, D]: ...
+@overload
+def tool(
+    target: Callable[[Any, Any, Context[D]], R], /, **options: Unpack[ToolOptions]
+) -> FunctionTool[..., R, D]: ...
+@overload
+def tool(
+    target: Callable[[Any, Any, Any, Context[D]], R], /, **options: Unpack[ToolOptions]
+) -> FunctionTool[..., R, D]: ...
+@overload
+def tool(target: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
+@overload
+def tool(**options: Unpack[ToolOptions]) -> Declare: ...
+def tool(
+    target: Any = None,
+    /,
+    *,
+    handler: Callable[..., Any] | None = None,
     **options: Unpack[ToolOptions],
-) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
-def tool(target: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
+) -> Any:
     """Declare a tool: on a function as a decorator, bare or with options, or on a pydantic model.
 
     The schema comes from the signature, the descriptions from the docstring and ``Field``. A model
     becomes a tool without a handler: calling it returns the instance.
+
+    A vendor's definition of a function becomes a tool with ``handler``, which is called with the
+    arguments by name. Without one somebody else runs it, and each call waits for its ``Answer``.
     """
     namespace = _names_around(sys._getframe(1))  # noqa: SLF001 - where the tool is declared
+    if is_definition(target):
+        return tool_defined(target, handler, **options)
+    if handler is not None:
+        raise DeclarationError(
+            options.get("name", "tool"),
+            "a handler goes with a definition, and this is none.",
+            where="handler",
+            fix="Declare the function itself, or write rc.Tool(name, description, schema, handler).",
+        )
     if target is None:
         return partial(_declare, namespace=namespace, options=options)
     return _declare(target, namespace=namespace, options=options)
+
+
+show_options(tool)
 
 
 def _names_around(frame: FrameType | None) -> dict[str, Any]:
@@ -113,6 +196,8 @@ def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions)
     if isinstance(target, MethodType) and isinstance(target.__func__, FunctionTool):
         # @classmethod over @tool: from Python 3.13 on, what is taken from the class is such a method.
         target = target.__func__.bound_to(target.__self__)
+    name = options.get("name") or getattr(target, "name", "") or _name_of(target)
+    check_options(name, _KNOWN, options)
     if isinstance(target, Tool):
         return target.replace(**options)
     if isinstance(target, partial) and isinstance(target.func, FunctionTool):
@@ -128,7 +213,7 @@ def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions)
 
 
 def _from_model(model: type[BaseModel], options: ToolOptions) -> Tool:
-    settings: dict[str, Any] = dict(options)
+    settings = worded_limits(model.__name__, options)
     name = settings.pop("name", model.__name__)
     own_words = inspect.cleandoc(model.__doc__) if model.__doc__ else ""
     described = describe_model(name, model)
@@ -160,11 +245,15 @@ def _from_partial(
         approval=base.approval,
         serial=base.serial,
         repair=base.repair,
+        dry_run=base.dry_run,
+        errors=base.errors,
+        strict=base.strict,
         limits=base.limits,
         facts=replace(facts, **left),
     )
     function = partial(base.handler, *bound.args, **bound.keywords)
-    return _from_function(function, namespace, {**kept, **options})
+    settings = {**kept, **worded_limits(base.name, options, base.limits)}
+    return _from_function(function, namespace, settings)  # type: ignore[arg-type]
 
 
 def _from_function(
@@ -174,6 +263,7 @@ def _from_function(
     function: Any = target.__func__ if isinstance(target, classmethod | staticmethod) else target
     handler: Any = target if isinstance(target, classmethod) else function
     name = settings.pop("name", None) or _name_of(function)
+    settings = worded_limits(name, settings)
     _refuse_generator(name, function)
     calling, parameters = _inspect(name, function, namespace)
     unbound = _waits_for_instance(parameters)
@@ -234,103 +324,3 @@ def _docstring_of(function: Any) -> str | None:
     if plain.__doc__ or inspect.isroutine(function) or isinstance(function, partial):
         return plain.__doc__
     return type(function).__doc__
-
-
-_PARAMETERS = r"(?:Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments|Other Parameters)"
-_DROPPED = r"(?:Returns?|Yields?|Raises|Warns|Attributes)"
-_GOOGLE = re.compile(rf"(?P<header>(?P<parameters>{_PARAMETERS})|{_DROPPED}):\s*")
-_NUMPY = re.compile(rf"(?P<header>(?P<parameters>{_PARAMETERS})|{_DROPPED})\s*")
-_NUMPY_ANY = re.compile(r"[A-Z][A-Za-z ]*")
-_RULE = re.compile(r"-{3,}\s*")
-_FIELD = re.compile(
-    r":(?:(?P<parameters>param|parameter|arg|argument|key|keyword)"
-    r"|type|return|returns|rtype|yield|yields|raise|raises|except|exception)"
-    r"(?P<rest>(?:\s[^:]*)?):\s*(?P<text>.*)"
-)
-_GOOGLE_ITEM = re.compile(
-    r"\*{0,2}(?P<names>\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:\s*(?P<text>.*)"
-)
-_NUMPY_ITEM = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
-
-
-class Docstring(Struct, frozen=True):
-    """What a docstring says."""
-
-    description: str
-    parameters: dict[str, str]
-
-
-def parse_docstring(text: str | None) -> Docstring:
-    """Read a docstring; none at all is an empty one."""
-    lines = inspect.cleandoc(text or "").splitlines()
-    kept: list[str] = []
-    parameters: dict[str, str] = {}
-    position = 0
-    while position < len(lines):
-        line = lines[position]
-        if header := _GOOGLE.fullmatch(line):
-            block, position = _indented(lines, position + 1)
-            items = _items(block, _GOOGLE_ITEM)
-        elif (header := _NUMPY.fullmatch(line)) and _is_rule(lines, position + 1):
-            block, position = _ruled(lines, position + 2)
-            items = _items(block, _NUMPY_ITEM)
-        elif header := _FIELD.fullmatch(line):
-            block, position = _indented(lines, position + 1)
-            items = _field(header, block)
-        else:
-            kept.append(line)
-            position += 1
-            continue
-        if header["parameters"]:
-            parameters.update(items)
-    return Docstring(re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), parameters)
-
-
-def _is_rule(lines: list[str], position: int) -> bool:
-    return position < len(lines) and _RULE.fullmatch(lines[position]) is not None
-
-
-def _indented(lines: list[str], start: int) -> tuple[list[str], int]:
-    """The lines from ``start`` that are blank or indented, and where they end."""
-    end = start
-    while end < len(lines) and (not lines[end].strip() or lines[end][0].isspace()):
-        end += 1
-    return lines[start:end], end
-
-
-def _ruled(lines: list[str], start: int) -> tuple[list[str], int]:
-    """The lines from ``start`` up to the next underlined header or another style, and where they end."""
-    end = start
-    while end < len(lines) and not (
-        (_NUMPY_ANY.fullmatch(lines[end].rstrip()) and _is_rule(lines, end + 1))
-        or _GOOGLE.fullmatch(lines[end])
-        or _FIELD.fullmatch(lines[end])
-    ):
-        end += 1
-    return lines[start:end], end
-
-
-def _items(block: list[str], item: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """The items of a section: each begins at the section's own indent, what is deeper continues it."""
-    block = inspect.cleandoc("\n" + "\n".join(block)).splitlines()
-    names: list[str] = []
-    text: list[str] = []
-    for line in block:
-        if line[:1].strip() and (match := item.fullmatch(line)):
-            yield from _described(names, text)
-            names = re.findall(r"\w+", match["names"])
-            text = [match.groupdict().get("text") or ""]
-        else:
-            text.append(line)
-    yield from _described(names, text)
-
-
-def _field(header: re.Match[str], block: list[str]) -> Iterator[tuple[str, str]]:
-    if words := header["rest"].split():
-        yield from _described([words[-1].lstrip("*")], [header["text"], *block])
-
-
-def _described(names: list[str], text: list[str]) -> Iterator[tuple[str, str]]:
-    description = " ".join(line.strip() for line in text if line.strip())
-    if description:
-        yield from ((name, description) for name in names)

@@ -1,27 +1,41 @@
-"""A type into the tool that stands for an answer of that type."""
+"""A type, or a JSON Schema, into the tool that stands for an answer of that type."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 from pydantic import BaseModel
 
-from rightcall.core.request import OutputMode
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.options import Worded
+from rightcall.core.request import ANY_OBJECT, OutputMode, Wanted
 from rightcall.core.tool import Tool
 from rightcall.declare.signature import describe_model, describe_parameters
 from rightcall.errors import DeclarationError
 
 ANSWER = "final_answer"
 
+_AS_JSON = "Give your answer as JSON that fits this schema, and nothing else:\n{schema}"
+_AS_OBJECT = "Give your answer as one JSON object, and nothing else."
 _PURPOSE = "Give the final answer. Call this once, when you have everything you need."
 
 
-class Output(Struct, frozen=True, kw_only=True, eq=False):
+def asked_in_words(system: str, schema: JsonObject) -> str:
+    """The system text with a request for an answer of that form, for a model that only can be asked."""
+    words = _AS_OBJECT if schema == ANY_OBJECT else _AS_JSON.format(schema=dump(schema))
+    return f"{system}\n\n{words}".strip()
+
+
+class Output(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
     """How an answer is to be given, where the type alone does not say enough."""
 
-    type: Any
+    type: Any = dict
+    """The type, or a JSON Schema as a mapping: then the answer is plain JSON values. Unless given, any
+    JSON object."""
     mode: OutputMode | None = None
-    """How the model is held to it; what its profile says, unless given."""
+    """How the model is held to it; what its profile says, unless given. ``json`` is the vendors' JSON
+    mode: the model is held to the syntax, and told of the type."""
     reasoning: bool = False
     """Ask for free text before the answer itself, for the model to think in."""
     retries: int = 2
@@ -40,11 +54,22 @@ class Form(Struct, frozen=True, eq=False):
         """The answer in a call's checked arguments."""
         return bound["answer"] if self.wrapped else bound
 
+    def wanted(self, mode: OutputMode) -> Wanted:
+        """What a run must end with, where the model is held to it in this way."""
+        schema, retries = self.tool.parameters, self.output.retries
+        return Wanted(tool=self.tool.name, mode=mode, schema=schema, retries=retries)
+
 
 def form_of(output: Any) -> Form:
     """The form for a type, or for an Output that says more."""
     output = output if isinstance(output, Output) else Output(type=output)
     wanted = output.type
+    if output.retries < 0:
+        raise DeclarationError(ANSWER, "retries must not be negative.", where="retries")
+    if isinstance(wanted, Mapping):
+        return _form_of_schema(output, wanted)
+    if wanted is dict and output.mode == "json" and not output.reasoning:
+        return Form(output, Tool(ANSWER, _PURPOSE, ANY_OBJECT, effect="pure"), wrapped=False)
     if inspect.isclass(wanted) and issubclass(wanted, BaseModel) and not output.reasoning:
         described, wrapped = describe_model(ANSWER, wanted), False
         purpose = inspect.cleandoc(wanted.__doc__) if wanted.__doc__ else _PURPOSE
@@ -55,10 +80,29 @@ def form_of(output: Any) -> Form:
             parameters = {"reasoning": thoughts, **parameters}
         meanings = {"reasoning": "Think here first, step by step."}
         described, wrapped, purpose = describe_parameters(ANSWER, parameters, meanings), True, _PURPOSE
-    if output.retries < 0:
-        raise DeclarationError(ANSWER, "retries must not be negative.", where="retries")
     tool = Tool(ANSWER, purpose, described.parameters, validator=described.validator, effect="pure")
     return Form(output, tool, wrapped)
 
 
+def _form_of_schema(output: Output, schema: JsonObject) -> Form:
+    """The form for a JSON Schema. Arguments are an object, so anything else stands inside of one."""
+    if output.reasoning:
+        raise DeclarationError(ANSWER, "a schema says itself what is to be written.", where="reasoning")
+    is_object = schema.get("type") == "object"
+    if not is_object:
+        inner = {name: value for name, value in schema.items() if name not in _AT_THE_ROOT}
+        schema = {
+            **{name: schema[name] for name in _AT_THE_ROOT if name in schema},
+            "type": "object",
+            "properties": {"answer": inner},
+            "required": ["answer"],
+            "additionalProperties": False,
+        }
+    title = schema.get("description")
+    purpose = title if isinstance(title, str) and title else _PURPOSE
+    return Form(output, Tool(ANSWER, purpose, schema, effect="pure"), wrapped=not is_object)
+
+
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
+_AT_THE_ROOT = ("$schema", "$defs", "definitions")
+"""What references count from the root to, and so must stay there."""

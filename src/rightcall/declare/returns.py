@@ -20,6 +20,7 @@ from rightcall.declare.signature import NO_SCHEMA
 
 WRAPPER = "result"
 """The member that holds a value which is no object itself."""
+_AROUND = f'{{"{WRAPPER}":}}'
 
 # Text is given as text, and says all there is to say; of the rest nothing is known.
 _PLAIN = (str, None, NoneType, Any, object, inspect.Parameter.empty)
@@ -30,6 +31,10 @@ class Misfit(ValueError):
     """A value is not what its tool's return type promises; the message says why, for the developer."""
 
 
+class TooLong(Misfit):
+    """A value fits what is promised, as far as was looked, and is longer than it may be."""
+
+
 class Returns(Struct, frozen=True, eq=False):
     """What a tool gives: the schema of an object, and how a value becomes one."""
 
@@ -38,13 +43,20 @@ class Returns(Struct, frozen=True, eq=False):
     """The value is the member ``result`` of the object, not its whole."""
     adapter: TypeAdapter[Any]
     compiled: Schema
+    is_plain: bool
+    """No code of anybody's is run to write a plain value."""
 
-    def encode(self, value: object) -> JsonObject:
-        """The object for a value. Raises Misfit when it would not fit the schema."""
+    def encode(self, value: object, most: int | None = None) -> JsonObject:
+        """The object for a value. Raises Misfit when it would not fit the schema.
+
+        TooLong when it has more than ``most`` bytes; that is found before it is looked at any further.
+        """
         try:
             text = self.adapter.dump_json(value, by_alias=True, warnings="error")
         except PydanticSerializationError as error:
             raise Misfit(str(error)) from error
+        if most is not None and len(text) + (len(_AROUND) if self.wrapped else 0) > most:
+            raise TooLong(f"longer than {most:,} bytes")
         plain: JsonValue = msgspec.json.decode(text)
         found = {WRAPPER: plain} if self.wrapped else plain
         if problems := self.compiled.problems(found):
@@ -68,7 +80,18 @@ def returns_of(tool: Tool) -> Returns | None:
     wrapped = schema.get("type") != "object"
     if wrapped:
         schema = _wrap(schema)
-    return Returns(schema, wrapped, adapter, Schema(schema))
+    return Returns(schema, wrapped, adapter, Schema(schema), not _runs_code(adapter.core_schema))
+
+
+def _runs_code(schema: Any) -> bool:
+    """Whether a core schema has functions of somebody's own for how its values are written."""
+    if isinstance(schema, list | tuple):
+        return any(map(_runs_code, schema))
+    if not isinstance(schema, dict):
+        return False
+    if schema.get("computed_fields") or "function" in (schema.get("serialization") or {}):
+        return True
+    return any(_runs_code(each) for each in schema.values())
 
 
 def _wrap(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,41 @@
 """An ordered set of tools with unique names, and the small algebra over it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias, Union
+from functools import partial
+from typing import Any, Protocol, TypeAlias, Union
+
+from typing_extensions import TypeVar
 
 from rightcall.core.handler import unwrap
 from rightcall.core.tool import Tool
+from rightcall.declare.definition import is_definition, tools_defined
 from rightcall.declare.function import FunctionTool, tool
 from rightcall.errors import DeclarationError
 
-ToolSource: TypeAlias = Union[Tool, "Toolbox", Callable[..., Any], Iterable["ToolSource"]]
-"""Whatever can become tools: a function, a model, a tool, a toolbox, or any nesting of lists of them."""
+D = TypeVar("D", default=Any)
+
+
+class Function(Protocol):
+    """A function or a method, and nothing else that can be called: a tool says what it depends on."""
+
+    @property
+    def __kwdefaults__(self) -> dict[str, Any] | None: ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Whatever it does."""
+
+
+ToolSource: TypeAlias = Union[
+    Tool[D],
+    "Toolbox",
+    Function,
+    type,
+    partial[Any],
+    Mapping[str, Any],
+    Iterable["ToolSource[D]"],
+]
+"""Whatever can become tools: a function, a model, a tool, a toolbox, a vendor's definition of one, or
+any nesting of lists of them."""
 
 Selection: TypeAlias = Collection[str] | Callable[[Tool], bool]
 """Which tools: their names, or a question asked of each."""
@@ -103,6 +129,9 @@ def _renamed(found: Tool, name: str) -> Tool:
 
 def _flatten(sources: Iterable[ToolSource]) -> Iterator[Tool]:
     for source in sources:
+        if is_definition(source):
+            yield from tools_defined(source)
+            continue
         if isinstance(source, Iterable) and not isinstance(source, type | str):
             yield from _flatten(source)
             continue

@@ -2,24 +2,41 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
+from types import FunctionType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.call import CheckedCall
 from rightcall.core.handler import CallProgress, Context, Handler, ignore
 from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
-from rightcall.core.parts import Usage
+from rightcall.core.parts import Result, Usage
 from rightcall.core.ports import Clock
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
-from rightcall.gate.deadline import CancelledInside, DeadlinePassed, within
+from rightcall.gate.deadline import (
+    GRACE,
+    CancelledInside,
+    DeadlinePassed,
+    WrappedBaseException,
+    within,
+)
+from rightcall.gate.failure import cause_of, failed
+from rightcall.gate.render import cut, render
+from rightcall.gate.size import TooLarge, Unshowable, check_size, is_small
 from rightcall.gate.threads import Job, current
-from rightcall.log import logger
+from rightcall.log import tool_logger
+
+_LONGEST_ERROR = 64 * 1024
+"""Bytes of a traceback that are kept."""
+_LONGEST_WORDS = 1024 * 1024
+"""Bytes of what a tool says of its failure; the model reads what its limits allow."""
 
 
 class SystemClock:
@@ -38,27 +55,36 @@ class Setting(Struct, frozen=True, kw_only=True, eq=False, gc=False):
     dependencies: Any = None
     key: str | None = None
     """Names the call on every attempt at it; its own id unless given."""
+    run: str = ""
     spend: Callable[[Usage], None] = ignore
     """Told what the call itself spends on models."""
     tell: Callable[[CallProgress], None] = ignore
     """Told how far the call is, in the event loop."""
+    dry_run: bool = False
+
+
+class Shown(Struct, frozen=True, eq=False, gc=False):
+    """The outcome of an attempt, and what the model reads of it where that is written already."""
+
+    outcome: Outcome
+    result: Result | None = None
 
 
 class Tries(Struct, frozen=True, eq=False, gc=False):
-    """The outcome of the last attempt, and how many there were."""
+    """What the last attempt came to, and how many there were."""
 
-    outcome: Outcome
+    shown: Shown
     count: int
 
 
 async def retry(
-    checked: CheckedCall, failed: Failed, setting: Setting, clock: Clock, started: float
+    checked: CheckedCall, failed: Shown, setting: Setting, clock: Clock, started: float
 ) -> Tries:
     """Try again after a first attempt that failed in a retryable way, as the tool's limits allow."""
     limits = checked.tool.limits
-    outcome: Outcome = failed
+    shown = failed
     count = 1
-    while isinstance(outcome, Failed) and outcome.retryable and count <= limits.retries:
+    while isinstance(shown.outcome, Failed) and shown.outcome.retryable and count <= limits.retries:
         # 2.0**1023 is the largest power that a float holds; only next to no backoff comes that far.
         pause = limits.backoff * 2.0 ** min(count - 1, 1023)
         left = limits.timeout - (clock.now() - started) - pause
@@ -66,45 +92,138 @@ async def retry(
             break
         await clock.sleep(pause)
         count += 1
-        outcome = await attempt(checked, setting, count, left)
-    return Tries(outcome, count)
+        shown = await attempt(checked, setting, count, left)
+    return Tries(shown, count)
 
 
-async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: float) -> Outcome:
-    """Run a call for the ``number``-th time, within so many seconds.
+async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: float) -> Shown:
+    """Run a call for the ``number``-th time and write what it gave, within so many seconds.
 
-    Whatever the tool raises is a failure, SystemExit included. Raises nothing but cancellation, Ctrl-C
-    and what the program's own signal handlers raise.
+    Whatever the tool raises is a failure, SystemExit included, and so is whatever a value that it
+    returned raises when it is written. Raises nothing but cancellation, Ctrl-C and what the program's
+    own signal handlers raise.
     """
     handler = checked.tool.invocation
-    if handler is None:
-        return Returned(checked.bound)
-    job = None if handler.is_async else Job()
+    job = None if handler is None or handler.is_async else Job()
     context = None
-    if handler.context is not None:
+    if handler is not None and handler.context is not None:
         context = _context(checked, setting, number, job)
+    writing = Job()
     try:
-        return Returned(await within(seconds, _call(handler, checked.bound, context, job)))
+        return await within(seconds, _call(checked, handler, context, job, writing))  # type: ignore[no-any-return]
     except ToolFailure as failure:
-        return Failed(str(failure), retryable=failure.retryable)
+        return Shown(await _failed(failure, checked.tool))
     except DeadlinePassed as passed:
-        abandoned = passed.abandoned or (job is not None and job.is_abandoned())
+        abandoned = passed.abandoned or writing.is_abandoned()
+        abandoned = abandoned or (job is not None and job.is_abandoned())
         if abandoned:
-            logger.warning("%s could not be stopped at its deadline; abandoned", checked.tool.name)
-        return TimedOut(checked.tool.limits.timeout, abandoned=abandoned)
+            tool_logger.warning("%s could not be stopped at its deadline; abandoned", checked.tool.name)
+        return Shown(TimedOut(checked.tool.limits.timeout, abandoned=abandoned))
     except CancelledInside:
-        return Cancelled()
-    except Exception:  # noqa: BLE001 - the tool's body: whatever it raises is data
-        return Failed(error=traceback.format_exc())
+        return Shown(Cancelled())
+    except Exception as error:  # noqa: BLE001 - the tool's body: whatever it raises is data
+        raised = error.__cause__ if isinstance(error, WrappedBaseException) else error
+        return Shown(await _failed(raised or error, checked.tool))
 
 
 async def _call(
-    handler: Handler, bound: Mapping[str, Any], context: Context[Any] | None, job: Job | None
-) -> Any:
-    if job is None:
-        return await handler.call(bound, context)
-    value = await current().run(partial(handler.call, bound, context), job)
-    return await value if isawaitable(value) else value
+    checked: CheckedCall,
+    handler: Handler | None,
+    context: Context[Any] | None,
+    job: Job | None,
+    writing: Job,
+) -> Shown:
+    value: Any
+    if handler is None:
+        value = checked.bound
+    elif job is None:
+        value = await handler.call(checked.bound, context)
+    else:
+        given = await current().run(partial(_call_here, checked, handler, context), job)
+        if isinstance(given, Shown):
+            return given
+        value = await given
+    if is_small(value):
+        return show(checked, value)
+    return await current().run(partial(show_in_thread, checked, value), writing)  # type: ignore[no-any-return]
+
+
+def _call_here(checked: CheckedCall, handler: Handler, context: Context[Any] | None) -> Any:
+    """Call a function that blocks, and write what it gave while there is a thread for it."""
+    value = handler.call(checked.bound, context)
+    return value if isawaitable(value) else show_in_thread(checked, value)
+
+
+def show(checked: CheckedCall, value: object) -> Shown:
+    """What a call came to that returned a small plain value."""
+    outcome = Returned(value)
+    try:
+        return Shown(outcome, render(checked.call, outcome, checked.tool))
+    except Unshowable as error:
+        return _unshowable(checked, "cannot be shown", error)
+
+
+def show_in_thread(checked: CheckedCall, value: object) -> Shown:
+    """What a call came to that returned any value. Not for the event loop's thread.
+
+    What writes a value may be the developer's code, and do anything; to write a large one takes long.
+    """
+    try:
+        check_size(value, checked.tool.limits)
+        return show(checked, value)
+    except TooLarge as large:
+        return _unshowable(checked, f"is too large to be shown: {large}. Ask for less of it", large)
+    except BaseException as error:  # noqa: BLE001 - no signal reaches this thread: it is the value's
+        return _unshowable(checked, "cannot be shown", error)
+
+
+def _unshowable(checked: CheckedCall, why: str, error: BaseException) -> Shown:
+    """The call of a tool that ran, and whose value nobody can read."""
+    words = f"{checked.tool.name} ran, but what it returned {why}."
+    tool_logger.warning("%s", words, exc_info=error)
+    trace = cut("".join(traceback.format_exception(error)), _LONGEST_ERROR)
+    outcome = Failed(words, error=trace, cause=cause_of(error))
+    # Without the tool: these are no words of its own, whoever could have written what it returned.
+    return Shown(outcome, render(checked.call, outcome))
+
+
+async def _failed(error: BaseException, tool: Tool) -> Failed:
+    """A failed call. An exception's words are the tool's own code, if it has written any for them."""
+    if not _has_own_words(error):
+        return _told(error, tool)
+    try:
+        return await within(GRACE, current().run(partial(_told, error, tool), Job()))  # type: ignore[no-any-return]
+    except Exception:  # noqa: BLE001 - again the tool's
+        kind = type(error).__qualname__
+        tool_logger.warning("%s raised %s, whose words could not be had", tool.name, kind)
+        again = _is_retryable(error, tool)
+        return Failed(error=f"{kind}, whose words could not be had", cause=kind, retryable=again)
+
+
+def _told(error: BaseException, tool: Tool) -> Failed:
+    again = _is_retryable(error, tool)
+    if isinstance(error, ToolFailure):
+        return Failed(cut(str(error), _LONGEST_WORDS), retryable=again)
+    outcome = failed(error, tool)
+    tool_logger.warning("%s raised %s", tool.name, outcome.cause, exc_info=error)
+    return replace(outcome, error=cut(outcome.error, _LONGEST_ERROR), retryable=again)
+
+
+def _is_retryable(error: BaseException, tool: Tool) -> bool:
+    if isinstance(error, ToolFailure):
+        return error.retryable
+    return isinstance(error, tool.limits.retry_on)
+
+
+def _has_own_words(error: BaseException | None) -> bool:
+    """Whether code of somebody's own is run to write an exception, or one that it came from."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if not is_small(error.args) or isinstance(type(error).__str__, FunctionType):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | None) -> Context[Any]:
@@ -113,7 +232,9 @@ def _context(checked: CheckedCall, setting: Setting, number: int, job: Job | Non
         tool=checked.tool.name,
         attempt=number,
         key=checked.call.id if setting.key is None else setting.key,
+        run=setting.run,
         dependencies=setting.dependencies,
+        dry_run=setting.dry_run,
         spend=setting.spend,
         is_cancelled=bool if job is None else job.is_abandoned,
         tell=setting.tell if job is None else _from_thread(setting.tell),

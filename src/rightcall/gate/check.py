@@ -4,7 +4,6 @@ Nothing here awaits, and no text whatever makes it raise. Only what this module 
 """
 
 import difflib
-import traceback
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.jsontext import JsonError, JsonObject, dump, kind_of, parse
@@ -12,10 +11,13 @@ from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
 from rightcall.core.ports import Tools
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.tool import Tool
+from rightcall.gate.failure import failed
 
 Refused = Invalid | UnknownTool | Truncated | Failed
 """The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""
 
+LARGE = 64 * 1024
+"""Characters of arguments that take a while to check."""
 _LONGEST_NAME = 100
 _SHOWN_NEAREST = 3
 
@@ -47,8 +49,10 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         if isinstance(verdict, Valid):
             return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
         return _mended(call, tool, value) or Invalid(verdict)
-    except Exception:  # noqa: BLE001 - a validator is the developer's code, as a handler is
-        return Failed(error=traceback.format_exc())
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a validator is the developer's code, and may panic
+        return failed(error, tool)
 
 
 def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:

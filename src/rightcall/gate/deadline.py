@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 from rightcall.core.handler import unwrap
 
-GRACE = 1.0
-"""Seconds that a cancelled coroutine has to clean up."""
+GRACE = 1.25
+"""Seconds that a cancelled coroutine has to clean up: more than the second that a command has to end."""
 
 Task: TypeAlias = asyncio.Task[Any]
 _adrift: set[Task] = set()

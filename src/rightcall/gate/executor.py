@@ -1,10 +1,10 @@
 """A model's calls through the gate, without an agent: one execution each, in the model's order."""
 
 import asyncio
-import traceback
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from logging import INFO
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -16,8 +16,10 @@ from rightcall.core.tool import Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
-from rightcall.gate.gate import Approve, Execution, Gate, Verdict, not_run, stages
-from rightcall.gate.render import Unshowable, render
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.gate import Approve, Gate, Verdict, stages
+from rightcall.gate.render import render
+from rightcall.log import tool_logger
 
 
 class Semaphore:
@@ -210,19 +212,19 @@ class Executor:
             await self._pace(tool, slot)
         attempts, started = 1, clock.now()
         try:
-            outcome = await attempt(checked, setting, 1, tool.limits.timeout)
+            shown = await attempt(checked, setting, 1, tool.limits.timeout)
+            outcome = shown.outcome
             if type(outcome) is Failed and outcome.retryable:
-                tries = await retry(checked, outcome, setting, clock, started)
-                outcome, attempts = tries.outcome, tries.count
+                tries = await retry(checked, shown, setting, clock, started)
+                shown, attempts = tries.shown, tries.count
         finally:
             slot.release()
         seconds = clock.now() - started
-        try:
+        outcome, result = shown.outcome, shown.result
+        if result is None:
             result = render(checked.call, outcome, tool)
-        except Unshowable:
-            words = f"{tool.name} ran, but what it returned cannot be shown."
-            outcome = Failed(words, error=traceback.format_exc())
-            result = render(checked.call, outcome)
+        if tool_logger.isEnabledFor(INFO):
+            tool_logger.info("%s: %s in %.3f s", tool.name, outcome.kind, seconds)
         return Execution(
             call=checked.call,
             outcome=outcome,

@@ -13,13 +13,14 @@ Those three differ in who is asked, what is recorded and how a call is executed,
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from inspect import isawaitable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from msgspec import Struct, field, json
+from msgspec import Struct, field, json, to_builtins
 from msgspec.structs import replace
 
-from rightcall.core.call import Call, CheckedCall, Repair
+from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import (
     Allow,
     Answer,
@@ -31,35 +32,25 @@ from rightcall.core.decision import (
     Proposal,
     Rewrite,
 )
-from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, StepDone
+from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, HookAnswered, StepDone
 from rightcall.core.jsontext import dump
-from rightcall.core.message import Reply
-from rightcall.core.outcome import Denied, Interrupted, Outcome, Returned
-from rightcall.core.parts import Result
+from rightcall.core.outcome import Denied, DryRun, Failed, Interrupted, Outcome, Returned
 from rightcall.core.ports import Steps, Tools
-from rightcall.core.request import Request
+from rightcall.core.sanitize import encodable_json
 from rightcall.errors import UsageError
-from rightcall.gate.check import check
-from rightcall.gate.render import render
+from rightcall.gate.check import LARGE, Refused, check
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.hooks import NO_HOOKS, HookChain
+from rightcall.gate.threads import Job, current
+from rightcall.log import tool_logger
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
 
-
-class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
-    """What became of one call."""
-
-    call: Call
-    outcome: Outcome
-    result: Result
-    seconds: float = 0.0
-    """From the start of the first attempt to the outcome; waiting for a slot is not counted."""
-    attempts: int = 0
-    """How often the handler was started."""
-    repairs: tuple[Repair, ...] = ()
-
-
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
 """Decides what happens to a checked call; None leaves it to the tool and the rules of trust."""
+
+Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
+"""A person's decisions by call id; True allows, False denies."""
 
 Approve: TypeAlias = Callable[[Proposal], Awaitable[FinalDecision | bool]]
 """Asks a person about a proposal, here and now."""
@@ -75,29 +66,6 @@ _UNWATCHED = nullcontext()
 _NOTHING = Finding()
 
 
-class Veto(Struct, frozen=True):
-    """A hook's no.
-
-    Around a model call it ends the run. Before a tool call it denies the call; after one it withholds
-    the result, and the model is told that the tool ran.
-    """
-
-    reason: str = ""
-
-
-class Hooks(Struct, frozen=True, kw_only=True):
-    """Plain async functions that may veto what happens. None of them need be given.
-
-    ``before_tool`` keeps calls from starting while the reply still streams. To watch only, give the
-    agent observers: they hold nothing up.
-    """
-
-    before_model: Callable[[Request], Awaitable[Veto | None]] | None = None
-    after_model: Callable[[Reply], Awaitable[Veto | None]] | None = None
-    before_tool: Callable[[CheckedCall], Awaitable[Veto | None]] | None = None
-    after_tool: Callable[[Execution], Awaitable[Veto | None]] | None = None
-
-
 class Gate(Struct, frozen=True, kw_only=True, eq=False):
     """Decides about calls and runs those that may run."""
 
@@ -105,7 +73,9 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     policy: Policy | None = None
     approve: Approve | None = None
     """Without it a call that a person must approve stays a Proposal."""
-    hooks: Hooks = Hooks()
+    hooks: HookChain = NO_HOOKS
+    hooked: dict[str, HookAnswered] = field(default_factory=dict)
+    """What hooks have said of calls before they start, by the calls' keys: none is asked twice."""
     guard: Guard | None = None
     """Holds the calls to the rules of trust."""
     steps: Steps | None = None
@@ -114,48 +84,86 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     """What has been decided already, by call id; whoever decided it then decides it now."""
     approvals: list[Approval] = field(default_factory=list)
     """What a person has said yes to beyond one call; grows when they do so again."""
+    dry_run: bool = False
+    """Nothing is changed: what does more than look is not run, and nobody is asked about it."""
 
     async def judge(self, call: Call, key: str) -> Verdict:
         """Check a call and decide about it. ``key`` names it in the record."""
-        verdict = check(call, self.tools)
+        verdict = await check_aside(call, self.tools)
+        if type(verdict) is Failed:
+            tool_logger.warning(
+                "the arguments of %s could not be checked:\n%s", call.name, verdict.error
+            )
         if self.steps is not None:
             refused = None if isinstance(verdict, CheckedCall) else verdict.kind
             repairs = verdict.repairs if isinstance(verdict, CheckedCall) else ()
             entry = CallChecked(key=key, call_id=call.id, refused=refused, repairs=repairs)
             await self.steps.note(f"{key}.checked", entry)
-        if not isinstance(verdict, CheckedCall) or self._has_nothing_to_say(verdict):
+        if not isinstance(verdict, CheckedCall):
             return verdict
-        return await self._decide(verdict, key)
+        if self.dry_run and not _only_looks(verdict):
+            return DryRun()
+        if self.hooks.changes_calls:
+            return await self._hook_and_decide(verdict, key)
+        return verdict if self._has_nothing_to_say(verdict) else await self._decide(verdict, key)
 
     async def run(self, checked: CheckedCall, key: str, execute: Execute) -> Execution:
         """Run a call that may run, between the hooks. ``execute`` is how."""
         steps, hooks, call, effect = self.steps, self.hooks, checked.call, checked.tool.effect
-        if steps is not None and effect == "write" and steps.was_started(key):
+        may_have_run = effect == "write" and not checked.tool.delegates
+        if steps is not None and may_have_run and steps.was_started(key):
             return not_run(call, Interrupted())
-        if hooks.before_tool is not None and (veto := await vetoed(hooks.before_tool, checked)):
-            await self._note_decision(key, call, Finding(decision=Deny(veto.reason)), "hook")
-            return not_run(call, Denied(veto.reason))
+        if hooks.has("before_tool") and not hooks.changes_calls:
+            await hooks.before_tool(checked, partial(self._carried_out, checked))
         if steps is not None and effect != "pure":
             await steps.note(f"{key}.started", CallStarted(key=key, call_id=call.id))
         with watched_by(self.guard):
             execution = await execute(checked)
         if self.guard is not None and self.guard.rules.screen is not None:
             execution = await _screened(execution, self.guard.rules.screen)
-        if hooks.after_tool is not None and (veto := await vetoed(hooks.after_tool, execution)):
-            withheld = not_run(call, Denied(veto.reason, ran=True))
-            execution = replace(execution, outcome=withheld.outcome, result=withheld.result)
-        return execution
+        return await hooks.after_tool(execution, checked.tool) if hooks.has("after_tool") else execution
 
     def _has_nothing_to_say(self, checked: CheckedCall) -> bool:
         """Nearly every call: nobody is there who could decide about it."""
-        is_open = self.policy is None and self.guard is None and not self.decisions
+        is_open = self.policy is None and self.guard is None and not self.decisions and not self.dry_run
         return is_open and not checked.tool.approval
 
-    async def _decide(self, checked: CheckedCall, key: str) -> Verdict:
+    async def _hook_and_decide(self, checked: CheckedCall, key: str) -> Verdict:
+        """Ask the hooks about a call that is not refused already. What they change is decided anew."""
         finding = decision_for(checked, self.policy, self.guard)
+        if isinstance(finding.decision, Deny | Answer):
+            return await self._decide(checked, key, finding)
+        said = await self._hooked(checked, key)
+        if said is None or isinstance(said, Allow):
+            return await self._decide(checked, key, finding)
+        if isinstance(said, Rewrite):
+            rewritten = await self._carried_out(checked, said)
+            return (
+                await self._decide(rewritten, key) if isinstance(rewritten, CheckedCall) else rewritten
+            )
+        await self._note_decision(key, checked.call, Finding(decision=said), "hook")
+        return await self._carried_out(checked, said)
+
+    async def _hooked(self, checked: CheckedCall, key: str) -> FinalDecision | None:
+        async def body() -> Entry:
+            again = partial(self._carried_out, checked)
+            decision = await self.hooks.before_tool(checked, again)
+            return HookAnswered(
+                key=f"{key}.before_tool", hook="before_tool", call_id=checked.call.id, decision=decision
+            )
+
+        known = self.hooked.get(key)
+        if known is None:
+            entry = await (body() if self.steps is None else self.steps.step(f"{key}.before_tool", body))
+            assert isinstance(entry, HookAnswered)
+            known = self.hooked[key] = entry
+        return known.decision
+
+    async def _decide(self, checked: CheckedCall, key: str, finding: Finding | None = None) -> Verdict:
+        finding = finding or decision_for(checked, self.policy, self.guard)
         decision, by = finding.decision, "policy"
         if isinstance(decision, Rewrite):
-            rewritten = self._carried_out(checked, decision)
+            rewritten = await self._carried_out(checked, decision)
             if isinstance(rewritten, CheckedCall):
                 again = _review(rewritten, self.guard)
                 if isinstance(again.decision, Ask | Deny):
@@ -183,7 +191,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             if approval is not None and approval not in self.approvals:
                 self.approvals.append(approval)
         await self._note_decision(key, checked.call, replace(finding, decision=decision), by)
-        return self._carried_out(checked, decision)
+        return await self._carried_out(checked, decision)
 
     async def _ask(self, proposal: Proposal, approve: Approve, key: str) -> FinalDecision:
         """Ask the person who is there. The answer is a step: nobody is asked twice."""
@@ -193,7 +201,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             if not isawaitable(waiting):
                 raise UsageError("approve is an async function")
             answer = final_decision(await waiting)
-            return StepDone(key=f"{key}.asked", value=json.encode(answer).decode())
+            return StepDone(key=f"{key}.asked", value=_written(answer))
 
         entry = await (body() if self.steps is None else self.steps.step(f"{key}.asked", body))
         assert isinstance(entry, StepDone)
@@ -212,7 +220,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         )
         await self.steps.note(f"{key}.decided", entry)
 
-    def _carried_out(self, checked: CheckedCall, decision: FinalDecision) -> CheckedCall | Outcome:
+    async def _carried_out(self, checked: CheckedCall, decision: FinalDecision) -> CheckedCall | Outcome:
         match decision:
             case Allow():
                 return checked
@@ -221,7 +229,19 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             case Answer(text):
                 return Returned(text)
             case Rewrite(arguments):
-                return check(replace(checked.call, arguments=dump(arguments)), self.tools)
+                rewritten = replace(checked.call, arguments=dump(arguments))
+                return await check_aside(rewritten, self.tools)
+
+
+async def check_aside(call: Call, tools: Tools) -> CheckedCall | Refused:
+    """Check a call, with large arguments in a thread: the event loop turns while they are looked at."""
+    if len(call.arguments) <= LARGE:
+        return check(call, tools)
+    return await current().run(partial(check, call, tools), Job())  # type: ignore[no-any-return]
+
+
+def _only_looks(checked: CheckedCall) -> bool:
+    return checked.tool.effect in ("pure", "read") or checked.tool.dry_run
 
 
 def decision_for(
@@ -255,17 +275,6 @@ def _decided(answer: object) -> Decision | None:
     raise UsageError(f"a policy answers with Allow, Deny, Ask, Rewrite, Answer or None, and not {kind}")
 
 
-async def vetoed(hook: Callable[[Any], Awaitable[Veto | None]], what: object) -> Veto | None:
-    """Ask a hook about something. What is no Veto and not None must not pass for a yes."""
-    waiting = hook(what)
-    if not isawaitable(waiting):
-        raise UsageError("a hook is an async function")
-    answer = await waiting
-    if answer is None or isinstance(answer, Veto):
-        return answer
-    raise UsageError(f"a hook answers Veto or None, and not {type(answer).__name__}")
-
-
 def _review(checked: CheckedCall, guard: Guard | None) -> Finding:
     """Decide about a call whose arguments a policy has put in place."""
     finding = _NOTHING if guard is None else guard.review(checked)
@@ -293,6 +302,24 @@ def final_decision(answer: object) -> FinalDecision:
     )
 
 
+def _written(decision: FinalDecision) -> str:
+    """A decision as JSON; a person can have pasted half a surrogate pair, which none can hold."""
+    try:
+        return json.encode(decision).decode()
+    except UnicodeEncodeError:
+        return json.encode(encodable_json(to_builtins(decision))).decode()
+
+
+def decided_about(pending: Sequence[Proposal], decisions: Decisions) -> dict[str, FinalDecision]:
+    """Read what the caller answered: something about each call that waits, and about no other."""
+    waiting = [proposal.call_id for proposal in pending]
+    if missing := [call_id for call_id in waiting if call_id not in decisions]:
+        raise UsageError(f"no decision about {', '.join(missing)}")
+    if unknown := [call_id for call_id in decisions if call_id not in waiting]:
+        raise UsageError(f"a decision about {', '.join(unknown)}, which nobody asked for")
+    return {call_id: final_decision(decision) for call_id, decision in decisions.items()}
+
+
 def guard_above() -> Guard | None:
     """The guard of the run that this code is called from, if it has one."""
     return _guard.get()
@@ -310,11 +337,6 @@ def _watched(guard: Guard) -> Iterator[None]:
         yield
     finally:
         _guard.reset(token)
-
-
-def not_run(call: Call, outcome: Outcome) -> Execution:
-    """What became of a call that was never started."""
-    return Execution(call=call, outcome=outcome, result=render(call, outcome))
 
 
 Stage: TypeAlias = list[tuple[int, CheckedCall]]

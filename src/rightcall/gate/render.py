@@ -10,7 +10,8 @@ import io
 import json
 import mimetypes
 import re
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import PurePath
 from typing import Any, assert_never
 
@@ -19,9 +20,12 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import shorten
+from rightcall.core.limits import Limits
+from rightcall.core.media_type import sniff
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
+    DryRun,
     Failed,
     Interrupted,
     Invalid,
@@ -33,14 +37,16 @@ from rightcall.core.outcome import (
 )
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.sanitize import encodable
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.tool import Facts, Tool
 from rightcall.gate.fields import NOBODYS, has_fields, told_apart
+from rightcall.gate.size import MOST_VALUES, TooLarge, Unshowable, holds_media, is_image
 
 _DEFAULT = Limits()
 _NOTHING = Facts()
 _SHOWN_NAMES = 30
 _SHOWN_PROBLEMS = 20
 _LONGEST_NAME = 64
+_PIECE = 1024 * 1024
 
 # Brackets could close a tag or a chat template's marker. The rest is invisible, and hides instructions:
 # controls, line separators, and what Unicode calls Default_Ignorable_Code_Point.
@@ -49,20 +55,6 @@ _HIDDEN = re.compile(
     r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-    (b"ID3", "audio/mpeg"),
-    (b"OggS", "audio/ogg"),
-)
-_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-
-
-class Unshowable(ValueError):
-    """A value cannot be shown to a model; the message says why, for the developer."""
 
 
 def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
@@ -80,15 +72,17 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
             content = (Text(value),)
         else:
             content = encode(value, limits)
+            if source is not None:
+                content = tuple(map(_as_words, content))
             if source is not None and type(value) is not str and has_fields(facts):
                 told = told_apart(content, facts, limits.max_output_bytes)
                 source = None if told.is_clean else source
             content = _finish(content, source, limits.max_output_bytes)
     elif type(outcome) is Failed and outcome.message:
-        content = _finish(encode(outcome.message, limits), source, limits.max_output_bytes)
+        content = _finish(encode(outcome.message, limits), source, _most_words(limits))
     else:
         source = None
-        content = (Text(cut(encodable(_words(call, outcome)), limits.max_output_bytes)),)
+        content = (Text(cut(encodable(_words(call, outcome)), _most_words(limits))),)
     return Result(
         call_id=call.id,
         name=call.name,
@@ -98,6 +92,17 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         vouched=told.own,
         names=told.names,
     )
+
+
+def reworded(result: Result, text: str, tool: Tool) -> Result:
+    """The result with other words, under the same labels."""
+    limits = tool.limits
+    content = _finish(encode(text, limits), result.source, limits.max_output_bytes)
+    return msgspec.structs.replace(result, content=content)
+
+
+def _most_words(limits: Limits) -> int:
+    return min(limits.max_failure_bytes, limits.max_output_bytes)
 
 
 def _words(call: Call, outcome: Outcome) -> str:
@@ -132,6 +137,11 @@ def _words(call: Call, outcome: Outcome) -> str:
             )
         case Interrupted():
             return f"{name} was interrupted and may have run. Find out before calling it again."
+        case DryRun():
+            return (
+                f"{name} was not run: this is a dry run, in which nothing is changed. The call itself "
+                "is in order. Go on as if it had been done, and say in your answer what would be done."
+            )
         case _:
             assert_never(outcome)
 
@@ -152,11 +162,19 @@ def _finish(content: tuple[Part, ...], source: str | None, limit: int) -> tuple[
     """Texts within the limit, and in an envelope when their source is not to be trusted."""
     if len(content) == 1:
         return (_bounded(content[0], source, limit),)
-    sizes = [len(part.text.encode()) if isinstance(part, Text) else 0 for part in content]
+    sizes = [_size(part.text) if isinstance(part, Text) else 0 for part in content]
     whole = max(sum(sizes), 1)
     return tuple(
         _bounded(part, source, limit * size // whole) for part, size in zip(content, sizes, strict=True)
     )
+
+
+def _as_words(part: Part) -> Part:
+    """A file of text as its text: outsiders' words go into an envelope in whatever form they come."""
+    if isinstance(part, Text) or part.kind != "text" or part.way != "bytes":
+        return part
+    text = part.data.decode(errors="replace")
+    return Text(f"{part.name}:\n{text}" if part.name else text)
 
 
 def _bounded(part: Part, source: str | None, limit: int) -> Part:
@@ -200,11 +218,12 @@ def encode(value: object, limits: Limits) -> tuple[Part, ...]:
 
 def _parts(value: object, limits: Limits) -> Iterator[Part]:
     if isinstance(value, str):
-        # A member of a string enum is its text.
-        yield Text(encodable(str.__str__(value)))
+        # A member of a string enum is its text. One that is cut is encodable thereby.
+        text = str.__str__(value)
+        yield Text(text if len(text) > limits.max_output_bytes else encodable(text))
     elif (media := _media(value, limits)) is not None:
         yield _within(media, limits)
-    elif isinstance(value, list | tuple) and any(_is_media(item) for item in value):
+    elif isinstance(value, list | tuple) and holds_media(value):
         for item in value:
             yield from _parts(item, limits)
     else:
@@ -218,7 +237,7 @@ def cut(text: str, limit: int) -> str:
     """
     if len(text) * 4 <= limit:
         return text
-    size = len(text) if text.isascii() else len(text.encode())
+    size = _size(text)
     if size <= limit:
         return text
     room = limit - len(_marker(size, size).encode())
@@ -230,6 +249,14 @@ def cut(text: str, limit: int) -> str:
     return f"{start}{_marker(size - len(start.encode()) - len(end.encode()), size)}{end}"
 
 
+def _size(text: str) -> int:
+    """The bytes of a text, counted piece by piece: much at once would let nothing else run."""
+    if text.isascii():
+        return len(text)
+    pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
+    return sum([len(piece.encode(errors="replace")) for piece in pieces])
+
+
 def _marker(left_out: int, size: int) -> str:
     return f"\n[… {left_out:,} of {size:,} bytes left out here …]\n"
 
@@ -237,11 +264,13 @@ def _marker(left_out: int, size: int) -> str:
 # A character is at least a byte, so as many characters hold all of the bytes that can be kept; one
 # that was cut in two is dropped.
 def _head(text: str, size: int) -> str:
-    return text[:size].encode()[:size].decode(errors="ignore")
+    return text[:size].encode(errors="replace")[:size].decode(errors="ignore")
 
 
 def _tail(text: str, size: int) -> str:
-    return text[max(len(text) - size, 0) :].encode()[-size:].decode(errors="ignore") if size else ""
+    if size == 0:
+        return ""
+    return text[max(len(text) - size, 0) :].encode(errors="replace")[-size:].decode(errors="ignore")
 
 
 def _json(value: Any) -> str:
@@ -261,17 +290,16 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, Collection) else msgspec.to_builtins(value)
+        return dict(_some(value.items()))
+    return _some(value) if isinstance(value, Collection) else msgspec.to_builtins(value)
 
 
-def _is_media(value: object) -> bool:
-    return isinstance(value, Media | bytes | bytearray | memoryview | io.IOBase) or _is_image(value)
-
-
-def _is_image(value: object) -> bool:
-    """A Pillow image, known by its shape so that Pillow need not be installed."""
-    return type(value).__module__.startswith("PIL.") and hasattr(value, "save")
+def _some(values: Iterable[Any]) -> list[Any]:
+    """The values of a collection, which may say that they are few and then have no end."""
+    found = list(islice(values, MOST_VALUES + 1))
+    if len(found) > MOST_VALUES:
+        raise TooLarge(f"it holds more than {MOST_VALUES:,} values")
+    return found
 
 
 def _media(value: Any, limits: Limits) -> Media | None:
@@ -279,11 +307,13 @@ def _media(value: Any, limits: Limits) -> Media | None:
         case Media():
             return value
         case bytes() | bytearray() | memoryview():
-            data = bytes(value)
+            # More than fits is left out; there is no need to copy it all before.
+            size = limits.max_media_bytes + 1
+            data = value if type(value) is bytes else bytes(memoryview(value).cast("B")[:size])
             return Media(data, sniff(data))
         case io.IOBase():
             return _read(value, limits.max_media_bytes + 1)
-        case _ if _is_image(value):
+        case _ if is_image(type(value)):
             buffer = io.BytesIO()
             value.save(buffer, format="PNG")
             return Media(buffer.getvalue(), "image/png")
@@ -302,17 +332,8 @@ def _read(file: Any, size: int) -> Media:
     return Media(data, guessed or sniff(data), name)
 
 
-def sniff(data: bytes) -> str:
-    """The media type that the first bytes tell, or plain bytes."""
-    if data[:4] == b"RIFF":
-        return _RIFF.get(data[8:12], "application/octet-stream")
-    for signature, media_type in _SIGNATURES:
-        if data.startswith(signature):
-            return media_type
-    return "application/octet-stream"
-
-
 def _within(media: Media, limits: Limits) -> Part:
+    """Media within the limit. What is somewhere else weighs nothing here."""
     if len(media.data) <= limits.max_media_bytes:
         return media
     return Text(f"[{media.media_type} left out: more than {limits.max_media_bytes:,} bytes]")

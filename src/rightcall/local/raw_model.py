@@ -18,7 +18,7 @@ class RawModel:
     ) -> None:
         self._engine = engine
         self._template = template
-        self._profile = profile or Profile(structured="native")
+        self._profile = profile or Profile(structured="native", priced=True)
 
     @property
     def profile(self) -> Profile:

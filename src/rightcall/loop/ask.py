@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
+from logging import INFO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,21 +14,25 @@ from rightcall.core.events import (
     CallEnd,
     CallStart,
     Emit,
+    ModelChange,
     ModelEvent,
     ReasoningDelta,
     ReplyEnd,
+    RetryStart,
     TextDelta,
 )
 from rightcall.core.history import made_up_id, with_ids
-from rightcall.core.message import Reasoning, Reply
+from rightcall.core.jsontext import shorten
+from rightcall.core.message import Reasoning, Reply, User
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
-from rightcall.gate.gate import vetoed
+from rightcall.gate.hooks import Veto
+from rightcall.log import run_logger
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.request.wire_model import Batches
+from rightcall.request.batches import close_stream, together
 
 MAX_REPLY = 32_000_000
 """Characters of a whole reply: its text, its reasoning and its calls' arguments."""
@@ -37,6 +42,8 @@ MAX_CALLS = 4096
 """Calls in one reply."""
 _KEPT = 64_000
 """Characters that are kept of each part of a reply that was too long: no later request could hold it."""
+_LONGEST_WORD = 500
+"""Characters that are kept of what broke a reply off."""
 _TEXTS = (TextDelta, ReasoningDelta)
 _LONGEST_TURN = 0.05
 """Seconds for which a stream that always has more is read before others get a turn."""
@@ -70,6 +77,8 @@ class Draft:
         self._is_too_long = False
         self.end: ReplyEnd | None = None
         """The end of the reply, once it has come."""
+        self.passed_over: list[ModelChange] = []
+        """The models that failed before anything came."""
 
     def add(self, event: ModelEvent) -> None:
         """Take the next event. Raises ProtocolError when there is more of the reply than may be."""
@@ -86,6 +95,11 @@ class Draft:
                 calls = reply.calls
                 self._look_at(calls, max(self._calls, len(calls)))
                 self.end = event
+            case ModelChange():
+                self.passed_over.append(event)
+                return
+            case RetryStart():
+                return
         self._events.append(event)
 
     def grew(self, size: int) -> None:
@@ -180,17 +194,36 @@ class _Piece:
 
 async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
-    hooks, started = setup.hooks, setup.clock.now()
-    if hooks.before_model is not None and (veto := await vetoed(hooks.before_model, question.request)):
-        return StepDone(key=question.key, value=veto.reason)
+    started = setup.clock.now()
     generated = await _generate(setup, question)
-    if hooks.after_model is not None and (veto := await vetoed(hooks.after_model, generated.reply)):
-        return StepDone(key=question.key, value=veto.reason)
+    notes: tuple[User, ...] = ()
+    if setup.hooks.has("after_model"):
+        answer = await setup.hooks.after_model(generated.reply)
+        if isinstance(answer, Veto):
+            return StepDone(key=question.key, value=answer.reason)
+        notes = answer
     seconds = setup.clock.now() - started
+    if run_logger.isEnabledFor(INFO):
+        _log(setup.run, question.key, generated.reply, seconds)
     if not generated.in_time:
         # Two clocks may differ a little, and the run's time is used up all the same.
         seconds = max(seconds, question.seconds or 0.0)
-    return ReplyReceived(key=question.key, reply=generated.reply, seconds=seconds, raw=generated.raw)
+    return ReplyReceived(
+        key=question.key,
+        reply=generated.reply,
+        seconds=seconds,
+        raw=generated.raw,
+        passed_over=generated.passed_over,
+        notes=notes,
+    )
+
+
+def _log(run: str, key: str, reply: Reply, seconds: float) -> None:
+    names = ", ".join(shorten(call.name) for call in reply.calls) or "none"
+    spent = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
+    run_logger.info(
+        "run %s, %s: %s after %.1f s, %s; calls: %s", run, key, reply.stop, seconds, spent, names
+    )
 
 
 class _Generated(Struct, frozen=True, eq=False):
@@ -199,6 +232,7 @@ class _Generated(Struct, frozen=True, eq=False):
     reply: Reply
     in_time: bool
     raw: bytes | None
+    passed_over: tuple[ModelChange, ...]
 
 
 async def _generate(setup: Setup, question: Question) -> _Generated:
@@ -210,16 +244,17 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
     except RightcallError as error:
         if draft.is_empty:
             raise
-        broke = error.code
+        broke = f"{error.code}: {error}"[:_LONGEST_WORD]
+        run_logger.warning("run %s, %s: the reply broke off: %s", setup.run, question.key, error)
     except TimeoutError:
         if not time.expired():
             raise
         broke = "deadline"
     finally:
-        await _close(stream)
+        await close_stream(stream)
     # What comes after the end of a reply, or does not come, takes nothing from it.
     end = draft.end or ReplyEnd(draft.broken(broke))
-    return _Generated(end.reply, not time.expired(), end.raw)
+    return _Generated(end.reply, not time.expired(), end.raw, tuple(draft.passed_over))
 
 
 class _Names:
@@ -295,17 +330,12 @@ class _Views:
         self._emit(event)
 
 
-async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
-    async for event in stream:
-        yield (event,)
-
-
 async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Question) -> None:
     names, speculation, append = _Names(question), question.speculation, draft.append
     show = None if question.emit is None else _Views(question.emit).show
     now = asyncio.get_running_loop().time
     turn = now() + _LONGEST_TURN
-    async for events in stream.together if isinstance(stream, Batches) else _one_by_one(stream):
+    async for events in together(stream):
         size = 0
         for event in events:
             kind = type(event)
@@ -325,10 +355,3 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
             # Deadlines and cancellations reach only what waits, and a stream may never have to.
             await asyncio.sleep(0)
             turn = now() + _LONGEST_TURN
-
-
-async def _close(stream: AsyncIterator[ModelEvent]) -> None:
-    """End a stream that was not read to its end, so that it lets go of what it holds."""
-    close = getattr(stream, "aclose", None)
-    if close is not None:
-        await close()

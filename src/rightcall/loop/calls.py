@@ -1,21 +1,54 @@
 """The calls of one reply into their results: through the gate, run in stages, recorded."""
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import Proposal
+from rightcall.core.decision import FinalDecision, Proposal
 from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
 from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncated
 from rightcall.core.parts import Usage
-from rightcall.gate.gate import Execution, Gate, Stage, Verdict, not_run, stages
+from rightcall.gate.check import check
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.gate import Gate, Stage, Verdict, stages
 from rightcall.loop.decide import AnswerCalls
+from rightcall.loop.nested import InnerPause, Nesting, inside
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
+from rightcall.loop.state import PausedCall
+from rightcall.record.steps import recorded
+
+End: TypeAlias = CallFinished | PausedCall
+"""A call's end, or that it waits for a person inside."""
+
+
+class Answered:
+    """What the calls of one reply came to."""
+
+    def __init__(self) -> None:
+        self.done: dict[int, CallFinished] = {}
+        """Their ends, each with its position."""
+        self.waiting: dict[int, PausedCall] = {}
+        """Those that wait for a person inside."""
+        self.seconds = 0.0
+
+    def add(self, index: int, end: End) -> None:
+        """Take what one call came to."""
+        if isinstance(end, PausedCall):
+            self.waiting[index] = end
+        else:
+            self.done[index] = end
+
+    @property
+    def ends(self) -> tuple[CallFinished, ...]:
+        """The ends, in the order of the calls."""
+        return tuple([self.done[index] for index in sorted(self.done)])
 
 
 class Answering(Struct, frozen=True, kw_only=True, eq=False):
@@ -28,33 +61,52 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     seconds: float | None
     """What is left of the run's time."""
     emit: Emit | None
+    decisions: Mapping[str, FinalDecision] = {}
+    """What a person has said of calls inside these."""
+    finished: Mapping[str, CallFinished] = {}
+    """The calls that had their end when the run paused, by their keys."""
+    paused: Mapping[str, PausedCall] = {}
+    """The calls that waited inside when the run paused, by their keys."""
 
-    async def judge(self) -> list[Verdict]:
+    async def judge(self) -> list[Verdict | CallFinished]:
         """Decide about each call. A proposal is one that must wait for a person."""
         return [await self._judge(index, call) for index, call in enumerate(self.action.calls)]
 
-    async def _judge(self, index: int, call: Call) -> Verdict:
+    async def _judge(self, index: int, call: Call) -> Verdict | CallFinished:
+        key = self.action.key(index)
+        if (over := self.finished.get(key)) is not None:
+            return over
+        if (waited := self.paused.get(key)) is not None:
+            # It was decided about when it was started.
+            return check(replace(call, arguments=waited.arguments), self.setup.tools)
         if index < self.action.run:
-            return await self.gate.judge(call, self.action.key(index))
+            return await self.gate.judge(call, key)
         return Truncated() if call.truncated else Cancelled()
 
-    async def run(self, verdicts: list[Verdict]) -> tuple[list[CallFinished], float]:
+    async def run(self, verdicts: list[Verdict | CallFinished]) -> Answered:
         """Every call's end, in order, and how long they took together.
 
-        Calls that may not run have their end at once.
+        Calls that may not run have their end at once. Where one waits inside, those that would run after
+        it wait too.
         """
-        done: dict[int, CallFinished] = {}
+        answered = Answered()
         for index, verdict in enumerate(verdicts):
-            if not isinstance(verdict, CheckedCall):
-                done[index] = await self._step(index, verdict)
-        seconds = 0.0
+            if isinstance(verdict, CallFinished):
+                answered.done[index] = verdict
+            elif not isinstance(verdict, CheckedCall):
+                answered.add(index, await self._step(index, verdict))
         for stage in stages(verdicts):
-            left = None if self.seconds is None else max(self.seconds - seconds, 0.0)
-            done.update(await self._run_stage(stage, left))
-            seconds += max(done[at].seconds for at, _ in stage)
-        return [done[index] for index in range(len(verdicts))], seconds
+            left = None if self.seconds is None else max(self.seconds - answered.seconds, 0.0)
+            started = self.setup.clock.now()
+            for index, end in (await self._run_stage(stage, left)).items():
+                answered.add(index, end)
+            if answered.waiting:
+                answered.seconds += self.setup.clock.now() - started
+                break
+            answered.seconds += max(answered.done[at].seconds for at, _ in stage)
+        return answered
 
-    async def _run_stage(self, stage: Stage, left: float | None) -> dict[int, CallFinished]:
+    async def _run_stage(self, stage: Stage, left: float | None) -> dict[int, End]:
         if left == 0:
             # An earlier stage has used up the run's time.
             return {at: await self._step(at, Cancelled()) for at, _ in stage}
@@ -69,18 +121,54 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             raise errors.exceptions[0] from None
         return {at: task.result() for at, task in tasks.items()}
 
-    async def _step(self, index: int, verdict: Verdict, left: float | None = None) -> CallFinished:
+    async def _step(self, index: int, verdict: Verdict, left: float | None = None) -> End:
         key, call = self.action.key(index), self.action.calls[index]
         if isinstance(verdict, CheckedCall):
+            if verdict.tool.delegates:
+                return await self._hand_on(key, call, verdict, left)
             body = partial(self._run, key, call, verdict, left)
         else:
             assert not isinstance(verdict, Proposal)
             body = partial(self._not_run, key, call, verdict)
-        entry = await self.setup.steps.step(key, body)
+        return self._told(await self.setup.steps.step(key, body))
+
+    def _told(self, entry: Entry) -> CallFinished:
         assert isinstance(entry, CallFinished)
         if self.emit is not None:
             self.emit(ResultEnd(entry.result, entry.seconds))
         return entry
+
+    async def _hand_on(self, key: str, call: Call, checked: CheckedCall, left: float | None) -> End:
+        """Run a call that is a run of its own: one that takes steps, and is a step only at its end."""
+        steps = self.setup.steps
+        if (known := recorded(steps, key)) is not None:
+            return self._told(known)
+        nesting = Nesting(
+            self.setup,
+            key,
+            call,
+            emit=self.emit,
+            decisions=self.decisions,
+            paused=self.paused.get(key),
+        )
+        ledger: list[Usage] = []
+
+        async def execute(checked: CheckedCall) -> Execution:
+            with inside(nesting):
+                execution = await self._execute(key, ledger, left, checked)
+            if nesting.waits is not None:
+                raise InnerPause
+            return execution
+
+        try:
+            execution = await self.gate.run(checked, key, execute)
+        except InnerPause:
+            return nesting.pause(checked.call.arguments)
+
+        async def body() -> Entry:
+            return _finished(key, call, execution, ledger)
+
+        return self._told(await steps.step(key, body))
 
     async def _not_run(self, key: str, call: Call, outcome: Outcome) -> Entry:
         return _finished(key, call, not_run(call, outcome))
@@ -111,11 +199,15 @@ def _finished(
     result = execution.result
     if result.call_id != call.id:
         result = replace(result, call_id=call.id)
+    failure = execution.outcome if isinstance(execution.outcome, Failed) else None
     return CallFinished(
         key=key,
         result=result,
         seconds=execution.seconds,
         attempts=execution.attempts,
         usage=sum(ledger, Usage()) if ledger else None,
-        error=execution.outcome.error if isinstance(execution.outcome, Failed) else "",
+        error="" if failure is None else failure.error,
+        cause="" if failure is None else failure.cause,
+        original=execution.original,
+        notes=execution.notes,
     )

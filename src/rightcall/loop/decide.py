@@ -36,7 +36,7 @@ ANNOUNCED = "You announced a tool call but made none. Make the call, or give you
 BROKE_OFF = "Your last reply broke off because of a fault on its way. Give it again, whole."
 ANSWER_BY_TOOL = "Give your answer by calling the tool {tool}."
 
-NO_OUTPUT = Stop("output", detail="no valid output was given")
+NO_OUTPUT = Stop("no_output", detail="no valid output was given")
 
 _OVER: frozenset[StopReason] = frozenset({"refusal", "filtered"})
 
@@ -117,6 +117,8 @@ def _ask(state: State) -> Action:
     progress, budget = state.progress, state.budget
     if progress.note:
         return Tell(said(progress.note, "runtime"))
+    if state.notes:
+        return Tell(state.notes[0])
     if budget.turns is not None and progress.turns >= budget.turns:
         return Finish(Stop("limit", "turns"))
     if (limit := spent(state)) is not None:
@@ -194,6 +196,9 @@ def _after_text(state: State, reply: Reply) -> Action:
                 return Finish(Stop("error", detail="the model keeps announcing calls and making none"))
             return Tell(said(ANNOUNCED, "runtime"))
         case "end" | "stop_sequence":
+            if state.notes:
+                # A hook has something to say to the answer.
+                return Tell(state.notes[0])
             return Finish(_stop_for(reply)) if state.wanted is None else _after_answer(state, reply)
         case unreachable:
             assert_never(unreachable)

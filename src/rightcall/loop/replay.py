@@ -9,10 +9,18 @@ from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Ask
-from rightcall.core.entry import CallFinished, Entry, ReplyReceived, RunPaused, RunStarted, StepDone
+from rightcall.core.entry import (
+    CallFinished,
+    Entry,
+    HookAnswered,
+    ReplyReceived,
+    RunPaused,
+    RunStarted,
+    StepDone,
+)
 from rightcall.core.events import ModelEvent
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.outcome import Returned
+from rightcall.core.outcome import Failed, Outcome, Returned
 from rightcall.core.ports import AsyncJournal, Journal, Model
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.request import Profile, Request, Wanted
@@ -20,8 +28,9 @@ from rightcall.core.tool import Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, ReplayError, UsageError
 from rightcall.gate.attempt import Setting
+from rightcall.gate.execution import Execution
 from rightcall.gate.executor import Executor
-from rightcall.gate.gate import Execution
+from rightcall.gate.hooks import Hooks, Veto, gathered
 from rightcall.loop.circles import canonical
 from rightcall.loop.result import RunResult
 from rightcall.loop.run import Run
@@ -62,6 +71,10 @@ async def replay(
     def policy(checked: CheckedCall) -> Ask | None:
         return Ask() if checked.call.id in waiting else None
 
+    hooks = Hooks(
+        before_model=_nothing if _has(entries, "before_model") else None,
+        before_tool=_nothing if _has(entries, "before_tool") else None,
+    )
     setup = Setup(
         run=run,
         model=model or _NoModel(),
@@ -72,10 +85,20 @@ async def replay(
         system=start.system,
         answer=_answer(start.wanted),
         policy=policy,
+        hooks=gathered(hooks),
         speculate=False,
     )
     again = Run(setup, started(start), begins=len(start.messages) - 1, decisions=decisions)
     return again.result(await again.until_stop())
+
+
+def _has(entries: Sequence[Entry], hook: str) -> bool:
+    return any(isinstance(entry, HookAnswered) and entry.hook == hook for entry in entries)
+
+
+def _nothing(_: object) -> Veto | None:
+    """Stands where a hook was, whose answers are recorded."""
+    return None
 
 
 def _answer(wanted: Wanted | None) -> Tool | None:
@@ -105,9 +128,12 @@ class _RecordedExecutor:
         if ends is None:
             raise ReplayError(f"{call.name}({call.arguments})")
         end = ends.popleft() if len(ends) > 1 else ends[0]
+        outcome: Outcome = Returned(end.result.text)
+        if end.result.outcome == "failed":
+            outcome = Failed(end.result.text, error=end.error, cause=end.cause)
         return Execution(
             call=call,
-            outcome=Returned(end.result.text),
+            outcome=outcome,
             result=replace(end.result, call_id=call.id),
             seconds=end.seconds,
             attempts=end.attempts,
@@ -122,14 +148,17 @@ class _RecordedSteps:
         self._done = {
             entry.key: entry
             for entry in entries
-            if isinstance(entry, ReplyReceived | CallFinished | StepDone)
+            if isinstance(entry, ReplyReceived | CallFinished | StepDone | HookAnswered)
         }
 
     async def step(self, key: str, body: Callable[[], Awaitable[Entry]]) -> Entry:
         """The recorded entry of that key."""
+        known = self._done.get(key)
+        if isinstance(known, HookAnswered):
+            return known
         if self._live(key):
             return await body()
-        if (known := self._done.get(key)) is None:
+        if known is None:
             raise ReplayError(key)
         return known
 
@@ -148,7 +177,8 @@ class _RecordedTools:
     def get(self, name: str) -> Tool | None:
         """A tool of that name; what could be no tool's name stays unknown."""
         try:
-            return Tool(name, "", validator=_Anything())
+            # Of a dry run, too, it gives what was recorded.
+            return Tool(name, "", validator=_Anything(), dry_run=True)
         except DeclarationError:
             return None
 

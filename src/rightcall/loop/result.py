@@ -1,10 +1,11 @@
 """What a run came to, and whether its answer has the form that was asked for."""
 
 import re
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, overload
 
 from msgspec import Struct, json, to_builtins
 from msgspec.structs import replace
+from typing_extensions import TypeVar
 
 from rightcall.core.budget import Stop
 from rightcall.core.call import Call, CheckedCall
@@ -14,15 +15,13 @@ from rightcall.core.outcome import Invalid, OutcomeKind
 from rightcall.core.parts import Result, Usage
 from rightcall.core.sanitize import encodable_json
 from rightcall.core.tool import Tool
+from rightcall.declare.output import Form, form_of
+from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check
-from rightcall.loop.state import State
+from rightcall.loop.state import State, used
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar as DefaultTypeVar
-
-    Out = DefaultTypeVar("Out", default=Any)
-else:
-    Out = TypeVar("Out")
+Out = TypeVar("Out", default=Any)
+T = TypeVar("T")
 
 BAD_ANSWER = (
     "Your answer does not have the form that is asked for:\n{problems}\nGive the whole answer again."
@@ -38,6 +37,9 @@ class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Result
     seconds: float = 0.0
     attempts: int = 0
+    error: str = ""
+    """What the tool raised, as ``ValueError: no account 7``, without what looks like a secret. Empty for
+    a ToolFailure, whose words are in the result. The traceback is in the log and in the journal."""
 
     @property
     def name(self) -> str:
@@ -95,15 +97,20 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     @property
     def usage(self) -> Usage:
         """What the run cost, subagents included."""
-        return self.state.progress.usage
+        return used(self.state)
 
     @property
     def turns(self) -> tuple[Usage, ...]:
         """What each of the model's replies cost."""
         return tuple(reply.usage for reply in self.replies)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Which model gave each of the replies: as it was named to ``fallback``, or by its vendor."""
+        return tuple(reply.answered_by or reply.model for reply in self.replies)
+
     def to_json(self) -> bytes:
-        """The result as JSON, without ``output``: enough to resume the run elsewhere."""
+        """The result as JSON: enough to resume the run elsewhere, and to read its output again."""
         plain = replace(self, output=None)
         try:
             return json.encode(plain)
@@ -112,10 +119,37 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
             # one that cannot be kept.
             return json.encode(encodable_json(to_builtins(plain)))
 
+    @overload
     @staticmethod
-    def from_json(data: bytes | str) -> "RunResult[Any]":
-        """The result that ``to_json`` wrote."""
-        return json.decode(data, type=RunResult)
+    def from_json(data: bytes | str) -> "RunResult[Any]": ...
+
+    @overload
+    @staticmethod
+    def from_json(data: bytes | str, *, output: type[T]) -> "RunResult[T]": ...
+
+    @overload
+    @staticmethod
+    def from_json(data: bytes | str, *, output: Any) -> "RunResult[Any]": ...
+
+    @staticmethod
+    def from_json(data: bytes | str, *, output: Any = None) -> "RunResult[Any]":
+        """The result that ``to_json`` wrote. ``output`` is the agent's, and gives the output back."""
+        result: RunResult[Any] = json.decode(data, type=RunResult)
+        return result if output is None else with_output(result, form_of(output))
+
+
+def with_output(result: RunResult[Any], form: Form) -> RunResult[Any]:
+    """The result with the output that its run ended with, read from what was said."""
+    if result.stop.reason != "output":
+        return result
+    text, wanted = result.text, result.state.wanted
+    if wanted is not None and wanted.mode == "tool":
+        given = [call for call in result.calls if call.name == wanted.tool]
+        text = next(call.arguments for call in reversed(given) if call.outcome == "returned")
+    verdict = judge(form.tool, text)
+    if not isinstance(verdict, CheckedCall):
+        raise UsageError(f"the run's output is not of this form: {'; '.join(_problems(verdict))}")
+    return replace(result, output=form.value(verdict.bound))
 
 
 class RunEnd(Struct, frozen=True):
@@ -153,5 +187,13 @@ def complaint(answer: Tool, text: str) -> str:
     verdict = judge(answer, text)
     if isinstance(verdict, CheckedCall):
         return ""
-    problems = verdict.problems if isinstance(verdict, Invalid) else ()
-    return BAD_ANSWER.format(problems="\n".join(f"- {problem}" for problem in problems))
+    return BAD_ANSWER.format(problems="\n".join(f"- {problem}" for problem in _problems(verdict)))
+
+
+def _problems(verdict: Refused) -> list[str]:
+    return [str(problem) for problem in verdict.problems] if isinstance(verdict, Invalid) else []
+
+
+def last_line(trace: str) -> str:
+    """What was raised, from a traceback alone: journals of before say no more."""
+    return trace.rstrip().rpartition("\n")[2]

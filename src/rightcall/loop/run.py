@@ -4,8 +4,10 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 ``decide`` and ``state``. Run again over the same recorded steps, it comes to the same end.
 """
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from msgspec.structs import replace
@@ -29,21 +31,27 @@ from rightcall.core.events import Emit, StreamEvent, TurnStart
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.parts import Usage
-from rightcall.core.request import Conversation, Request, ToolChoice
+from rightcall.core.request import ANY_OBJECT, Conversation, Request, ToolChoice
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.gate import Gate
+from rightcall.log import run_logger
 from rightcall.loop.ask import Question, ask
 from rightcall.loop.calls import Answering
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
 from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
-from rightcall.loop.result import CallRecord, RunResult, complaint
+from rightcall.loop.hooked import through_hooks
+from rightcall.loop.nested import is_inside
+from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.loop.state import Spent, State, given, judged, replied, told
+from rightcall.loop.state import Spent, State, given, judged, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
 from rightcall.record.steps import LiveSteps, WatchedSteps, showing
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+
+_TURN = 0.01
+"""Seconds for which messages may be looked at before the event loop turns."""
 
 
 class Run:
@@ -59,6 +67,8 @@ class Run:
         decisions: Mapping[str, FinalDecision] | None = None,
         earlier: tuple[CallRecord, ...] = (),
     ) -> None:
+        if state.system is not None and state.system != setup.system:
+            setup = replace(setup, system=state.system)
         if setup.observers:
             show = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, show))
@@ -67,7 +77,10 @@ class Run:
         self._state = state
         self._begins = begins
         self._emit = emit
-        self._decisions = decisions or {}
+        decisions = {**state.decisions, **(decisions or {})}
+        self._decisions = {id_: each for id_, each in decisions.items() if not is_inside(id_)}
+        self._inside = {id_: each for id_, each in decisions.items() if is_inside(id_)}
+        """What was decided about calls of runs inside this one's calls."""
         self._earlier = earlier
         self._finished: list[CallFinished] = []
         self._pending: tuple[Proposal, ...] = ()
@@ -75,10 +88,13 @@ class Run:
         self._view: View | None = None
         self._conversation = Conversation()
         self._approvals = list(state.approvals)
+        self._hooked = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
         self._guard = None if setup.trust is None else _guard(setup, setup.trust, state)
         self._shown = 0
         """How many messages the guard has seen."""
         self._speculation = self._speculate(0)
+        self.has_acted = False
+        """Whether calls have been run, so that going through it again would run them twice."""
 
     async def go(self, first: RunStarted | RunResumed | None = None) -> RunResult[Any]:
         """Go on until the run is over or must wait. How it began and ended is recorded, errors too."""
@@ -86,17 +102,23 @@ class Run:
         try:
             if first is not None:
                 # A run may be resumed after each of its turns.
-                resumed = f"t{self._state.progress.turns}.resumed"
+                resumed = f"t{self._state.progress.turns}.resumed{self._last_wait()}"
                 await steps.note("run.started" if isinstance(first, RunStarted) else resumed, first)
             stop = await self.until_stop()
             if stop.reason != "pending":
                 await steps.note("run.ended", RunEnded(stop=stop))
+            run_logger.info("run %s: ended with %s", self._setup.run, stop.reason)
         except RightcallError as error:
             error.result = self.result(Stop("error", detail=str(error)))
+            run_logger.info("run %s: broke off: %s", self._setup.run, error)
             if not isinstance(error, JournalError):
                 await steps.note("run.failed", RunFailed(code=error.code, message=str(error)))
             raise
         return self.result(stop)
+
+    def _last_wait(self) -> str:
+        """Tells a pause inside a call from others of the same turn."""
+        return "".join(f".{each.call_id}" for call in self._state.paused for each in call.pending)
 
     async def until_stop(self) -> Stop:
         """Go on until the run is over or must wait; why, is the answer."""
@@ -118,6 +140,7 @@ class Run:
                 result=entry.result,
                 seconds=entry.seconds,
                 attempts=entry.attempts,
+                error=entry.cause or last_line(entry.error),
             )
             for entry in self._finished
         ]
@@ -131,7 +154,7 @@ class Run:
         )
 
     async def _next(self) -> Stop | None:
-        self._show_guard()
+        await self._show_guard()
         match decide(self._state):
             case AskModel() as action:
                 return await self._ask(action)
@@ -145,12 +168,17 @@ class Run:
                 return stop
         return None
 
-    def _show_guard(self) -> None:
-        """Show the guard what has been said since it last looked."""
-        if self._guard is not None:
-            for message in self._state.messages[self._shown :]:
-                self._guard.see(message)
-            self._shown = len(self._state.messages)
+    async def _show_guard(self) -> None:
+        """Show the guard what has been said since it last looked, which may be a long history."""
+        if self._guard is None:
+            return
+        turned = monotonic()
+        for message in self._state.messages[self._shown :]:
+            self._guard.see(message)
+            if monotonic() - turned > _TURN:
+                await asyncio.sleep(0)
+                turned = monotonic()
+        self._shown = len(self._state.messages)
 
     async def _ask(self, action: AskModel) -> Stop | None:
         # Calls of the last reply that started early and then were not to be run.
@@ -161,30 +189,44 @@ class Run:
         messages = await self._messages(action.turn)
         await self._look_at_tools(action.turn)
         self._speculation = self._speculate(action.turn)
-        steps, question = self._setup.steps, self._question(action, messages)
-        await steps.note(f"{action.key}.sent", RequestSent(key=action.key, messages=len(messages)))
+        steps = self._setup.steps
+        request = self._request(action, messages)
+        if self._setup.hooks.has("before_model"):
+            hooked = await through_hooks(self._setup, action.turn, request)
+            for note in hooked.notes:
+                self._state = told(self._state, note)
+            if hooked.veto is not None:
+                return Stop("veto", detail=hooked.veto)
+            await self._show_guard()
+            request = hooked.request
+        question = self._question(action.key, request)
+        sending = RequestSent(key=action.key, messages=len(request.messages))
+        await steps.note(f"{action.key}.sent", sending)
         entry = await steps.step(action.key, partial(ask, self._setup, question))
         if isinstance(entry, StepDone):
             return Stop("veto", detail=entry.value)
         assert isinstance(entry, ReplyReceived)
         self._ids.update(call.id for call in entry.reply.calls)
-        self._state = replied(self._state, entry.reply, entry.seconds)
+        self._state = replied(self._state, entry.reply, entry.seconds, entry.notes)
         return None
 
-    def _question(self, action: AskModel, messages: Transcript) -> Question:
+    def _request(self, action: AskModel, messages: Transcript) -> Request:
         setup = self._setup
+        return Request(
+            messages=messages,
+            system=setup.system,
+            specs=setup.specs,
+            choice=self._choice(action.choice),
+            output=self._output_schema(),
+            max_tokens=setup.max_tokens,
+            options=setup.options,
+            conversation=self._conversation,
+        )
+
+    def _question(self, key: str, request: Request) -> Question:
         return Question(
-            key=action.key,
-            request=Request(
-                messages=messages,
-                system=setup.system,
-                specs=setup.specs,
-                choice=self._choice(action.choice),
-                output=self._output_schema(),
-                max_tokens=setup.max_tokens,
-                options=setup.options,
-                conversation=self._conversation,
-            ),
+            key=key,
+            request=request,
             seconds=self._seconds_left(),
             emit=self._emit,
             speculation=self._speculation,
@@ -195,7 +237,14 @@ class Run:
     def _speculate(self, turn: int) -> Speculation:
         calls = self._state.budget.calls
         most = None if calls is None else calls - self._state.progress.calls
-        return Speculation(self._setup, turn, most=most, guard=self._guard, emit=self._emit)
+        return Speculation(
+            self._setup,
+            turn,
+            most=most,
+            guard=self._guard,
+            emit=self._emit,
+            dry_run=self._state.dry_run,
+        )
 
     async def _look_at_tools(self, turn: int) -> None:
         """Offer the tools that there are now."""
@@ -220,44 +269,71 @@ class Run:
         guard.grant = granted.grant
         self._state = with_grant(self._state, granted)
 
-    async def _answer(self, action: AnswerCalls) -> Stop | None:
+    def _gate(self) -> Gate:
         setup = self._setup
-        gate = Gate(
+        return Gate(
             tools=setup.tools,
             policy=setup.policy,
             approve=setup.approve,
             hooks=setup.hooks,
             guard=self._guard,
             steps=None if type(setup.steps) is LiveSteps else setup.steps,
+            hooked=self._hooked,
             decisions=self._decisions,
             approvals=self._approvals,
+            dry_run=self._state.dry_run,
         )
+
+    async def _answer(self, action: AnswerCalls) -> Stop | None:
         answering = Answering(
-            setup=setup,
-            gate=gate,
+            setup=self._setup,
+            gate=self._gate(),
             action=action,
             speculation=self._speculation,
             seconds=self._seconds_left(),
             emit=self._emit,
+            decisions=self._inside,
+            finished={entry.key: entry for entry in self._state.finished},
+            paused={call.key: call for call in self._state.paused},
         )
         verdicts = await answering.judge()
         if len(self._approvals) > len(self._state.approvals):
             self._state = replace(self._state, approvals=tuple(self._approvals))
-        self._pending = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
-        if self._pending:
-            key = f"t{action.turn}.paused"
-            waiting = tuple(proposal.call_id for proposal in self._pending)
-            await setup.steps.note(key, RunPaused(key=key, call_ids=waiting))
-            return Stop("pending")
-        done, seconds = await answering.run(verdicts)
+        proposals = tuple(verdict for verdict in verdicts if isinstance(verdict, Proposal))
+        if proposals:
+            return await self._pause(action, proposals)
+        self.has_acted = True
+        answered = await answering.run(verdicts)
+        if answered.waiting:
+            waiting = tuple(answered.waiting[index] for index in sorted(answered.waiting))
+            self._state = paused(self._state, answered.ends, waiting, answered.seconds)
+            pending = tuple(proposal for call in waiting for proposal in call.pending)
+            return await self._pause(action, pending)
+        done = answered.ends
+        self._pending = ()
         self._finished += done
+        self._hooked = {}
         spent = Spent(
             ran=sum(entry.attempts > 0 for entry in done),
-            seconds=seconds,
+            seconds=answered.seconds,
             usage=sum((entry.usage for entry in done if entry.usage), Usage()),
+            notes=tuple(note for entry in done for note in entry.notes),
         )
         self._state = given(self._state, tuple(entry.result for entry in done), spent, action.limit)
         return None
+
+    async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
+        """Wait for a person, with everything that was said and done of this reply's calls so far."""
+        self._pending = pending
+        ids = {call.id for call in action.calls}
+        decided = {id_: each for id_, each in self._decisions.items() if id_ in ids}
+        hooked = tuple(self._hooked.values())
+        self._state = replace(self._state, hooked=hooked, decisions=decided)
+        call_ids = tuple(proposal.call_id for proposal in pending)
+        inner = ",".join(filter(is_inside, call_ids))
+        key = f"t{action.turn}.paused{inner and f'.{inner}'}"
+        await self._setup.steps.note(key, RunPaused(key=key, call_ids=call_ids))
+        return Stop("pending")
 
     async def _judge(self, action: JudgeText) -> str:
         """Say what is wrong with the answer, in words for the model; nothing when nothing is."""
@@ -299,9 +375,11 @@ class Run:
 
     def _output_schema(self) -> JsonObject | None:
         wanted, answer = self._state.wanted, self._setup.answer
-        if wanted is None or answer is None or wanted.mode != "native":
+        if wanted is None or answer is None:
             return None
-        return answer.parameters
+        if wanted.mode == "json":
+            return ANY_OBJECT
+        return answer.parameters if wanted.mode == "native" else None
 
 
 def _both(emit: Emit, show: Emit) -> Emit:

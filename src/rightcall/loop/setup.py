@@ -1,15 +1,20 @@
 """What can be said of an agent and of a run, and what a run is made with."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypedDict
+from difflib import get_close_matches
+from functools import lru_cache, partial, wraps
+from inspect import isasyncgenfunction, iscoroutinefunction
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict, cast
 
 from msgspec import Struct
+from typing_extensions import TypeVar
 
 from rightcall.core.budget import Budget
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Grant
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message
+from rightcall.core.options import known_of, show_options
 from rightcall.core.ports import (
     AsyncJournal,
     Clock,
@@ -21,27 +26,60 @@ from rightcall.core.ports import (
     TokenCounter,
     Tools,
 )
-from rightcall.core.request import ToolChoice
-from rightcall.core.tool import Spec, Tool
+from rightcall.core.request import ModelOptions, Named, ToolChoice
+from rightcall.core.tool import ErrorWords, Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
-from rightcall.gate.gate import Approve, Execution, Hooks, Policy
+from rightcall.gate.execution import Execution
+from rightcall.gate.gate import Approve, Policy
+from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
 from rightcall.log import logger
 from rightcall.loop.window import Window, estimate_tokens
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+from rightcall.wire.history import Said
 
 Summarise: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Words for the messages that no longer fit."""
 
 
-class RunOptions(TypedDict, total=False):
-    """What can be said of one run."""
+F = TypeVar("F", bound=Callable[..., Any])
+Deps = TypeVar("Deps", default=Any)
+"""What an agent's tools share."""
 
-    history: Sequence[Message]
-    """An earlier transcript to go on from; mended where calls and results do not match."""
-    dependencies: Any
+Instructions: TypeAlias = str | Callable[..., str | Awaitable[str]]
+"""What the model is told first: a text, or a function that gives one for each run. It may be async, and
+may take the run's Context, or nothing."""
+
+ModelSource: TypeAlias = Model | str | Sequence[Model | str]
+"""A model, the name of one, or several of those to fall back on in order."""
+
+
+class Overrides(TypedDict, total=False):
+    """What a run may have in place of its agent's, also when it is gone on with."""
+
+    model: ModelSource
+    tools: ToolSource
+    options: ModelOptions
+    """The model's options, each in place of the agent's of that name."""
+    max_tokens: int | None
+    """Tokens that one reply may have."""
+
+
+class QuestionOptions(TypedDict, Generic[Deps], total=False):
+    """What can be said of one run besides its model and tools."""
+
+    options: ModelOptions
+    """The model's options, each in place of the agent's of that name."""
+    max_tokens: int | None
+    """Tokens that one reply may have, in place of the agent's."""
+    instructions: Instructions
+    """In place of the agent's."""
+    history: Sequence[Message] | Sequence[Mapping[str, Any]] | Said
+    """An earlier transcript to go on from; mended where calls and results do not match. Messages in the
+    shape of OpenAI, Anthropic or Gemini are taken too, and their system text is then the run's."""
+    dependencies: Deps
     """What tools reach through their Context."""
     choice: ToolChoice
     """Make the model call some tool, this tool, or none; on its first turn only, so that it ends."""
@@ -54,6 +92,17 @@ class RunOptions(TypedDict, total=False):
     """What this run may do once outsiders have spoken, for an agent with rules of trust."""
     steps: Steps
     """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
+    dry_run: bool
+    """Nothing is changed: ``pure`` and ``read`` tools run, every other call is answered as not done."""
+
+
+class RunOptions(QuestionOptions[Deps], Generic[Deps], total=False):
+    """What can be said of one run."""
+
+    model: ModelSource
+    """In place of the agent's."""
+    tools: ToolSource
+    """In place of the agent's."""
 
 
 class AgentSettings(TypedDict, total=False):
@@ -65,8 +114,8 @@ class AgentSettings(TypedDict, total=False):
     """The rules that hold even when the model is hijacked. Without them a policy is all there is."""
     approve: Approve | None
     """Asks a person, here and now; without it a run that needs one pauses."""
-    hooks: Hooks
-    """Async functions that may veto what happens."""
+    hooks: Hooks | Sequence[Hooks]
+    """Functions that may change or veto what happens."""
     observers: Sequence[Observer]
     """Functions that are shown everything that happens: ``observer(run, entry_or_event)``. They change
     nothing, and what they raise is only logged."""
@@ -75,8 +124,8 @@ class AgentSettings(TypedDict, total=False):
     summarise: Summarise | None
     """Puts words in place of the history that is not sent."""
     count: TokenCounter
-    options: Mapping[str, JsonValue]
-    """The model's options, as ``ModelOptions`` names them."""
+    options: ModelOptions
+    """The model's options."""
     max_tokens: int | None
     """Tokens that one reply may have."""
     speculate: bool
@@ -90,7 +139,28 @@ class AgentOptions(AgentSettings, total=False):
     budget: Budget | None
     journal: Journal | AsyncJournal | None
     concurrency: int
-    retry_broken: bool
+    retry_broken: bool | None
+    errors: ErrorWords
+    """What the model reads of an exception that a tool did not mean for it, where the tool does not say:
+    ``"words"`` for its message, ``"neutral"``, unless given, for a sentence that says nothing of it."""
+
+
+def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
+    """Have the keywords of an async function checked, as ``checked`` does it for plain ones."""
+
+    def decorate(function: F) -> F:
+        check = known_of(function, place, say=say).check
+
+        @wraps(function)
+        async def wrapper(*args: Any, **options: Any) -> Any:
+            if options:
+                check(options)
+            return await function(*args, **options)
+
+        show_options(wrapper)
+        return cast("F", wrapper)
+
+    return decorate
 
 
 class Runner(Protocol):
@@ -130,7 +200,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     above: Guard | None = None
     """Watches the run that this one is part of."""
     approve: Approve | None = None
-    hooks: Hooks = Hooks()
+    hooks: HookChain = NO_HOOKS
     observers: tuple[Observer, ...] = ()
     window: Window | None = None
     count: TokenCounter = estimate_tokens
@@ -138,6 +208,58 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     speculate: bool = True
     dependencies: Any = None
     clock: Clock = SystemClock()
+
+
+def check_cost_limit(budget: Budget, model: Model) -> None:
+    """Say that a limit in dollars cannot be held, where it cannot; refuse to run if so asked."""
+    if not budget.names_cost or model.profile.priced:
+        return
+    name = repr(model) if type(model).__repr__ is not object.__repr__ else type(model).__name__
+    words = (
+        f"Budget(cost={budget.cost:g}) cannot be held: it is not known what {name} costs. Prices come "
+        "with genai-prices (pip install 'rightcall[prices]'); a model whose replies tell their cost "
+        "says so with Profile(priced=True); cost=None lifts the limit"
+    )
+    if budget.strict:
+        raise UsageError(words)
+    _warn_once(words)
+
+
+@lru_cache(maxsize=256)
+def _warn_once(words: str) -> None:
+    logger.warning(words)
+
+
+def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
+    """Refuse a tool to be called that is not there. A vendor's own tools may have any name."""
+    names = [spec.name for spec in setup.specs]
+    if not isinstance(choice, Named) or choice.name in names or setup.options.get("vendor_tools"):
+        return
+    near = get_close_matches(choice.name, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    there = f"there is {', '.join(names)}" if names else "there are none at all"
+    raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}{there}")
+
+
+def plain_observers(given: Sequence[Observer]) -> tuple[Observer, ...]:
+    """The observers as they were given; one that would have to be awaited is refused."""
+    for observer in given:
+        called: object = observer
+        while isinstance(called, partial):
+            called = called.func
+        if not callable(called):
+            raise UsageError(f"an observer is a function, not {type(called).__name__}")
+        if any(map(_is_awaited, (called, type(called).__call__))):
+            name = getattr(called, "__qualname__", type(called).__qualname__)
+            raise UsageError(
+                f"the observer {name} is async, and observers are not awaited: "
+                "give a plain function, which may put what it is shown into a queue or start a task"
+            )
+    return tuple(given)
+
+
+def _is_awaited(function: object) -> bool:
+    return iscoroutinefunction(function) or isasyncgenfunction(function)
 
 
 class Following:

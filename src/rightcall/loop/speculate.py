@@ -17,8 +17,9 @@ from rightcall.core.handler import ignore
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
 from rightcall.gate.attempt import Setting
-from rightcall.gate.check import check
-from rightcall.gate.gate import Execution, decision_for, watched_by
+from rightcall.gate.check import LARGE, check
+from rightcall.gate.execution import Execution
+from rightcall.gate.gate import decision_for, watched_by
 from rightcall.loop.decide import call_key
 from rightcall.loop.setup import Setup
 from rightcall.trust.guard import Guard
@@ -43,6 +44,7 @@ class Speculation:
         most: int | None = None,
         guard: Guard | None = None,
         emit: Emit | None = None,
+        dry_run: bool = False,
     ) -> None:
         self._setup = setup
         self._turn = turn
@@ -50,7 +52,8 @@ class Speculation:
         """How many calls the budget still allows."""
         self._guard = guard
         self._emit = emit
-        self._open = setup.speculate and setup.hooks.before_tool is None
+        self._dry_run = dry_run
+        self._open = setup.speculate and not setup.hooks.changes_calls
         self._begun = 0
         self._ended = 0
         self.waits: Call | None = None
@@ -72,6 +75,10 @@ class Speculation:
 
     def _consider(self, call: Call) -> None:
         """A call is complete and something follows it: start it if nothing speaks against that."""
+        if len(call.arguments) > LARGE:
+            # To check them takes too long to be done while the reply streams.
+            self._open = False
+            return
         checked = check(call, self._setup.tools)
         if not isinstance(checked, CheckedCall):
             return
@@ -96,8 +103,10 @@ class Speculation:
         setting = Setting(
             dependencies=setup.dependencies,
             key=f"{setup.run}.{key}",
+            run=setup.run,
             spend=ledger.append,
             tell=self._emit or ignore,
+            dry_run=self._dry_run,
         )
         return await setup.executor.run(checked, setting)
 

@@ -1,13 +1,14 @@
 """Where a run stands, and how each thing that happens moves it on. Pure: values in, values out."""
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget, LimitName
-from rightcall.core.decision import Approval, Grant
-from rightcall.core.entry import RunStarted
+from rightcall.core.decision import Approval, FinalDecision, Grant, Proposal
+from rightcall.core.entry import CallFinished, HookAnswered, RunStarted
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.parts import Result, Usage
 from rightcall.core.request import ToolChoice, Wanted
@@ -41,6 +42,8 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     messages: Transcript
     progress: Progress = Progress()
     budget: Budget = Budget()
+    system: str | None = None
+    """What the model is told first, fixed when the run began; None where that was not recorded."""
     choice: ToolChoice = "auto"
     sticky_choice: bool = False
     """The choice holds for every turn, not for the first alone."""
@@ -49,8 +52,20 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wanted: Wanted | None = None
     grant: Grant | None = None
     """What the request may do once outsiders have spoken, where that was fixed for this run."""
+    dry_run: bool = False
+    """Nothing is changed: only calls that look are run."""
     approvals: tuple[Approval, ...] = ()
     """What a person has said yes to beyond one call."""
+    notes: tuple[User, ...] = ()
+    """What hooks have the model told before it is asked again."""
+    hooked: tuple[HookAnswered, ...] = ()
+    """What hooks have said of the calls that a paused run waits with."""
+    decisions: Mapping[str, FinalDecision] = {}
+    """What a person has said of the calls that a paused run waits with."""
+    finished: tuple[CallFinished, ...] = ()
+    """The calls of the last reply that have their end, while others wait."""
+    paused: tuple["PausedCall", ...] = ()
+    """The calls of the last reply that wait for a person inside."""
     answered: bool = False
     """The output asked for has been given."""
     halted: LimitName | None = None
@@ -62,16 +77,50 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.messages[-1] if self.messages else None
 
 
+class PausedCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call whose own run, that of an agent which was handed a task, waits for a person."""
+
+    key: str
+    call_id: str
+    arguments: str
+    """With which it was run, which need not be those that the model wrote."""
+    state: State
+    """Where the run inside stands."""
+    begins: int = 0
+    pending: tuple[Proposal, ...] = ()
+    """The calls inside that wait, by the names that the outer run knows them by."""
+
+
+def used(state: State) -> Usage:
+    """What a run has used, with what calls that are not over have."""
+    inside = [used(call.state) for call in state.paused]
+    inside += [entry.usage for entry in state.finished if entry.usage]
+    return sum(inside, state.progress.usage)
+
+
+def paused(
+    state: State,
+    finished: tuple[CallFinished, ...],
+    waiting: tuple[PausedCall, ...],
+    seconds: float,
+) -> State:
+    """Calls of the last reply wait for a person inside; those that are over keep their ends."""
+    progress = replace(state.progress, seconds=state.progress.seconds + seconds)
+    return replace(state, progress=progress, finished=finished, paused=waiting)
+
+
 def started(start: RunStarted) -> State:
     """A run begins."""
     return State(
         messages=start.messages,
         budget=start.budget,
+        system=start.system,
         choice=start.choice,
         sticky_choice=start.sticky_choice,
         retry_broken=start.retry_broken,
         wanted=start.wanted,
         grant=start.grant,
+        dry_run=start.dry_run,
     )
 
 
@@ -83,11 +132,14 @@ def told(state: State, message: User, slip: Slip | None = None) -> State:
         warned=state.progress.warned or slip == "circling",
         bad_answers=state.progress.bad_answers + (slip == "answer"),
     )
-    return replace(state, messages=(*state.messages, message), progress=progress)
+    notes = state.notes
+    if notes and notes[0] is message:
+        notes = notes[1:]
+    return replace(state, messages=(*state.messages, message), progress=progress, notes=notes)
 
 
-def replied(state: State, reply: Reply, seconds: float) -> State:
-    """The model answered."""
+def replied(state: State, reply: Reply, seconds: float, notes: tuple[User, ...] = ()) -> State:
+    """The model answered, and hooks have it told ``notes`` before it is asked again."""
     progress, calls = state.progress, reply.calls
     broke = reply.stop == "error" or (reply.stop == "calls" and not calls)
     trail, warned, repeats = progress.trail, progress.warned, state.budget.repeats
@@ -104,7 +156,7 @@ def replied(state: State, reply: Reply, seconds: float) -> State:
         warned=warned,
         breaks=progress.breaks + 1 if broke else 0,
     )
-    return replace(state, messages=(*state.messages, reply), progress=progress)
+    return replace(state, messages=(*state.messages, reply), progress=progress, notes=notes)
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -114,6 +166,8 @@ class Spent(Struct, frozen=True, kw_only=True):
     """How many of them were started."""
     seconds: float = 0.0
     usage: Usage = Usage()
+    notes: tuple[User, ...] = ()
+    """What hooks have the model told of them."""
 
 
 def given(
@@ -131,7 +185,18 @@ def given(
         bad_answers=progress.bad_answers + (bool(answers) and not answered),
     )
     messages = (*state.messages, Results(results))
-    return replace(state, messages=messages, progress=progress, answered=answered, halted=halted)
+    return replace(
+        state,
+        messages=messages,
+        progress=progress,
+        answered=answered,
+        halted=halted,
+        notes=state.notes + spent.notes,
+        hooked=(),
+        decisions={},
+        finished=(),
+        paused=(),
+    )
 
 
 def judged(state: State, problem: str) -> State:

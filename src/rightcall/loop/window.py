@@ -110,6 +110,13 @@ class Window(Struct, frozen=True, kw_only=True, gc=False):
             raise UsageError(f"no window can be like this: {self}")
 
 
+def default_window(context: int | None, max_tokens: int | None) -> Window | None:
+    """What a model's context leaves for messages, with room for the reply, the tools and error."""
+    if context is None:
+        return None
+    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
+
+
 class View(Struct, frozen=True, kw_only=True, gc=False):
     """What is sent of a transcript now, and what must be remembered to go on from here."""
 

@@ -13,12 +13,13 @@ from msgspec import Struct, field
 
 from rightcall.core.handler import Handler
 from rightcall.core.jsontext import JsonObject, JsonValue, dump, shorten
+from rightcall.core.limits import Limits
 from rightcall.core.problem import Problem, Valid, json_path
 from rightcall.core.schema import Schema
-from rightcall.core.tool import Effect, Facts, Limits, Tool
+from rightcall.core.tool import Effect, Facts, Tool
 from rightcall.errors import ToolFailure
 from rightcall.manifest.ownership import distrust
-from rightcall.process.command import Command, Exited, Isolation, decode, describe
+from rightcall.process.command import Command, Exited, Isolation, Pids, decode, describe
 from rightcall.process.runner import run
 
 _MARGIN = 5.0
@@ -97,6 +98,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Whether the model may write, or choose, what an interpreter among its arguments runs."""
     facts: Facts = Facts(untrusted=True)
     isolation: Isolation | None = None
+    pids: Pids = "auto"
 
 
 def make_tool(entry: Entry) -> Tool:
@@ -112,9 +114,12 @@ def make_tool(entry: Entry) -> Tool:
         effect=entry.effect,
         approval=entry.approval,
         facts=entry.facts,
+        errors="neutral",
         limits=Limits(
             timeout=entry.timeout_ms / 1000 + _MARGIN,
             max_output_bytes=entry.max_output_bytes + _ROOM,
+            # What a program printed before it failed is its output, not the words of a failure.
+            max_failure_bytes=entry.max_output_bytes + _ROOM,
         ),
     )
 
@@ -143,6 +148,7 @@ class Program:
             max_processes=entry.max_processes,
             stderr=entry.stderr,
             isolation=entry.isolation,
+            pids=entry.pids,
         )
 
     async def run(self, **arguments: Any) -> str:

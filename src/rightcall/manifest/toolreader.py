@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,10 +15,17 @@ from rightcall.manifest.command_tool import Element, Entry
 from rightcall.manifest.diagnostics import Refused, Spot, each_of, flag, text, texts, whole, word
 from rightcall.manifest.ownership import distrust
 from rightcall.manifest.parameters import check_interpreter, check_use, read_argv, read_parameters
-from rightcall.process.command import Isolation
+from rightcall.process.command import Isolation, Pids
 from rightcall.process.isolate import NoIsolation, offered
 
 SANDBOX = "$SANDBOX"
+BUILT_IN = frozenset(
+    (
+        *("apply_patch", "ask_human", "calculate", "computer", "date_math", "datetime", "fs", "memory"),
+        *("plan", "shell", "str_replace_based_edit_tool", "web", "web_fetch", "web_search"),
+    )
+)
+"""The names of the tools that ship. Who reads a policy or a record must know what they stand for."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
@@ -55,6 +63,7 @@ class ToolReader:
             "allow_interpreter": flag,
             "facts": _facts,
             "isolation": self._isolation,
+            "pids": lambda spot: word(spot, get_args(Pids)),
         }
 
     def read(self, spot: Spot) -> Entry:
@@ -66,6 +75,8 @@ class ToolReader:
             if name not in members:
                 spot.wrong(f'"{name}" is missing', f"write {example}")
         values = _read_known(members, self._fields)
+        # Where whoever loads the file would look for what it names: never the whole disk.
+        values.setdefault("cwd", self._sandbox or str(Path.cwd()))
         with suppress(Refused):
             # Where the parameters are wrong, what argv says of them cannot be judged.
             _read_arguments(members, values)
@@ -81,6 +92,10 @@ class ToolReader:
             spot.refuse(
                 "a name must be 1 to 64 small letters, digits or _, and begin with a letter",
                 f"write {shorten(plain)}",
+            )
+        if name in BUILT_IN:
+            spot.refuse(
+                "is the name of a built-in tool", f"write another, such as {shorten(f'my_{name}')}"
             )
         if name in self._taken:
             spot.refuse(f"the name is taken, by {self._taken[name]}", "write another")
@@ -169,7 +184,9 @@ def _program(spot: Spot) -> str:
         spot.refuse("must be an absolute path: no PATH is searched, and no shell is asked", fix)
     place = Path(path)
     try:
-        exists, is_file = place.exists(), place.is_file()
+        exists, is_file = True, stat.S_ISREG(place.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        exists, is_file = False, False
     except OSError as error:
         spot.refuse(f"cannot be looked at: {error.strerror}", "write the path of a program")
     if not exists and blank and Path(program).is_file():

@@ -51,7 +51,4 @@ lazily(
         "load_config": "mcp.client.config",
         "serve": "mcp.server.tool_server",
     },
-    missing=dict.fromkeys(
-        ["mcp", "mcp_types"], "MCP needs its SDK, version 2: pip install 'rightcall[mcp]'"
-    ),
 )

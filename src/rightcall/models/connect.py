@@ -11,7 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, Self
 
+from msgspec.structs import replace
+
 from rightcall.core.message import Reply
+from rightcall.core.options import checked
 from rightcall.core.ports import Model
 from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
@@ -35,6 +38,7 @@ class Connected(Model, Protocol):
     async def __aexit__(self, *_: object) -> None: ...
 
 
+@checked("rc.connect", say="rc.connect(…, {}=…)")
 def connect(  # noqa: PLR0913 - each is one fact about the connection
     name: str,
     *,
@@ -68,19 +72,21 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         key=key,
         key_header=provider.key_header,
         headers=headers or {},
+        provider=place if place in PROVIDERS else "",
     )
     prices = _prices(provider.prices, model)
     return WireModel(
         load(provider.dialect, url),
         carrier,
         address,
-        profile=profile or _profile(provider, prices),
+        profile=_profile(provider, prices, profile),
         streaming=streaming,
         retry=retry,
         timeouts=timeouts,
         price=None if prices is None else prices.cost,
         defaults=quirks_of(place, model),
         keep_raw=keep_raw,
+        name=name,
     )
 
 
@@ -183,6 +189,8 @@ def _prices(provider: str, model: str) -> _Prices | None:
         return None
 
 
-def _profile(provider: Provider, prices: _Prices | None) -> Profile:
+def _profile(provider: Provider, prices: _Prices | None, given: Profile | None) -> Profile:
     window = None if prices is None else prices.context_window
-    return Profile(context_window=window, structured=DIALECTS[provider.dialect].structured)
+    profile = given or Profile(context_window=window, structured=DIALECTS[provider.dialect].structured)
+    priced = profile.priced or prices is not None or provider.tells_cost or provider.is_free
+    return replace(profile, priced=priced)

@@ -39,7 +39,8 @@ def local_model(
         engine = _server(name, transport, key)
         return LocalModel(engine, template=_template(template), family=family, profile=profile)
     header = read_header(file)
-    profile = profile or Profile(context_window=header.card.context_window, structured="native")
+    known = Profile(context_window=header.card.context_window, structured="native", priced=True)
+    profile = profile or known
     if name.removeprefix("local:") == EMBEDDED:
         return GuidedModel(LlamaCpp(file), template=template_of(header), profile=profile)
     own = _template(template) or template_of(header)

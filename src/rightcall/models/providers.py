@@ -27,10 +27,21 @@ class Provider(Struct, frozen=True, kw_only=True):
     signed_with: str = ""
     """Whose credentials requests are signed with where there is no key, which is ``aws``. The region may
     be part of the address."""
+    tells_cost: bool = False
+    """It says in every reply what that cost."""
+
+    @property
+    def is_free(self) -> bool:
+        """It runs on this machine, and takes no money."""
+        return self.url.startswith("http://localhost:")
 
 
-def _compatible(url: str, *keys: str, prices: str = "", **more: str) -> Provider:
-    return Provider(dialect="openai_chat", url=url, keys=keys, prices=prices, **more)
+def _compatible(
+    url: str, *keys: str, prices: str = "", tells_cost: bool = False, **more: str
+) -> Provider:
+    return Provider(
+        dialect="openai_chat", url=url, keys=keys, prices=prices, tells_cost=tells_cost, **more
+    )
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -88,7 +99,9 @@ PROVIDERS: dict[str, Provider] = {
     ),
     "groq": _compatible("https://api.groq.com/openai/v1", "GROQ_API_KEY", prices="groq"),
     "mistral": _compatible("https://api.mistral.ai/v1", "MISTRAL_API_KEY", prices="mistral"),
-    "openrouter": _compatible("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", prices="openrouter"),
+    "openrouter": _compatible(
+        "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", prices="openrouter", tells_cost=True
+    ),
     "together": _compatible("https://api.together.xyz/v1", "TOGETHER_API_KEY", prices="together"),
     "xai": _compatible("https://api.x.ai/v1", "XAI_API_KEY", prices="x-ai"),
     "llamacpp": _compatible("http://localhost:8080/v1"),

@@ -15,6 +15,10 @@ _SLACK = 64 * 1024
 _LOOKED_AT = 8192
 
 
+Pids: TypeAlias = Literal["auto", "own", "host"]
+"""Whose processes a command sees."""
+
+
 class Isolation(Struct, frozen=True, kw_only=True):
     """A wall around a command, of what the system offers. Asked for, or there is none."""
 
@@ -35,7 +39,7 @@ class Command(Struct, frozen=True, kw_only=True):
     """All of its environment: nothing is inherited."""
     timeout: float = 60.0
     """Seconds until it is asked to end."""
-    grace: float = 0.5
+    grace: float = 1.0
     """Seconds between SIGTERM and SIGKILL."""
     max_output_bytes: int = 64 * 1024
     """What is kept of its output: the beginning and the end. The rest is read and thrown away."""
@@ -43,6 +47,10 @@ class Command(Struct, frozen=True, kw_only=True):
     """It and what it starts; beyond that all of it is killed (Linux)."""
     stderr: Literal["merge", "discard"] = "merge"
     isolation: Isolation | None = None
+    pids: Pids = "auto"
+    """``"own"``: it sees and can signal only what it started itself, and nothing of it can stay; refused
+    where the system has no pid namespaces. ``"auto"``: so where this process is root and may, else as
+    ``"host"``, where it sees, and can signal, what its user can: for ``ps``, or ``nginx -s reload``."""
 
     def __post_init__(self) -> None:
         if not self.argv or not self.argv[0].startswith("/"):

@@ -43,18 +43,18 @@ def scan() -> dict[int, list[int]]:
     return found
 
 
-def descendants(most: int) -> list[int]:
-    """The processes below this one, nearest first; no more than ``most`` and a few."""
+def descendants(most: int, pid: int | None = None) -> list[int]:
+    """The processes below one, or below this one, nearest first; no more than ``most`` and a few."""
     if not LINUX:
         return []
     known = None if _LISTS_CHILDREN else scan()
     found: list[int] = []
-    layer = [os.getpid()]
+    layer = [os.getpid() if pid is None else pid]
     while layer and len(found) <= most:
         layer = [
             child
-            for pid in layer
-            for child in (children_of(pid) if known is None else known.get(pid, ()))
+            for each in layer
+            for child in (children_of(each) if known is None else known.get(each, ()))
         ]
         found += layer
     return found

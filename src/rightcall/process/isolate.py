@@ -52,7 +52,9 @@ def isolate(command: Command) -> Wall:
         return Wall(command)
     program = offered(command.isolation)
     if program.endswith("bwrap"):
-        return Wall(replace(command, argv=(*_bubblewrap(program, command), "--", *command.argv)))
+        # It has a pid namespace of its own, behind the wall.
+        argv = (*_bubblewrap(program, command), "--", *command.argv)
+        return Wall(replace(command, argv=argv, pids="host"))
     return _in_service(program, f"rightcall-{secrets.token_hex(8)}.service", command)
 
 
@@ -62,8 +64,8 @@ def _in_service(program: str, unit: str, command: Command) -> Wall:
     stop = (*_SYSTEMCTL, *_scope(), "stop", unit)
     return Wall(
         # The service has the command's environment; what asks for it needs only to find systemd.
-        replace(command, argv=argv, environment=_bus()),
-        Command(argv=stop, environment=_bus(), timeout=10.0),
+        replace(command, argv=argv, environment=_bus(), pids="host"),
+        Command(argv=stop, environment=_bus(), timeout=10.0, pids="host"),
     )
 
 

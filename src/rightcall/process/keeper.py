@@ -15,8 +15,10 @@ Why the test is sound. A keeper serves one command at a time, and is the subreap
 becomes the keeper's child: when it has no child any more, nothing is left. That is the only test it
 makes, and no process can slip past it.
 
-Why a warden. A keeper can be killed, too; its orphans then become the warden's children, and the warden
-kills every child that is not a keeper (``warden.py``). If the warden is killed, its keepers are told.
+Why a warden. A keeper can be killed or stopped, too; its orphans then become the warden's children, and
+the warden kills every child that is not a keeper (``warden.py``). If the warden is killed, its keepers
+are told. Where there are pid namespaces, a keeper is the first process of its own, and what it keeps can
+do neither.
 
 How a keeper learns that nobody waits. When your process ends, however it ends, its end of the line
 closes and its pidfd becomes readable. Both are watched: a child that it forked may hold the line open.
@@ -41,9 +43,12 @@ from rightcall.process.descent import LINUX, PDEATHSIG, SUBREAPER, descendants, 
 
 HEADER = Struct("=I")
 """Before a request: how many bytes it has."""
-REPORT = Struct("=Bii")
-"""What became of a command: a word, its wait status or errno, and how many processes are left."""
-EXITED, TIMED_OUT, ENDED, CROWDED, NO_START, NO_DIRECTORY = range(6)
+REPORT = Struct("=Bii?")
+"""What became of a command: a word, its wait status or errno, how many processes are left, and whether
+it had process numbers of its own."""
+EXITED, TIMED_OUT, ENDED, CROWDED, NO_START, NO_DIRECTORY, NO_NAMESPACE = range(7)
+AUTO, OWN, HOST = b"a", b"o", b"h"
+"""What a keeper is asked for with: its own process numbers where root may have them, surely, or not."""
 END = b"e"
 """End the command now, with its grace."""
 SWEEP_SECONDS = 2.0
@@ -120,9 +125,15 @@ class Job:
 class Keeper:
     """Serves one command after the other, until nobody asks any more."""
 
-    def __init__(self, line: socket.socket, parent: int | None) -> None:
+    def __init__(
+        self, line: socket.socket, parent: int | None, *, first: bool = False, refusal: int = 0
+    ) -> None:
         self.line = line
         self.parent = parent
+        self.first = first
+        """Whether this is the first process of a pid namespace."""
+        self.refusal = refusal
+        """The errno of why it is not, when it had to be: nothing is started then."""
         self.leader: int | None = None
         """The command's own process, until it is reaped: only so long is its number its own."""
         self.group: int | None = None
@@ -132,7 +143,10 @@ class Keeper:
         self.dismissed = False
         # Before anything can be started: a child that ends before the bell is there would never ring it.
         self.woken = ring_on_signals()
-        signal.signal(signal.SIGTERM, self._dismiss)
+        if not first:
+            # The first of a namespace hears only signals that it has handlers for, and this one would
+            # come from what it keeps.
+            signal.signal(signal.SIGTERM, self._dismiss)
         self.poller = select.poll()
         for each in (line.fileno(), self.woken, parent):
             if each is not None:
@@ -150,7 +164,7 @@ class Keeper:
                     kind = self._attend(request)
                 # Reported only now: whoever hears of the end may count on nothing being left of it.
                 left = self._sweep()
-                self.line.sendall(REPORT.pack(kind, self.status, left))
+                self.line.sendall(REPORT.pack(kind, self.status, left, self.first))
                 # Not to hold on to a directory that is nobody's any more.
                 os.chdir("/")
                 if left:
@@ -185,6 +199,9 @@ class Keeper:
 
     def _start(self, request: Job) -> int:
         self.leader, kind = None, NO_DIRECTORY
+        if self.refusal:
+            self.status = self.refusal
+            return NO_NAMESPACE
         try:
             os.chdir(request.directory)
             kind, self.alone = NO_START, False
@@ -277,10 +294,11 @@ def ring_on_signals() -> int:
     return woken
 
 
-def keep(line: socket.socket, parent: int | None, warden: int) -> None:
+def keep(line: socket.socket, parent: int | None, warden: int, *, first: bool, refusal: int) -> None:
     """What a keeper does all its life."""
-    keeper = Keeper(line, parent)
-    if LINUX:
+    keeper = Keeper(line, parent, first=first, refusal=refusal)
+    # The first of a namespace inherits what is orphaned in it, and dies with the warden, as it is.
+    if LINUX and not first:
         prctl(SUBREAPER, 1)
         # A word, not a kill: what is kept must be ended first. The warden may have ended before this
         # was said: then there is another parent by now.

@@ -5,6 +5,7 @@ Not bound to an event loop or a thread; a fork begins with none.
 
 import fcntl
 import os
+import signal
 import socket
 import sys
 import threading
@@ -12,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from rightcall.errors import UsageError
+from rightcall.process.descent import LINUX, descendants
+from rightcall.process.keeper import HOST
 
 _ROOT = str(Path(__file__).parents[2])
 _START = "import sys; sys.path.append(sys.argv[1]); from rightcall.process.warden import main; main()"
@@ -29,65 +32,87 @@ class Keepers:
         self._lock = threading.Lock()
         self._warden: socket.socket | None = None
         self._process: int | None = None
-        self._idle: list[socket.socket] = []
-        self._lent: set[socket.socket] = set()
+        self._idle: list[tuple[bytes, socket.socket]] = []
+        self._lent: dict[socket.socket, bytes] = {}
 
-    def take(self) -> socket.socket:
-        """A line to a keeper that waits for a command."""
+    def take(self, kind: bytes = HOST) -> socket.socket:
+        """A line to a keeper of a kind (``keeper.AUTO`` …) that waits for a command."""
         with self._lock:
-            while self._idle:
-                line = self._idle.pop()
-                if _is_open(line):
-                    break
-                line.close()
-            else:
-                line = self._make()
-            self._lent.add(line)
+            line = self._reuse(kind) or self._make(kind)
+            self._lent[line] = kind
             return line
 
     def give(self, line: socket.socket) -> None:
         """Give a line back after its keeper has reported."""
         with self._lock:
-            self._lent.discard(line)
+            kind = self._lent.pop(line)
             if len(self._idle) < _MOST_IDLE:
-                self._idle.append(line)
+                self._idle.append((kind, line))
                 return
         line.close()
 
     def drop(self, line: socket.socket) -> None:
         """Close a line: whatever its keeper has under way is killed."""
         with self._lock:
-            self._lent.discard(line)
+            self._lent.pop(line, None)
+            self._replace_stopped()
         line.close()
 
     def close(self) -> None:
         """Let the warden and the idle keepers go; the next command starts others."""
         with self._lock:
             while self._idle:
-                self._idle.pop().close()
+                self._idle.pop()[1].close()
             self._let_go()
 
     def abandon(self) -> None:
         """In a forked child: close what is the parent's."""
-        for line in (*self._idle, *self._lent, *filter(None, [self._warden])):
+        idle = [line for _, line in self._idle]
+        for line in (*idle, *self._lent, *filter(None, [self._warden])):
             line.close()
 
-    def _make(self) -> socket.socket:
+    def _reuse(self, kind: bytes) -> socket.socket | None:
+        # The last that was given back first: its memory is warm.
+        for index in reversed(range(len(self._idle))):
+            if self._idle[index][0] != kind:
+                continue
+            _, line = self._idle.pop(index)
+            if _is_open(line):
+                return line
+            line.close()
+        return None
+
+    def _make(self, kind: bytes) -> socket.socket:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)  # noqa: FBT003
         with theirs:
             try:
-                self._pass_on(theirs)
+                self._pass_on(kind, theirs)
             except OSError:
                 # The warden was killed. Another takes its place.
                 self._let_go()
-                self._pass_on(theirs)
+                self._pass_on(kind, theirs)
         return ours
 
-    def _pass_on(self, line: socket.socket) -> None:
+    def _pass_on(self, kind: bytes, line: socket.socket) -> None:
+        self._replace_stopped()
         if self._warden is None:
             self._warden, self._process = start_warden()
-        socket.send_fds(self._warden, [b"k"], [line.fileno()])
+        socket.send_fds(self._warden, [kind], [line.fileno()])
+
+    def _replace_stopped(self) -> None:
+        """Put an end to a warden that was stopped, by a command or by whoever: it does no more."""
+        if self._process is None or not _is_stopped(self._process):
+            return
+        # Its keepers may be stopped as well. So what they keep is ended first, as far as it is seen from
+        # here, and then they with the warden, whose group they are in.
+        for pid in descendants(1 << 20, self._process):
+            with suppress(OSError):
+                if (group := os.getpgid(pid)) != self._process:
+                    os.killpg(group, signal.SIGKILL)
+        with suppress(OSError):
+            os.killpg(self._process, signal.SIGKILL)
+        self._let_go()
 
     def _let_go(self) -> None:
         if self._warden is not None:
@@ -96,6 +121,7 @@ class Keepers:
         if self._process is not None:
             with suppress(ChildProcessError):
                 os.waitpid(self._process, os.WNOHANG)
+            self._process = None
 
 
 def start_warden() -> tuple[socket.socket, int]:
@@ -136,6 +162,17 @@ def _own_pidfd() -> int | None:
         return fcntl.fcntl(pidfd, fcntl.F_DUPFD_CLOEXEC, _CLEAR_OF_THEM)
     finally:
         os.close(pidfd)
+
+
+def _is_stopped(process: int) -> bool:
+    """Whether a child of this process does nothing since a signal (where that can be told: on Linux)."""
+    if not LINUX:
+        return False
+    try:
+        found = os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return found is not None
 
 
 def _is_open(line: socket.socket) -> bool:

@@ -12,10 +12,12 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from time import monotonic
 
 from msgspec.structs import replace
 
+from rightcall.log import logger
 from rightcall.process import keeper
 from rightcall.process.command import (
     Capture,
@@ -38,6 +40,7 @@ _PATIENCE = keeper.SWEEP_SECONDS + 8.0
 """Seconds beyond a command's own times in which its keeper must have reported."""
 
 
+_KINDS = {"auto": keeper.AUTO, "own": keeper.OWN, "host": keeper.HOST}
 _REASONS = {
     errno.E2BIG: "its arguments are longer than the system takes",
     errno.EACCES: "it may not be executed",
@@ -58,7 +61,7 @@ async def run(command: Command) -> Completed:
         request = _encode(wall.command)
     except (NoIsolation, ValueError) as refusal:
         return Completed(exit=NotStarted(str(refusal)))
-    talk = _CommandRun(command)
+    talk = _CommandRun(wall.command)
     try:
         await talk.ask(request)
         await talk.wait()
@@ -109,7 +112,7 @@ class _CommandRun:
         self._output, self._write_end = os.pipe()
         os.set_blocking(self._output, False)
         try:
-            self._line = self._keepers.take()
+            self._line = self._keepers.take(_KINDS[command.pids])
         except BaseException:
             os.close(self._output)
             os.close(self._write_end)
@@ -124,7 +127,7 @@ class _CommandRun:
                 sent = socket.send_fds(self._line, [request], [self._write_end])
             except ConnectionError:
                 self._keepers.drop(self._line)
-                self._line = self._keepers.take()
+                self._line = self._keepers.take(_KINDS[self._command.pids])
                 sent = socket.send_fds(self._line, [request], [self._write_end])
         finally:
             os.close(self._write_end)
@@ -214,7 +217,9 @@ class _CommandRun:
         if heard and len(self._report) < keeper.REPORT.size:
             return
         if heard:
-            kind, status, self._survivors = keeper.REPORT.unpack(self._report)
+            kind, status, self._survivors, own = keeper.REPORT.unpack(self._report)
+            if self._command.pids == "auto":
+                _say_once(own=own)
             self.exit = _explained(kind, status, self._command)
         else:
             self._reusable = False
@@ -234,5 +239,21 @@ def _explained(kind: int, status: int, command: Command) -> Exit:
         return NotStarted(f"{command.argv[0]} cannot be started: {reason}")
     if kind == keeper.NO_DIRECTORY:
         return NotStarted(f"its directory {command.directory} cannot be entered: {os.strerror(status)}")
+    if kind == keeper.NO_NAMESPACE:
+        reason = f"it is to have process numbers of its own, and there are none: {os.strerror(status)}"
+        return NotStarted(f'{reason}; pids="host" does without')
     code = os.waitstatus_to_exitcode(status)
     return Exited(code) if code >= 0 else Signalled(-code)
+
+
+@cache
+def _say_once(*, own: bool) -> None:
+    """The one line about what holds here, with the first command."""
+    if own:
+        logger.debug(
+            "commands have process numbers of their own; with pids='host' they see all processes"
+        )
+    else:
+        logger.debug(
+            "no pid namespaces for this process: a command that kills its keeper and the warden can stay"
+        )

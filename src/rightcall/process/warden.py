@@ -2,77 +2,191 @@
 
 What a keeper loses when it is killed becomes the warden's child, which has no children but keepers, and
 is killed. When the warden itself is killed, its keepers end. So no single death leaves anything behind.
+
+A keeper may be stopped instead of killed, or held in some other way, by what it keeps. The warden is
+told of a child that stops, and kills it; and a keeper whose line has closed must be gone soon, or is
+killed. Where there are pid namespaces, each keeper is the first process of its own (``namespace.py``):
+what it keeps cannot reach it, nor the warden, and is ended with it by the kernel.
 """
 
 # ruff: noqa: PTH208 - loading pathlib would take as long as all the rest of the start
 
 import array
+import errno
 import os
 import resource
 import select
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
 
 from rightcall.process.descent import LINUX, SUBREAPER, children_of, prctl
-from rightcall.process.keeper import CLOSE_ON_EXEC, PATIENT_PAUSE, keep, ring_on_signals
+from rightcall.process.keeper import (
+    AUTO,
+    CLOSE_ON_EXEC,
+    OWN,
+    PATIENT_PAUSE,
+    SWEEP_SECONDS,
+    keep,
+    ring_on_signals,
+)
+from rightcall.process.namespace import fork_first
+
+_LEAVE_SECONDS = SWEEP_SECONDS + 1.0
+"""How long a keeper has to end what it keeps, once its line has closed."""
 
 
-def guard(line: socket.socket, parent: int | None) -> None:
-    """What the warden does: a keeper for every line that it is sent, and an end to what they lose."""
-    keepers: set[int] = set()
-    woken = ring_on_signals()
-    watched = [line.fileno(), woken] + ([] if parent is None else [parent])
-    while True:
-        ready, _, _ = select.select(watched, [], [])
-        if parent in ready:
-            break
-        if woken in ready:
-            os.read(woken, 4096)
-            bury(keepers)
-        if line.fileno() in ready:
-            text, passed, _, _ = line.recvmsg(1, socket.CMSG_SPACE(4), CLOSE_ON_EXEC)
-            if not text:
+_AGAIN_SECONDS = 0.5
+_PASSING = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Why a fork fails now. For any other reason there are no namespaces, and it is not tried again."""
+
+
+class Warden:
+    """Forks keepers, and ends what they lose, and those that do not end by themselves."""
+
+    def __init__(self, line: socket.socket, parent: int | None) -> None:
+        self.line = line
+        self.parent = parent
+        self.woken = ring_on_signals()
+        self.keepers: dict[int, int] = {}
+        """The line of each keeper, held open to hear of its end."""
+        self.first: set[int] = set()
+        """The keepers that are the first of their namespace."""
+        self.due: dict[int, float] = {}
+        """When a keeper that should be gone is killed."""
+        self.refused: dict[bool, int] = {}
+        """Why there are no namespaces, by whether one was tried with a user namespace."""
+        self.poller = select.poll()
+        for each in (line.fileno(), self.woken, parent):
+            if each is not None:
+                self.poller.register(each, select.POLLIN)
+
+    def guard(self) -> None:
+        """What the warden does until your process ends, and all that it kept has ended."""
+        while True:
+            ready = self._wait()
+            if self.parent in ready:
                 break
-            (fileno,) = array.array("i", passed[0][2])
-            keepers.add(fork_keeper(fileno, parent, (line.fileno(), woken)))
-    while bury(keepers):
-        if select.select([woken], [], [], PATIENT_PAUSE)[0]:
-            os.read(woken, 4096)
+            if self.line.fileno() in ready:
+                text, passed, _, _ = self.line.recvmsg(1, socket.CMSG_SPACE(4), CLOSE_ON_EXEC)
+                if not text:
+                    break
+                self._add(text, array.array("i", passed[0][2])[0])
+        self.poller.unregister(self.line)
+        if self.parent is not None:
+            self.poller.unregister(self.parent)
+        for pid in tuple(self.keepers):
+            self._expect_end(pid)
+        while self.bury():
+            self._wait(PATIENT_PAUSE)
 
+    def _wait(self, seconds: float | None = None) -> set[int]:
+        """Wait for something to happen, and see to keepers that ended, stopped, or should have ended."""
+        if self.due:
+            left = max(min(self.due.values()) - time.monotonic(), 0)
+            seconds = left if seconds is None else min(left, seconds)
+        ready = {found for found, _ in self.poller.poll(None if seconds is None else seconds * 1000 + 1)}
+        if self.woken in ready:
+            os.read(self.woken, 4096)
+            self.bury()
+        for pid in [pid for pid, line in self.keepers.items() if line in ready]:
+            self._expect_end(pid)
+        self._kill_overdue()
+        return ready
 
-def fork_keeper(fileno: int, parent: int | None, mine: tuple[int, ...]) -> int:
-    """A keeper for a line; its process."""
-    # A fork without an exec, and so the warden is single-threaded and light: what is imported is shared.
-    warden = os.getpid()
-    if pid := os.fork():
-        os.close(fileno)
-        return pid
-    try:
-        # It is the warden's bell: left set, the keeper's signals would ring there.
-        os.close(signal.set_wakeup_fd(-1))
-        for each in mine:
-            os.close(each)
-        os.set_inheritable(fileno, False)  # noqa: FBT003
-        keep(socket.socket(fileno=fileno), parent, warden)
-    finally:
-        os._exit(0)
+    def _kill_overdue(self) -> None:
+        now = time.monotonic()
+        overdue = [pid for pid, moment in self.due.items() if moment <= now]
+        for pid in overdue:
+            # Not buried yet, so the number is still its own.
+            os.kill(pid, signal.SIGKILL)
+            self.due[pid] = now + _AGAIN_SECONDS
+        if overdue:
+            # Not only when the bell rings: the end of one that is traced is told to its tracer alone.
+            self.bury()
 
+    def _add(self, kind: bytes, line: int) -> None:
+        pid, first = self._fork(kind, line)
+        self.keepers[pid] = line
+        if first:
+            self.first.add(pid)
+        # No event is asked for, but the end of a line is always told: the other side has closed it.
+        self.poller.register(line, 0)
 
-def bury(keepers: set[int]) -> bool:
-    """Note the keepers that ended, and kill what the warden inherited from them; whether any is left."""
-    try:
-        while pid := os.waitpid(-1, os.WNOHANG)[0]:
-            keepers.discard(pid)
-    except ChildProcessError:
-        return False
-    if LINUX:
-        for pid in set(children_of(os.getpid())) - keepers:
-            with suppress(OSError):
-                if (group := os.getpgid(pid)) != os.getpgrp():
-                    os.killpg(group, signal.SIGKILL)
-    return True
+    def _fork(self, kind: bytes, line: int) -> tuple[int, bool]:
+        """A keeper for a line: its process, and whether it is the first of a namespace."""
+        # A fork without an exec, and so the warden is single-threaded and light: what is imported is
+        # shared.
+        warden, reason = os.getpid(), 0
+        for as_user in {AUTO: (False,), OWN: (False, True)}.get(kind, ()):
+            if reason := self.refused.get(as_user, 0):
+                continue
+            try:
+                pid = fork_first(as_user=as_user)
+            except OSError as error:
+                reason = error.errno or errno.EPERM
+                if reason not in _PASSING:
+                    self.refused[as_user] = reason
+            else:
+                if not pid:
+                    self._become_keeper(line, warden, first=True)
+                return pid, True
+        pid = os.fork()
+        if not pid:
+            self._become_keeper(line, warden, refusal=reason if kind == OWN else 0)
+        return pid, False
+
+    def _become_keeper(self, line: int, warden: int, *, first: bool = False, refusal: int = 0) -> None:
+        try:
+            # It is the warden's bell: left set, the keeper's signals would ring there.
+            os.close(signal.set_wakeup_fd(-1))
+            for each in (self.line.fileno(), self.woken, *self.keepers.values()):
+                os.close(each)
+            os.set_inheritable(line, False)  # noqa: FBT003
+            keep(socket.socket(fileno=line), self.parent, warden, first=first, refusal=refusal)
+        finally:
+            os._exit(0)
+
+    def _expect_end(self, pid: int) -> None:
+        """A keeper's line has closed: it ends what it keeps, and itself, or the warden does."""
+        with suppress(KeyError):
+            self.poller.unregister(self.keepers[pid])
+        # The kernel ends everything in a namespace at once.
+        moment = time.monotonic() + (0 if pid in self.first else _LEAVE_SECONDS)
+        self.due.setdefault(pid, moment)
+
+    def bury(self) -> bool:
+        """Note the keepers that ended, and kill what the warden inherited; whether any is left."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+                if not pid:
+                    break
+                if os.WIFSTOPPED(status):
+                    # It watches over nothing any more. What it kept comes to the warden, and is killed.
+                    os.kill(pid, signal.SIGKILL)
+                else:
+                    self._forget(pid)
+        except ChildProcessError:
+            return False
+        if LINUX:
+            for pid in set(children_of(os.getpid())) - self.keepers.keys():
+                with suppress(OSError):
+                    if (group := os.getpgid(pid)) != os.getpgrp():
+                        os.killpg(group, signal.SIGKILL)
+        return True
+
+    def _forget(self, pid: int) -> None:
+        self.first.discard(pid)
+        self.due.pop(pid, None)
+        line = self.keepers.pop(pid, None)
+        if line is not None:
+            with suppress(KeyError):
+                self.poller.unregister(line)
+            # Only now does whoever waits for a report hear that there will be none.
+            os.close(line)
 
 
 def main() -> None:
@@ -97,4 +211,4 @@ def main() -> None:
         os.set_inheritable(fileno, False)  # noqa: FBT003
     if LINUX:
         prctl(SUBREAPER, 1)
-    guard(socket.socket(fileno=line), None if parent < 0 else parent)
+    Warden(socket.socket(fileno=line), None if parent < 0 else parent).guard()

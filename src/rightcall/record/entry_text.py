@@ -16,6 +16,8 @@ Redact: TypeAlias = Callable[[object], object]
 
 _ENTRY: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_MEASURE = msgspec.msgpack.Encoder()
+_MUCH = 16 * 1024
 _KINDS = {kind.__struct_config__.tag for kind in get_args(Entry)}
 
 
@@ -35,6 +37,14 @@ def encode(entry: Entry, redact: Redact | None, where: str) -> bytes:
     text = _dump(plain if redact is None else redact(plain))
     decode(text, f"{where}, an entry about to be written")
     return text
+
+
+def is_large(entry: Entry) -> bool:
+    """Whether to encode an entry may take long: secrets are looked for in every kB of it."""
+    try:
+        return len(_MEASURE.encode(entry)) > _MUCH
+    except (OverflowError, UnicodeEncodeError):
+        return True  # a number or half a surrogate pair that has to be written in another way
 
 
 def decode(text: bytes, where: str) -> Entry:

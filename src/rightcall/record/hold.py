@@ -19,7 +19,8 @@ from rightcall.log import logger
 if sys.platform != "win32":
     import fcntl
 
-_HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
+HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
+"""What the system says of a lock that somebody else has."""
 
 
 class RunLock:
@@ -49,7 +50,7 @@ class RunLock:
             except OSError as error:
                 holder = os.read(descriptor, 1000).decode(errors="replace")
                 os.close(descriptor)
-                if error.errno not in _HELD:
+                if error.errno not in HELD:
                     raise
                 raise RunHeld(run, holder or "another process") from None
 
@@ -70,7 +71,7 @@ def _lock(descriptor: int) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in _HELD:
+        if error.errno in HELD:
             raise
         # Some file systems know no locks. Runs go on there as they did, and the log says so.
         _cannot_hold(error)

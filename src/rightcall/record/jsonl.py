@@ -11,18 +11,18 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from threading import Lock
-from typing import Self
+from functools import partial
 
 import msgspec
 
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, UsageError
-from rightcall.record.entry_text import Redact, check_name, decode, encode
-from rightcall.record.hold import RunLock
+from rightcall.record.entry_text import Redact, check_name, decode
+from rightcall.record.file_journal import MUCH, FileHold, FileJournal
+from rightcall.record.hold import HELD, RunLock
 from rightcall.record.lines import CANCEL, Line, LineIndex, Place, parse_line
 from rightcall.record.redact import redact_secrets
+from rightcall.record.waits import Busy, Waiting, patiently
 
 if sys.platform != "win32":
     import fcntl
@@ -30,7 +30,7 @@ if sys.platform != "win32":
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
-class JsonLinesJournal:
+class JsonLinesJournal(FileJournal):
     """A file of many runs. Threads may share it, and processes may write to the same file.
 
     ``sync`` waits for the disk at every entry, so that not even a power cut loses one.
@@ -43,35 +43,24 @@ class JsonLinesJournal:
         redact: Redact | None = redact_secrets,
         sync: bool = False,
     ) -> None:
-        self.path = Path(path)
-        self._redact = redact
-        self._sync = sync
-        self._lock = Lock()
+        super().__init__(path, redact, sync=sync)
         self._index = LineIndex()
         with self._disk_errors():
             self._descriptor = os.open(self.path, _FLAGS, 0o600)
 
-    def append(self, run: str, entry: Entry, /) -> None:
+    def appending(self, run: str, entry: Entry, /) -> Waiting[None]:
         """Write one entry at the end of a run's record."""
-        text = msgspec.Raw(encode(entry, self._redact, str(self.path)))
+        text = msgspec.Raw((yield from self._encoding(entry)))
         line = msgspec.json.encode(Line(check_name(run), time.time(), text)) + b"\n"
-        with self._lock, self._disk_errors():
-            self._check_open()
-            with alone(self._descriptor):
-                self._write(CANCEL + line if self._is_torn() else line)
-            if self._sync:
-                os.fsync(self._descriptor)
+        slow = self._sync or len(line) > MUCH
+        yield from patiently(partial(self._append, line), self.path, slow=slow)
 
-    def entries(self, run: str, /) -> Sequence[Entry]:
-        """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
+    def reading(self, run: str, /) -> Waiting[Sequence[Entry]]:
+        """Read everything recorded of a run up to now, in order; nothing if it is not known."""
         check_name(run)
-        with self._lock:
-            self._catch_up()
-            places, harm = tuple(self._index.places.get(run, ())), self._index.harm_to(run)
-        if harm is not None:
-            doubt = f"this may be a line of run {run!r}; " if run in harm.doubted else ""
-            raise JournalError(self._where(harm.place), doubt + harm.reason)
-        return tuple(self._read(places))
+        look = partial(self._look_up, run)
+        places = yield from patiently(look, self.path, slow=self._is_behind())
+        return (yield partial(self._read, places)) if places else ()
 
     def runs(self) -> Sequence[str]:
         """The runs that are recorded, oldest first."""
@@ -79,11 +68,17 @@ class JsonLinesJournal:
             self._catch_up()
             return tuple(self._index.places)
 
-    def hold(self, run: str, /) -> "JsonLinesHold":
-        """Hold a run; RunHeld, with who it is, where another process or task does."""
+    def written(self, run: str, /) -> Sequence[float]:
+        """When each entry of a run was written, in seconds since 1970."""
         check_name(run)
-        with self._disk_errors():
-            return JsonLinesHold(self, run, RunLock(self.path, run))
+        with self._lock:
+            self._catch_up()
+            places = tuple(self._index.places.get(run, ()))
+        return tuple([line.at for line in self._lines(places)])
+
+    def holding(self, run: str, /) -> Waiting["JsonLinesHold"]:
+        """Hold a run; RunHeld, with who it is, where another process or task does."""
+        return patiently(partial(self._hold, check_name(run)), self.path)
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
@@ -92,11 +87,17 @@ class JsonLinesJournal:
                 os.close(self._descriptor)
                 self._descriptor = -1
 
-    def __enter__(self) -> Self:
-        return self
+    def _hold(self, run: str) -> "JsonLinesHold":
+        with self._disk_errors():
+            return JsonLinesHold(self, run, RunLock(self.path, run))
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _append(self, line: bytes) -> None:
+        with self._alone(), self._disk_errors():
+            self._check_open()
+            with alone(self._descriptor, wait=False):
+                self._write(CANCEL + line if self._is_torn() else line)
+            if self._sync:
+                os.fsync(self._descriptor)
 
     def _check_open(self) -> None:
         if self._descriptor < 0:
@@ -117,6 +118,21 @@ class JsonLinesJournal:
                 str(self.path), "only a part of an entry could be written; is the disk full?"
             )
 
+    def _is_behind(self) -> bool:
+        """Whether much was written since the last look."""
+        with self._disk_errors():
+            return self.path.stat().st_size - self._index.last.end > MUCH
+
+    def _look_up(self, run: str) -> tuple[Place, ...]:
+        """Where the lines of a run are; a JournalError where one of them is damaged."""
+        with self._alone():
+            self._catch_up()
+            places, harm = tuple(self._index.places.get(run, ())), self._index.harm_to(run)
+        if harm is not None:
+            doubt = f"this may be a line of run {run!r}; " if run in harm.doubted else ""
+            raise JournalError(self._where(harm.place), doubt + harm.reason)
+        return places
+
     def _catch_up(self) -> None:
         """Index what was written since the last time, decoding no entry."""
         self._check_open()
@@ -127,54 +143,55 @@ class JsonLinesJournal:
                     break
                 self._index.add(line)
 
-    def _read(self, places: Sequence[Place]) -> Iterator[Entry]:
+    def _read(self, places: Sequence[Place]) -> Sequence[Entry]:
+        lines = zip(places, self._lines(places), strict=True)
+        return tuple([decode(bytes(line.entry), self._where(place)) for place, line in lines])
+
+    def _lines(self, places: Sequence[Place]) -> Iterator[Line]:
         with self._disk_errors(), self.path.open("rb") as file:
             for place in places:
                 file.seek(place.start)
                 try:
-                    line = parse_line(file.read(place.length))
+                    yield parse_line(file.read(place.length))
                 except ValueError as error:
                     raise JournalError(self._where(place), str(error)) from None
-                yield decode(bytes(line.entry), self._where(place))
 
     def _where(self, place: Place) -> str:
         return f"{self.path}, line {place.number}"
 
-    @contextmanager
-    def _disk_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise JournalError(str(self.path), error.strerror or str(error)) from error
 
-
-class JsonLinesHold:
+class JsonLinesHold(FileHold):
     """A run of a file, held by a lock."""
 
     def __init__(self, journal: JsonLinesJournal, run: str, lock: RunLock) -> None:
+        super().__init__(run, lock)
         self._journal = journal
-        self._run = run
-        self._lock = lock
+
+    def appending(self, entry: Entry, /) -> Waiting[None]:
+        """Write one entry at the end of the run's record."""
+        return self._journal.appending(self._run, entry)
 
     def append(self, entry: Entry, /) -> None:
-        """Write one entry at the end of the run's record."""
+        """Do so, blocking."""
         self._journal.append(self._run, entry)
-
-    def release(self) -> None:
-        """Let others hold the run."""
-        self._lock.release()
 
 
 @contextmanager
-def alone(descriptor: int) -> Iterator[None]:
-    """Keep other processes from appending between the look at the last line and the write."""
+def alone(descriptor: int, *, wait: bool = True) -> Iterator[None]:
+    """Keep other processes from appending between the look at the last line and the write.
+
+    Without ``wait``, Busy where one is at it.
+    """
     if sys.platform == "win32":
         yield
         return
     # Some file systems know no locks. What is lost there is only this: a process killed in the
     # middle of a line, at that very moment, would have the next line glued to its own.
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if not wait and error.errno in HELD:
+            raise Busy from None
     try:
         yield
     finally:

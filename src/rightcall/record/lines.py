@@ -7,6 +7,8 @@ twice. Runs that ended before it, or have their start after it, have lost nothin
 
 import json
 import re
+from array import array
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
@@ -43,6 +45,25 @@ class Place(Struct, gc=False):
     def end(self) -> int:
         """Where the next one begins."""
         return self.start + self.length
+
+
+class Places:
+    """Where the lines of a run are, packed: an open journal knows this of every run in its file."""
+
+    __slots__ = ("_packed",)
+
+    def __init__(self) -> None:
+        self._packed = array("Q")
+
+    def append(self, place: Place) -> None:
+        """The next one. No line is as long as 4 GiB: it is written by one call of the system."""
+        self._packed.append(place.start)
+        self._packed.append(place.number << 32 | place.length)
+
+    def __iter__(self) -> Iterator[Place]:
+        packed = iter(self._packed)
+        for start, rest in zip(packed, packed, strict=True):
+            yield Place(rest >> 32, start, rest & 0xFFFFFFFF)
 
 
 class Damage(Struct, frozen=True):
@@ -88,7 +109,7 @@ class LineIndex:
     """Which lines are of which run, in the order of the file. No entry is decoded."""
 
     def __init__(self) -> None:
-        self.places: dict[str, list[Place]] = {}
+        self.places: dict[str, Places] = {}
         self.damages: list[Damage] = []
         self.last = Place(0, 0, 0)
         """The last line that was added."""
@@ -119,11 +140,17 @@ class LineIndex:
             found = self.damages[self._anybodys]
             self.damages[self._anybodys] = replace(found, doubted=(*found.doubted, run))
             self._harmed.setdefault(run, self._anybodys)
-        self.places.setdefault(run, []).append(place)
+        self._note(run, place)
         if entry.startswith(_ENDED):
             self._under_way.pop(run, None)
         else:
             self._under_way[run] = None
+
+    def _note(self, run: str, place: Place) -> None:
+        known = self.places.get(run)
+        if known is None:
+            known = self.places[run] = Places()
+        known.append(place)
 
     def _add_damaged(self, place: Place, line: bytes, reason: str) -> None:
         named, is_certain = _owners(line)
@@ -133,7 +160,7 @@ class LineIndex:
         if not is_certain:
             self._anybodys = number
         for run in named:
-            self.places.setdefault(run, []).append(place)
+            self._note(run, place)
             self._under_way[run] = None
         for run in (*named, *doubted):
             self._harmed.setdefault(run, number)

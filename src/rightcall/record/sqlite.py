@@ -5,18 +5,17 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from threading import Lock
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 from rightcall.core.entry import Entry
 from rightcall.errors import JournalError, RunHeld, UsageError
-from rightcall.record.entry_text import Redact, check_name, decode, encode
+from rightcall.record.entry_text import Redact, check_name, decode
+from rightcall.record.file_journal import MUCH, FileHold, FileJournal
 from rightcall.record.hold import RunLock, myself
 from rightcall.record.redact import redact_secrets
+from rightcall.record.waits import Busy, Waiting, blocking, patiently
 
-_PATIENCE = 30.0
-"""Seconds to wait for another process that writes."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS entries (
     id INTEGER PRIMARY KEY,
@@ -31,14 +30,19 @@ INSERT INTO holds (run, number, holder) VALUES (?, 1, ?)
 ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
 """
 _APPEND_HELD = """
-INSERT INTO entries (run, at, entry) SELECT ?1, ?2, ?3
-WHERE (SELECT number FROM holds WHERE run = ?1) = ?4 RETURNING id
+INSERT INTO entries (run, at, entry) SELECT ?, ?, ?
+WHERE (SELECT number FROM holds WHERE run = ?) = ? RETURNING id
 """
 # The number is looked at in the transaction that writes: a holder that comes back late writes nothing.
+_USED = """
+SELECT (page_count - freelist_count) * page_size
+FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
 _INDEX = "CREATE INDEX IF NOT EXISTS entries_by_run ON entries (run, id)"
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-class SqliteJournal:
+class SqliteJournal(FileJournal):
     """A database of many runs. Threads may share it, and processes may write to the same file.
 
     ``sync`` waits for the disk at every entry, so that not even a power cut loses one.
@@ -51,58 +55,84 @@ class SqliteJournal:
         redact: Redact | None = redact_secrets,
         sync: bool = False,
     ) -> None:
-        self.path = Path(path)
-        self._redact = redact
-        self._lock = Lock()
+        super().__init__(path, redact, sync=sync)
         self._connection: sqlite3.Connection | None = None
         with self._disk_errors():
             # Made here and not by SQLite, so that nobody else may read it.
             self.path.touch(mode=0o600)
+            # It never waits by itself: that would be the event loop's wait, and no deadline's.
             self._connection = sqlite3.connect(
-                self.path.absolute(), timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+                self.path.absolute(), timeout=0, isolation_level=None, check_same_thread=False
             )
-            try:
-                _prepare(self._connection, sync=sync)
-            except sqlite3.Error:
-                self._connection.close()
-                raise
+        try:
+            blocking(patiently(partial(self._prepare, self._connection), self.path))
+        except JournalError:
+            self._connection.close()
+            raise
 
-    def append(self, run: str, entry: Entry, /) -> None:
+    def appending(self, run: str, entry: Entry, /) -> Waiting[None]:
         """Write one entry at the end of a run's record."""
-        text = encode(entry, self._redact, str(self.path)).decode()
-        self._execute(
+        text = (yield from self._encoding(entry)).decode()
+        yield from self._write(
             "INSERT INTO entries (run, at, entry) VALUES (?, ?, ?)", (check_name(run), time.time(), text)
         )
 
-    def entries(self, run: str, /) -> Sequence[Entry]:
-        """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
-        rows = self._execute(
-            "SELECT id, entry FROM entries WHERE run = ? ORDER BY id", (check_name(run),)
-        )
-        return tuple([decode(text.encode(), f"{self.path}, entry {number}") for number, text in rows])
+    def reading(self, run: str, /) -> Waiting[Sequence[Entry]]:
+        """Read everything recorded of a run up to now, in order; nothing if it is not known."""
+        look = partial(self._execute, "SELECT 1 FROM entries WHERE run = ? LIMIT 1", (check_name(run),))
+        if not (yield from patiently(look, self.path)):
+            return ()
+        return (yield from patiently(partial(self._read, run), self.path, slow=True))
 
     def runs(self) -> Sequence[str]:
         """The runs that are recorded, oldest first."""
-        rows = self._execute("SELECT run FROM entries GROUP BY run ORDER BY min(id)")
-        return tuple([run for (run,) in rows])
+        listing = partial(self._execute, "SELECT run FROM entries GROUP BY run ORDER BY min(id)")
+        return tuple([run for (run,) in blocking(patiently(listing, self.path))])
 
-    def hold(self, run: str, /) -> "SqliteHold":
+    def written(self, run: str, /) -> Sequence[float]:
+        """When each entry of a run was written, in seconds since 1970."""
+        rows = self._now("SELECT at FROM entries WHERE run = ? ORDER BY id", (check_name(run),))
+        return tuple([at for (at,) in rows])
+
+    def _now(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        return blocking(patiently(partial(self._execute, query, parameters), self.path))
+
+    def trim(self, *, runs: int, size: int) -> None:
+        """Forget the oldest runs, where there are more of them, or of their bytes, than this.
+
+        A quarter more goes than must, so that it is not done every time. The last run stays.
+        """
+        ((pages,),) = self._now(_USED)
+        ((count,),) = self._now("SELECT count(DISTINCT run) FROM entries")
+        if count <= runs and pages <= size:
+            return
+        left, bytes_left = runs * 3 // 4, size * 3 // 4
+        rows = self._now(
+            "SELECT run, sum(length(entry)) FROM entries GROUP BY run ORDER BY max(id) DESC"
+        )
+        for number, (run, length) in enumerate(rows):
+            bytes_left -= length
+            if number and (number >= left or bytes_left < 0):
+                self._now("DELETE FROM entries WHERE run = ?", (run,))
+
+    def holding(self, run: str, /) -> Waiting["SqliteHold"]:
         """Hold a run; RunHeld, with who it is, where another process or task does."""
         check_name(run)
         with self._disk_errors():
             lock = RunLock(self.path, run)
         try:
-            ((number,),) = self._execute(_TAKE, (run, myself()))
+            ((number,),) = yield from self._write(_TAKE, (run, myself()))
         except BaseException:
             lock.release()
             raise
         return SqliteHold(self, run, lock, number)
 
-    def append_held(self, run: str, entry: Entry, number: int) -> None:
+    def appending_held(self, run: str, entry: Entry, number: int) -> Waiting[None]:
         """Write one entry, if the run is still held under that number."""
-        text = encode(entry, self._redact, str(self.path)).decode()
-        if not self._execute(_APPEND_HELD, (run, time.time(), text, number)):
-            ((holder,),) = self._execute("SELECT holder FROM holds WHERE run = ?", (run,))
+        text = (yield from self._encoding(entry)).decode()
+        if not (yield from self._write(_APPEND_HELD, (run, time.time(), text, run, number))):
+            holding = partial(self._execute, "SELECT holder FROM holds WHERE run = ?", (run,))
+            ((holder,),) = yield from patiently(holding, self.path)
             raise RunHeld(run, holder)
 
     def close(self) -> None:
@@ -112,61 +142,57 @@ class SqliteJournal:
                 self._connection.close()
                 self._connection = None
 
-    def __enter__(self) -> Self:
-        return self
+    def _write(self, statement: str, values: tuple[object, ...]) -> Waiting[list[Any]]:
+        much = any(isinstance(each, str) and len(each) > MUCH for each in values)
+        attempt = partial(self._execute, statement, values)
+        return patiently(attempt, self.path, slow=self._sync or much)
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _read(self, run: str) -> Sequence[Entry]:
+        rows = self._execute("SELECT id, entry FROM entries WHERE run = ? ORDER BY id", (run,))
+        return tuple([decode(text.encode(), f"{self.path}, entry {number}") for number, text in rows])
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
-        with self._lock, self._disk_errors():
+        with self._alone(), self._disk_errors():
             if self._connection is None:
                 raise UsageError(f"the journal {self.path} is closed")
             return self._connection.execute(statement, values).fetchall()
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Set the connection up, and the database if it is new.
+
+        Processes that turn a new file to WAL at once can each hold what the other needs.
+        """
+        with self._disk_errors():
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._sync else 'NORMAL'}")
+            connection.execute(_TABLE)
+            connection.execute(_HOLDS)
+            connection.execute(_INDEX)
 
     @contextmanager
     def _disk_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
+                raise Busy from None
             raise JournalError(str(self.path), str(error)) from error
         except OSError as error:
             raise JournalError(str(self.path), error.strerror or str(error)) from error
 
 
-class SqliteHold:
+class SqliteHold(FileHold):
     """A run of a database, held by a lock, and by a number that every entry must carry."""
 
     def __init__(self, journal: SqliteJournal, run: str, lock: RunLock, number: int) -> None:
+        super().__init__(run, lock)
         self._journal = journal
-        self._run = run
-        self._lock = lock
         self._number = number
 
-    def append(self, entry: Entry, /) -> None:
+    def appending(self, entry: Entry, /) -> Waiting[None]:
         """Write one entry at the end of the run's record; RunHeld if the number is stale."""
-        self._journal.append_held(self._run, entry, self._number)
+        return self._journal.appending_held(self._run, entry, self._number)
 
-    def release(self) -> None:
-        """Let others hold the run."""
-        self._lock.release()
-
-
-def _prepare(connection: sqlite3.Connection, *, sync: bool) -> None:
-    """Set the connection up, and the database if it is new."""
-    deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
-            connection.execute(_TABLE)
-            connection.execute(_HOLDS)
-            connection.execute(_INDEX)
-        except sqlite3.OperationalError as error:
-            # Processes that turn a new file to WAL at once can each hold what the other needs. SQLite
-            # then says so without waiting, whatever the timeout.
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
+    def append(self, entry: Entry, /) -> None:
+        """Do so, blocking."""
+        blocking(self.appending(entry))

@@ -1,20 +1,22 @@
 """Effects taken through a journal: done once, recorded, remembered, and by one holder of their run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
 from time import monotonic
-from typing import Self
+from typing import Self, TypeGuard
 
 from msgspec.structs import replace
 
-from rightcall.core.decision import NOT_RECORDED, Allow, Deny, FinalDecision
+from rightcall.core.decision import NOT_RECORDED, Allow, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import (
     CallChecked,
     CallDecided,
     CallFinished,
     CallStarted,
     Entry,
+    HookAnswered,
+    Nested,
     ReplyReceived,
     RequestSent,
     RunEnded,
@@ -24,27 +26,45 @@ from rightcall.core.entry import (
     StepDone,
 )
 from rightcall.core.events import StreamEvent
+from rightcall.core.jsontext import dump
 from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Observer, Steps
 from rightcall.core.secret import REDACTED
 from rightcall.errors import RunHeld, UsageError
 from rightcall.log import logger
+from rightcall.record.file_journal import FileHold, FileJournal
+from rightcall.record.waits import awaited
 
 Body = Callable[[], Awaitable[Entry]]
 _PATIENCE = 0.05
 """Seconds between two tries of one who waits for a run."""
+_TURN = 0.01
+"""Seconds for which remembered steps may follow upon each other."""
 
 
 async def append(journal: Journal | AsyncJournal, run: str, entry: Entry) -> None:
-    """Write one entry, in a journal of either kind."""
+    """Write one entry, in a journal of any kind."""
+    if is_file(journal):
+        await awaited(journal.appending(run, entry))
+        return
     written = journal.append(run, entry)
     if isawaitable(written):
         await written
 
 
 async def entries_of(journal: Journal | AsyncJournal, run: str) -> Sequence[Entry]:
-    """Everything that a journal of either kind holds of a run."""
+    """Everything that a journal of any kind holds of a run."""
+    if is_file(journal):
+        return await awaited(journal.reading(run))
     found = journal.entries(run)
     return tuple(await found if isawaitable(found) else found)
+
+
+def is_file(journal: Journal | AsyncJournal) -> TypeGuard[FileJournal]:
+    """Whether the journal's waits can be the event loop's own: one of ours, used as it is.
+
+    One that appends in a way of its own is asked to do so, and blocks for as long as that takes.
+    """
+    return isinstance(journal, FileJournal) and type(journal).append is FileJournal.append
 
 
 class LiveSteps:
@@ -78,12 +98,14 @@ class JournalSteps:
         self._hold = hold
         self._done: dict[str, Entry] = {}
         self._noted: set[str] = set()
+        self._turned = monotonic()
         for entry in entries:
             self._remember(entry)
 
     async def step(self, key: str, body: Body) -> Entry:
         """The recorded entry of that key, or what ``body`` gives, recorded."""
         if (known := self._done.get(key)) is not None:
+            await self._turn()
             return known
         entry = await body()
         await self._append(entry)
@@ -94,37 +116,61 @@ class JournalSteps:
         if key in self._noted:
             return False
         self._noted.add(key)
-        await self._append(entry)
+        try:
+            await self._append(entry)
+        except BaseException:
+            self._noted.discard(key)
+            raise
         return True
+
+    def recorded(self, key: str) -> Entry | None:
+        """What the journal holds of that key."""
+        return self._done.get(key)
 
     def was_started(self, key: str) -> bool:
         """Whether the journal knows that the call was started, and not how it ended."""
         return f"{key}.started" in self._noted and key not in self._done
 
     async def _append(self, entry: Entry) -> None:
-        if self._hold is not None:
-            self._hold.append(entry)
-        else:
+        if self._hold is None:
             await append(self._journal, self._run, entry)
+        elif isinstance(self._hold, FileHold) and is_file(self._journal):
+            await awaited(self._hold.appending(entry))
+        else:
+            self._hold.append(entry)
 
-    def _remember(self, entry: Entry) -> None:
-        match entry:
-            case ReplyReceived(key=key) | CallFinished(key=key) | StepDone(key=key):
-                self._done[key] = entry
+    async def _turn(self) -> None:
+        """Let the event loop turn now and then: a long run that is gone through again never waits."""
+        if monotonic() - self._turned > _TURN:
+            await asyncio.sleep(0)
+            self._turned = monotonic()
+
+    def _remember(self, whole: Entry, entry: Entry | None = None, at: str = "") -> None:
+        """Remember an entry; one of a run inside a call by the whole that was recorded, and where."""
+        match entry or whole:
+            case Nested(path=path, entry=inside):
+                self._remember(whole, inside, f"{at}{path}/")
+            case (
+                ReplyReceived(key=key)
+                | CallFinished(key=key)
+                | StepDone(key=key)
+                | HookAnswered(key=key)
+            ):
+                self._done[f"{at}{key}"] = whole
             case RequestSent(key=key):
-                self._noted.add(f"{key}.sent")
+                self._noted.add(f"{at}{key}.sent")
             case CallChecked(key=key):
-                self._noted.add(f"{key}.checked")
+                self._noted.add(f"{at}{key}.checked")
             case CallDecided(key=key):
-                self._noted.add(f"{key}.decided")
+                self._noted.add(f"{at}{key}.decided")
             case CallStarted(key=key):
-                self._noted.add(f"{key}.started")
+                self._noted.add(f"{at}{key}.started")
             case RunPaused(key=key):
-                self._noted.add(key)
+                self._noted.add(f"{at}{key}")
             case RunStarted():
-                self._noted.add("run.started")
+                self._noted.add(f"{at}run.started")
             case RunEnded():
-                self._noted.add("run.ended")
+                self._noted.add(f"{at}run.ended")
             case _:
                 pass
 
@@ -150,6 +196,10 @@ class WatchedSteps:
         if happened:
             self._show(entry)
         return entry
+
+    def recorded(self, key: str) -> Entry | None:
+        """What the other steps hold of that key."""
+        return recorded(self._steps, key)
 
     async def note(self, key: str, entry: Entry) -> bool:
         """The note, shown where it is new."""
@@ -197,6 +247,8 @@ class Holding:
         end = monotonic() + self._wait
         while True:
             try:
+                if is_file(self._journal):  # type: ignore[arg-type]
+                    return await awaited(self._journal.holding(self._run))
                 return journal.hold(self._run)
             except RunHeld:
                 if monotonic() >= end:
@@ -233,23 +285,46 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     What was refused stays refused, whatever the policy is by now.
     """
     decisions: dict[str, FinalDecision] = {}
-    for entry in entries:
+    for at, entry in _unfolded(entries):
         match entry:
             case RunResumed(decisions=given):
                 decisions.update(given)
             case CallDecided(call_id=call_id, decision=decision, by=by):
                 if by == "person" or not isinstance(decision, Allow):
-                    decisions[call_id] = decision
+                    decisions[f"{at}{call_id}"] = decision
             case _:
                 pass
     return decisions
 
 
+def _unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entry]]:
+    """Every entry, those of runs inside calls too, with where it is."""
+    for entry in entries:
+        if isinstance(entry, Nested):
+            yield from _unfolded((entry.entry,), f"{at}{entry.path}/")
+        else:
+            yield at, entry
+
+
+def recorded(steps: Steps, key: str) -> Entry | None:
+    """What is recorded of a step, as far as those who keep it can tell without taking it."""
+    known = getattr(steps, "recorded", None)
+    found: Entry | None = None if known is None else known(key)
+    return found
+
+
 def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     """A no to every call whose arguments the record does not hold whole: it cannot be run from there."""
-    replies = [entry.reply for entry in entries if isinstance(entry, ReplyReceived)]
-    calls = [call for reply in replies for call in reply.calls if REDACTED in call.arguments]
-    return {call.id: Deny(NOT_RECORDED) for call in calls}
+    calls: list[str] = []
+    for at, entry in _unfolded(entries):
+        match entry:
+            case ReplyReceived(reply=reply):
+                calls += [f"{at}{call.id}" for call in reply.calls if REDACTED in call.arguments]
+            case HookAnswered(call_id=call_id, decision=Rewrite(arguments)):
+                calls += [f"{at}{call_id}"] if REDACTED in dump(arguments) else []
+            case _:
+                pass
+    return {call_id: Deny(NOT_RECORDED) for call_id in calls}
 
 
 def fork(journal: Journal, run: str, new: str, *, at: int) -> None:

@@ -3,15 +3,17 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from logging import DEBUG
 from typing import Self
+from urllib.parse import urlsplit
 from weakref import finalize
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
-from rightcall.core.events import ModelEvent, ReplyEnd, unfolded
+from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart, unfolded
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
 from rightcall.core.ports import Decoder, Dialect, Encode
@@ -19,9 +21,16 @@ from rightcall.core.request import Conversation, Prepared, Profile, Request, Sig
 from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
+from rightcall.log import request_logger
+from rightcall.request.batches import Batches
 
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
+
+_HEAD = 4096
+"""So many bytes of a reply are kept until something could be made of it, to say what came instead."""
+_EXCERPT = 200
+_REFUSED = 400
 
 _HEADERS = {"content-type": "application/json", "user-agent": "rightcall"}
 
@@ -37,6 +46,8 @@ class Address(Struct, frozen=True, kw_only=True):
     key_header: str = ""
     """The header that carries the key, where it is not the dialect's own."""
     headers: Mapping[str, str] = {}
+    provider: str = ""
+    """Who is there, for errors to name; its host unless given."""
 
     def __repr__(self) -> str:
         return f"Address(url={redact_formats(self.url)!r}, model={self.model!r})"
@@ -73,31 +84,11 @@ def _is_retryable(error: RightcallError) -> bool:
     return isinstance(error, TransportError) or (isinstance(error, VendorError) and error.retryable)
 
 
-class Batches:
-    """The stream of a model that knows which events came together: ``together`` gives them so."""
-
-    def __init__(self, together: AsyncGenerator[Sequence[ModelEvent], None]) -> None:
-        self.together = together
-        self._rest: Iterator[ModelEvent] = iter(())
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> ModelEvent:
-        while (event := next(self._rest, None)) is None:
-            self._rest = iter(await anext(self.together))
-        return event
-
-    async def aclose(self) -> None:
-        """Let go of what the stream holds, wherever it stands."""
-        await self.together.aclose()
-
-
 class WireModel:
     """A model behind HTTP.
 
     ``defaults`` are options it needs unless a request says otherwise. ``keep_raw`` has the vendor's own
-    bytes of each reply kept, for the journal.
+    bytes of each reply kept, for the journal. ``name`` is what it was asked for by.
     """
 
     def __init__(  # noqa: PLR0913 - each is one fact about the model
@@ -113,7 +104,9 @@ class WireModel:
         price: Price | None = None,
         defaults: Mapping[str, JsonValue] | None = None,
         keep_raw: bool = False,
+        name: str = "",
     ) -> None:
+        self.name = name or address.model
         self._dialect = dialect
         self._transport = transport
         self._address = address
@@ -131,6 +124,11 @@ class WireModel:
         self._defaults = defaults or {}
         self._keep_raw = keep_raw
         self._closes = 0
+        self._waits: set[asyncio.Future[None]] = set()
+        """Where a stream waits before it asks again."""
+        place = urlsplit(self._url)
+        self._place = f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
+        self._provider = address.provider or place.hostname or ""
 
     def __repr__(self) -> str:
         return f"WireModel({self._dialect.name}, {self._address!r})"
@@ -143,6 +141,10 @@ class WireModel:
     async def close(self) -> None:
         """Let go of the connections. A stream that goes on ends with a TransportError."""
         self._closes += 1
+        for wait in list(self._waits):
+            # It may be another thread's; one whose event loop is closed waits no more.
+            with suppress(RuntimeError):
+                wait.get_loop().call_soon_threadsafe(_wake, wait)
         await self._transport.close()
 
     async def __aenter__(self) -> Self:
@@ -159,12 +161,10 @@ class WireModel:
         tried, closes = 0, self._closes
         while True:
             tried += 1
-            delivered = False
+            delivered, incoming, head = False, None, b""
             try:
                 async with self._sent(request) as incoming:
-                    if incoming.status >= 400:  # noqa: PLR2004
-                        body = await _body(incoming)
-                        raise self._dialect.error(incoming.status, incoming.headers, body)
+                    await self._admit(incoming)
                     reader = self._reader(incoming)
                     raw: list[bytes] = []
                     size = 0
@@ -174,22 +174,76 @@ class WireModel:
                             raise ProtocolError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
                         if self._keep_raw:
                             raw.append(chunk)
+                        if not delivered and len(head) < _HEAD:
+                            head += chunk[:_HEAD]
                         if events := reader.feed(chunk):
                             delivered = True
                             yield self._finished(events, raw)
                     if events := reader.finish():
                         delivered = True
                         yield self._finished(events, raw)
-            except RightcallError as error:
-                self._hide_secrets(error)
+            except RightcallError as caught:
+                error = caught if delivered or incoming is None else self._read(caught, incoming, head)
+                self._complete(error, incoming)
                 wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
                 if wait is None or self._closes != closes:
-                    raise
+                    raise error from error.__cause__
             else:
                 return
-            await asyncio.sleep(wait)
+            yield (self._again(error, tried, wait),)
+            await self._wait(wait)
             if self._closes != closes:
                 raise TransportError("the model was closed before it was asked again")
+
+    async def _admit(self, incoming: Incoming) -> None:
+        """Let a reply pass that may be one; raise the refusal that came in its place."""
+        if request_logger.isEnabledFor(DEBUG):
+            named = self._request_id(incoming)
+            request_logger.debug("%s: HTTP %d, request %s", self._place, incoming.status, named or "-")
+        is_page = "text/html" in incoming.headers.get("content-type", "")
+        if incoming.status >= _REFUSED or is_page:
+            raise self._refusal(incoming, await _body(incoming))
+
+    def _refusal(self, incoming: Incoming, body: bytes) -> VendorError:
+        if key := self._address.key:
+            # Before it is cut: of half a key, nobody could tell what it is.
+            body = body.replace(key.encode(), b"[key]")
+        return self._dialect.error(incoming.status, incoming.headers, body)
+
+    def _read(self, error: RightcallError, incoming: Incoming, head: bytes) -> RightcallError:
+        """Say what came in place of a reply of which nothing could be read."""
+        began = head.lstrip()
+        is_page = began.startswith(b"<")
+        if not isinstance(error, ProtocolError) or not (is_page or _is_whole(head)):
+            return error
+        found: RightcallError
+        if is_page:
+            found = self._refusal(incoming, head)
+        elif began:
+            came = " ".join(self._without_secrets(began.decode(errors="replace")).split())
+            came = came if len(came) <= _EXCERPT else f"{came[:_EXCERPT]}…"
+            api = f"the {self._dialect.name} API"
+            found = type(error)(f"what came is no answer of {api}, but: {came}; check the address")
+        else:
+            found = type(error)("the reply is empty")
+        found.__cause__ = error
+        return found
+
+    def _again(self, error: RightcallError, tried: int, wait: float) -> RetryStart:
+        """Tell whoever listens that the request will be sent again."""
+        most = self._retry.attempts
+        request_logger.warning("%s; retrying in %.1f s (attempt %d of %d)", error, wait, tried + 1, most)
+        kind = error.kind if isinstance(error, VendorError | TransportError) else "server"
+        return RetryStart(tried + 1, wait, kind, str(error))
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait, or until the model is closed."""
+        wait = asyncio.get_running_loop().create_future()
+        self._waits.add(wait)
+        try:
+            await asyncio.wait([wait], timeout=seconds)
+        finally:
+            self._waits.discard(wait)
 
     def _sent(self, request: Request) -> AbstractAsyncContextManager[Incoming]:
         if self._defaults:
@@ -202,6 +256,12 @@ class WireModel:
             now = time.time()
             sent = Prepared(method="POST", url=url, headers=headers, body=outgoing.body, time=now)
             headers |= self._sign(sent)
+        if request_logger.isEnabledFor(DEBUG):
+            place, size = f"{self._place}{outgoing.path.partition('?')[0]}", len(outgoing.body)
+            model, messages = self._address.model, len(request.messages)
+            request_logger.debug(
+                "POST %s: model %s, %d messages, %d bytes", place, model, messages, size
+            )
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
 
     def _encoder(self, conversation: Conversation) -> Encode:
@@ -224,16 +284,32 @@ class WireModel:
         if not events or not isinstance(events[-1], ReplyEnd):
             return events
         reply = events[-1].reply
-        if self._price is not None:
+        if self._price is not None and reply.usage.cost is None:
+            # A vendor that says what it charged knows better than any table.
             reply = replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
         return (*events[:-1], ReplyEnd(reply, b"".join(raw) if self._keep_raw else None))
 
-    def _hide_secrets(self, error: RightcallError) -> None:
-        """Vendors quote the key that they refuse, and what else they were sent; nobody else may."""
-        error.args = tuple(self._without_secrets(str(part)) for part in error.args)
+    def _complete(self, error: RightcallError, incoming: Incoming | None) -> None:
+        """Put into an error who was asked and which request it was, and take secrets out of it.
+
+        Vendors quote the key that they refuse, and what else they were sent; nobody else may.
+        """
+        words = [self._without_secrets(str(part)) for part in error.args]
+        named = "" if incoming is None else self._request_id(incoming)
         if isinstance(error, VendorError):
+            error.provider = self._provider
             error.vendor_code = self._without_secrets(error.vendor_code)
-            error.request_id = self._without_secrets(error.request_id)
+            error.request_id = self._without_secrets(error.request_id or named)
+            error.body = self._without_secrets(error.body)
+        elif words and isinstance(error, ProtocolError | TransportError):
+            request = f" (request {self._without_secrets(named)})" if named else ""
+            told = words[0].removeprefix(f"{self._dialect.name}: ")
+            words[0] = f"{self._provider}: {told}{request}"
+        error.args = tuple(words)
+
+    def _request_id(self, incoming: Incoming) -> str:
+        # Which headers name a request, the dialect knows.
+        return self._dialect.error(incoming.status, incoming.headers, b"").request_id
 
     def _without_secrets(self, text: str) -> str:
         key = self._address.key
@@ -260,6 +336,24 @@ class _Whole:
 
     def finish(self) -> tuple[ModelEvent, ...]:
         return tuple(unfolded(self._dialect.decode(bytes(self._body))))
+
+
+def _is_whole(head: bytes) -> bool:
+    """Whether this is all there was, and no part of a reply: no events, and no JSON that was cut off."""
+    if len(head) >= _HEAD or any(field in head for field in (b"data:", b"event:")):
+        return False
+    if not head.lstrip().startswith((b"{", b"[")):
+        return True
+    try:
+        json.decode(head)
+    except (DecodeError, RecursionError, UnicodeError):
+        return False
+    return True
+
+
+def _wake(wait: "asyncio.Future[None]") -> None:
+    if not wait.done():
+        wait.set_result(None)
 
 
 async def _body(incoming: Incoming) -> bytes:

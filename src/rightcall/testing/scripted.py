@@ -51,12 +51,19 @@ Script: TypeAlias = Sequence[Reply | Turn | str] | Callable[[Request], Reply | T
 class ScriptedModel:
     """Answers from a script: a list of replies in order, or a function of the request.
 
-    ``fragment`` is how many characters come in one event; None for all at once.
+    ``fragment`` is how many characters come in one event; None for all at once. ``name`` is what its
+    replies are known by among several models.
     """
 
     def __init__(
-        self, script: Script, *, fragment: int | None = 4, profile: Profile | None = None
+        self,
+        script: Script,
+        *,
+        fragment: int | None = 4,
+        profile: Profile | None = None,
+        name: str = "scripted",
     ) -> None:
+        self.name = name
         self._script = script
         self._fragment = fragment
         self._profile = profile or Profile()

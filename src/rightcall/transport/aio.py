@@ -12,6 +12,7 @@ were meant for the address that was asked, and no vendor's API needs one.
 
 import asyncio
 import atexit
+import io
 import os
 import re
 import socket
@@ -36,6 +37,7 @@ _EXIT_SECONDS = 2.0
 """How long the end of the program waits for another thread's event loop to close its connections."""
 _REDIRECTS = range(300, 400)
 _LONGEST_PLACE = 200
+_LARGE_BODY = 2**20
 _CLOSED = "closed before the reply was complete"
 _WRITTEN = re.compile(r"[\w.~:/?#\[\]@!$&'()*+,;=%-]+", re.ASCII)
 """The characters of an address (RFC 3986)."""
@@ -180,6 +182,11 @@ def _begin_anew() -> None:
 os.register_at_fork(after_in_child=_begin_anew)
 
 
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    # aiohttp warns of bytes as long as this, and wants them as a file that it writes in pieces.
+    return body if body is None or len(body) <= _LARGE_BODY else io.BytesIO(body)
+
+
 class _Exchange(AbstractAsyncContextManager[Incoming]):
     """One request and the reply to it."""
 
@@ -212,7 +219,7 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
                     self._method,
                     _as_written(self._url),
                     headers=self._headers,
-                    data=self._body,
+                    data=_payload(self._body),
                     allow_redirects=False,
                     timeout=_limits(self._timeouts),
                     proxy=proxy_for(self._url),
@@ -221,6 +228,8 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
             self._finished()
             if self._was_ended and isinstance(error, TimeoutError):
                 raise TransportError(_CLOSED) from None
+            if isinstance(error, TimeoutError) and self._is_late():
+                raise TransportTimeout(f"no reply within {self._timeouts.first_byte:g} s") from error
             if isinstance(error, raised()):
                 raise translated(error) from error
             raise
@@ -251,6 +260,9 @@ class _Exchange(AbstractAsyncContextManager[Incoming]):
             self._response.close()
         elif self._until_head is not None and not self._until_head.expired():
             self._until_head.reschedule(0)
+
+    def _is_late(self) -> bool:
+        return self._until_head is not None and self._until_head.expired()
 
     def _finished(self) -> None:
         if self._pool is not None:

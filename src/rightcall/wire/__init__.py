@@ -9,7 +9,8 @@ Each dialect is a folder of the same recipe, and as a module satisfies the ``Dia
 | decode | a reply's bytes into events (``Decoder``, ``decoder``) or into a Reply (``decode``) |
 | reply | what was decoded into events and, at the end, the Reply |
 | errors | a refusal into a VendorError (``error``), by a table for ``wire.refusal`` |
-| tables | the vendor's words into ours, as data |
+| tables | the vendor's words into ours, as data; which media it takes |
+| history | a conversation in the vendor's shape into a transcript (``read``), for ``wire.history`` |
 
 ``dialects`` lists them. A new one is a folder, a row there, and its name here for type checkers.
 """

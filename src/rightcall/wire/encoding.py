@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
+from msgspec import Raw
 from msgspec.json import Encoder
 
 from rightcall.core.jsontext import JsonError, dump, parse
@@ -98,15 +99,34 @@ def with_examples(description: str, spec: Spec) -> str:
     return f"{description}\n\nExamples of arguments:\n{examples}".strip()
 
 
+def is_strict(spec: Spec, otherwise: bool) -> bool:  # noqa: FBT001 - what holds where it does not say
+    """Whether a tool is sent strict: as it says itself, or else as all are."""
+    return otherwise if spec.strict is None else spec.strict
+
+
 def data_url(media: Media) -> str:
-    """Media as a URL that holds them."""
+    """Media as a URL: the address they have, or one that holds them."""
+    if media.url is not None:
+        return media.url
     return f"data:{media.media_type};base64,{b64encode(media.data).decode()}"
+
+
+def base64_raw(media: Media) -> Raw:
+    """The bytes in base64, as JSON: each copy of a large file holds everybody up, so there are few."""
+    return Raw(b"".join((b'"', b64encode(media.data), b'"')))
+
+
+def url_raw(media: Media) -> Raw:
+    """``data_url`` as JSON."""
+    if media.url is not None:
+        return Raw(_encode(media.url))
+    head = _encode(f"data:{media.media_type};base64,")
+    return Raw(b"".join((head[:-1], b64encode(media.data), b'"')))
 
 
 def note_of(media: Media) -> str:
     """What is said of media where they cannot be sent."""
-    name = f" {media.name!r}" if media.name else ""
-    return f"[{media.media_type}{name}, {len(media.data):,} bytes: not shown]"
+    return f"[{media.about}: not shown]"
 
 
 def native_of(spec: Spec, dialect: str) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from rightcall.core.refusal_kind import refusal_kind
 from rightcall.core.secret import redact_formats
-from rightcall.errors import VendorError
+from rightcall.errors import ErrorKind, VendorError, kind_of_status
 
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 """What reading JSON raises, bottomless nesting included."""
@@ -31,9 +32,17 @@ _REQUEST_IDS = (
 """The headers that name a request: Anthropic's, OpenAI's, Google's, Azure's, and those of hosts."""
 
 _EXCERPT = 200
+_WORDS = 2000
+"""Characters of a vendor's words that are kept as such; ``body`` has more."""
+_BODY = 16_384
+"""Characters of a body that are kept."""
+_LONGEST_SECRET = 4096
 _LOOKED_AT = 16_384
 """So much of a page is searched for its words."""
-_MARKUP = re.compile(r"<(script|style)\b[\s\S]*?(?:</\1>|\Z)|<[a-zA-Z/!][^>]*>?")
+# These two are compiled when they are first needed, which in most programs is never.
+_PAGE = r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|title|body|h\d|p|div|center|meta)\b"
+_TITLE = r"<title\b[^>]{0,200}>([^<]{1,1000})"
+_MARKUP = re.compile(r"<(script|style)\b[\s\S]*?(?:</\1>|\Z)|<[a-zA-Z/!?][^>]*>?")
 _SECONDS = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*s?\s*")
 
 
@@ -58,19 +67,25 @@ class Refusals(Struct, frozen=True, kw_only=True):
     ) -> VendorError:
         """The refusal that a JSON value or a text tells of: a body's, or an event's within a stream."""
         named = {name.lower(): text for name, text in (headers or {}).items()}
+        if isinstance(value, str) and re.match(_PAGE, value, re.IGNORECASE):
+            return _page(value, status, named)
         layers = list(_layers(value))
         code = self._code(layers)
         if status is None or status < _REFUSED:
             status = _status(layers) or self.statuses.get(code)
         refused = f"HTTP {status}" if status else "refused"
+        words = _message(layers, value)
+        beyond = _beyond(layers)
+        told = f"{words} ({beyond.words})" if words and beyond.words else words or beyond.words
         return VendorError(
-            _message(layers, value) or f"{refused}, and the vendor did not say why",
+            shortened(told, _WORDS) or f"{refused}, and the vendor did not say why",
+            kind=refusal_kind(status, {code, *_causes(layers), *beyond.codes}, told),
             status=status,
             vendor_code=code,
             retryable=self._is_retryable(status, code, layers, named),
             retry_after=retry_after(named),
-            request_id=next((named[name] for name in _REQUEST_IDS if named.get(name)), "")
-            or _first(layers, "request_id"),
+            request_id=_request_id(named) or _first(layers, "request_id"),
+            body=_kept(value),
         )
 
     def _code(self, layers: list[dict[str, Any]]) -> str:
@@ -94,6 +109,32 @@ class Refusals(Struct, frozen=True, kw_only=True):
         # The status goes before the code: Groq says rate_limit_exceeded with 413 of a request that will
         # never fit (HunorLaczko/ha-groq-cloud-api #27).
         return status in RETRIED or status >= _SERVERS_FAULT
+
+
+def _request_id(headers: Mapping[str, str]) -> str:
+    return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), "")
+
+
+def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorError:
+    """The refusal in a page for people: a gateway's, or that of a place where no API is."""
+    from html import unescape  # noqa: PLC0415 - light until used
+
+    looked_at = text[:_LOOKED_AT]
+    title = re.search(_TITLE, looked_at, re.IGNORECASE)
+    said = excerpt(unescape(title[1] if title else _MARKUP.sub(" ", looked_at)))
+    may_pass = status is not None and (status in RETRIED or status >= _SERVERS_FAULT)
+    advice = "" if may_pass else "; this is no answer of an API: check the address"
+    words = f'a web page that says "{said}"{advice}' if said else f"an empty web page{advice}"
+    kind: ErrorKind = "not_found" if status is None or status < _REFUSED else kind_of_status(status)
+    return VendorError(
+        words,
+        kind=kind,
+        status=status,
+        retryable=may_pass,
+        retry_after=retry_after(headers),
+        request_id=_request_id(headers),
+        body=_kept(text),
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -130,8 +171,22 @@ def readable(body: bytes) -> Any:
 def excerpt(data: bytes | str, most: int = _EXCERPT) -> str:
     """The beginning of what was sent, on one line, without its secrets: half of one is known by none."""
     text = data[: 4 * most].decode(errors="replace") if isinstance(data, bytes) else data[: 4 * most]
-    text = redact_formats(" ".join(text.split()))
+    return shortened(redact_formats(" ".join(text.split())), most)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _kept(value: Any) -> str:
+    """The beginning of what was sent, as it was sent, without its secrets."""
+    text = value if isinstance(value, str) else _written(value)
+    clean = redact_formats(text[: _BODY + _LONGEST_SECRET])
+    if len(text) > _BODY + _LONGEST_SECRET:
+        # Half of a secret at the end is known by none.
+        clean = clean[: max(len(clean) - _LONGEST_SECRET, 0)]
+    return clean[:_BODY]
 
 
 def _layers(value: Any) -> Iterator[dict[str, Any]]:
@@ -166,26 +221,57 @@ def _message(layers: list[dict[str, Any]], value: Any) -> str:
 
 
 def _dumped(value: Any) -> str:
+    return excerpt(_written(value))
+
+
+def _written(value: Any) -> str:
     try:
-        return excerpt(msgspec.json.encode(value))
-    except RecursionError:
+        return msgspec.json.encode(value).decode()
+    except (RecursionError, UnicodeEncodeError):
         return ""
+
+
+class _Beyond(Struct, frozen=True):
+    """What a refusal passes on from further away: from the host behind a host, or from the model."""
+
+    words: str = ""
+    codes: tuple[str, ...] = ()
+
+
+def _beyond(layers: list[dict[str, Any]]) -> _Beyond:
+    for layer in layers:
+        if isinstance(written := layer.get("failed_generation"), str) and written:
+            # Groq: what the model wrote in place of a call. https://console.groq.com/docs/tool-use
+            return _Beyond(f"the model wrote: {excerpt(written, _WORDS // 2)}")
+        metadata = layer.get("metadata")
+        if isinstance(metadata, dict) and (raw := metadata.get("raw")):
+            # OpenRouter: what the provider behind it said, which is JSON or a text.
+            # https://openrouter.ai/docs/api-reference/errors
+            said = readable(raw.encode(errors="replace")) if isinstance(raw, str) else raw
+            inner = list(_layers(said))
+            words = shortened(_message(inner, said), _WORDS // 2)
+            name = metadata.get("provider_name")
+            return _Beyond(f"{name}: {words}" if isinstance(name, str) else words, tuple(_causes(inner)))
+    return _Beyond()
 
 
 def _first(layers: list[dict[str, Any]], *names: str) -> str:
     """The first word among these members. That it is an error is no word for which."""
     found = (layer.get(name) for layer in layers for name in names)
     words = (
-        str(value) for value in found if isinstance(value, str | int) and value not in (0, "", True)
+        str(value)[:_EXCERPT]
+        for value in found
+        if isinstance(value, str | int) and value not in (0, "", True)
     )
     return next((word for word in words if word != "error"), "")
 
 
 def _causes(layers: list[dict[str, Any]]) -> Iterator[str]:
     for layer in layers:
-        details = layer.get("details")
+        details, within = layer.get("details"), layer.get("innererror")
         named = [layer.get("code"), layer.get("type")]
         named += [details.get("error_code")] if isinstance(details, dict) else []
+        named += [within.get("code")] if isinstance(within, dict) else []
         yield from (cause for cause in named if isinstance(cause, str))
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rightcall.builtin.net.fetch_tool import web
+from rightcall.builtin.net.fetch_tool import web_fetch
 from rightcall.core.tool import Tool
 
 Send: TypeAlias = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -114,4 +114,4 @@ class Names:
 
 def reader(**options: Any) -> Tool:
     """A tool that may reach 127.0.0.1 on any port, and nothing else that is not public."""
-    return web(**{"networks": ["127.0.0.1/32"], "ports": None, "timeout": 10.0, **options})
+    return web_fetch(**{"networks": ["127.0.0.1/32"], "ports": None, "timeout": 10.0, **options})

@@ -122,13 +122,15 @@ async def test_no_connection_is_made_to_an_address_that_is_not_granted(host, add
 
 async def test_without_a_grant_not_even_this_machine_is_reached():
     async with site({"/": answer(PAGE)}) as here:
-        kind, text = await text_of(builtin.web(ports=None), url=here.url())
+        kind, text = await text_of(builtin.web_fetch(ports=None), url=here.url())
     assert (kind, "it is private" in text, here.asked) == ("failed", True, [])
 
 
 async def test_ones_own_site_can_be_granted():
     async with site({"/": answer(PAGE)}) as here:
-        assert (await told(builtin.web(ports=None, allow_private=True), url=here.url()))[0] == "returned"
+        assert (await told(builtin.web_fetch(ports=None, allow_private=True), url=here.url()))[
+            0
+        ] == "returned"
 
 
 async def test_a_name_that_changes_its_address_is_asked_once_and_changes_nothing():
@@ -425,7 +427,7 @@ async def test_a_page_cannot_pass_for_more_than_it_is():
 
 
 def test_what_it_is_is_said():
-    tool = builtin.web(timeout=7)
+    tool = builtin.web_fetch(timeout=7)
     assert (tool.name, tool.effect, tool.approval, tool.limits.timeout) == (
         "web_fetch",
         "read",
@@ -446,7 +448,7 @@ def test_what_it_is_is_said():
 )
 def test_a_grant_that_makes_no_sense_is_the_developers_mistake(options, words):
     with pytest.raises(UsageError, match=words):
-        builtin.web(**options)
+        builtin.web_fetch(**options)
 
 
 async def test_the_systems_own_names_are_used_unless_others_are_given():

@@ -1,4 +1,4 @@
-from rightcall.core.message import Reply, User
+from rightcall.core.message import User
 from rightcall.core.request import Request
 from rightcall.core.tool import Spec
 from rightcall.local.guided import lessons
@@ -57,13 +57,3 @@ def test_filling_shows_the_parameters_and_the_worked_arguments():
 
 def test_a_tool_without_examples_is_shown_without_any():
     assert turns(lessons.filling(MAIL, "Write to Bob.")) == [("user", "Write to Bob.")]
-
-
-def test_every_lesson_ends_with_what_is_asked():
-    for request in (
-        lessons.picking("Which day is it?", {"weekday": "Sunday"}),
-        lessons.telling("Which day is it?", "Sunday"),
-    ):
-        assert "Which day is it?" in request.messages[-1].text
-        assert "Sunday" in request.messages[-1].text
-        assert all(isinstance(each, User | Reply) for each in request.messages)

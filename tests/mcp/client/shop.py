@@ -153,5 +153,7 @@ def poison() -> str:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["http"]:
         server.run("streamable-http", port=int(sys.argv[2]))
+    elif sys.argv[1:2] == ["sse"]:
+        server.run("sse", port=int(sys.argv[2]))
     else:
         server.run("stdio")

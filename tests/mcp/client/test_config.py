@@ -78,6 +78,13 @@ def test_cursors_form_with_variables_and_a_file_of_them(tmp_path, monkeypatch):
     }
 
 
+def test_the_older_transport_is_taken_as_what_it_is(tmp_path):
+    entry = {"type": "sse", "url": "https://x.example/sse", "headers": {"X-Key": "k"}}
+    assert load_config(written(tmp_path, {"mcpServers": {"old": entry}})) == {
+        "old": Http(url="https://x.example/sse", transport="sse", headers={"X-Key": "k"})
+    }
+
+
 def one(**entry: object) -> dict[str, object]:
     return {"mcpServers": {"shop": entry}}
 
@@ -89,7 +96,6 @@ WRONG = {
     "no object": ({"mcpServers": {"shop": "npx"}}, "must be an object, not a string"),
     "arguments as text": (one(command="npx", args="-y x"), "shop.args: must be an array, not a string"),
     "a flag in the environment": (one(command="npx", env={"A": True}), "shop.env.A: must be a string"),
-    "the old transport": (one(type="sse", url="https://x.example/sse"), "old SSE transport"),
     "an unknown variable": (one(command="${env:NOT_SET_ANYWHERE}"), "stands for nothing here"),
     "an input": (one(command="x", args=["${input:key}"]), "needs the input 'key'"),
     "a bad name": (one(command="x", env={"A B": "1"}), "is not the name of a variable"),

@@ -418,6 +418,16 @@ async def test_a_value_that_breaks_its_promise_is_an_error():
     assert await outcome_of(connect(lie), "lie") == (True, words)
 
 
+async def test_an_answer_in_place_of_a_typed_tool_does_not_say_that_it_ran():
+    def count() -> int:
+        """Promise a number."""
+        raise AssertionError("not run")
+
+    words = "count was not run; the answer given in its place: about three"
+    policy = lambda _: rc.Answer("about three")  # noqa: E731
+    assert await outcome_of(connect(count, policy=policy), "count") == (True, words)
+
+
 async def test_a_structure_that_is_too_long_is_an_error():
     @rc.tool(limits=rc.Limits(max_output_bytes=100))
     def many() -> list[int]:

@@ -7,6 +7,7 @@ from mcp_types import (
     CallToolResult,
     EmbeddedResource,
     ImageContent,
+    ResourceLink,
     TextContent,
     TextResourceContents,
 )
@@ -42,8 +43,24 @@ def binary_file(uri, media_type, data):
             rc.Media(b"%PDF-", "application/pdf"),
             binary_file("result://c/1", "application/pdf", b"%PDF-"),
         ),
+        (
+            rc.image("https://example.com/a.png"),
+            ResourceLink(uri="https://example.com/a.png", name="a.png", mime_type="image/png"),
+        ),
+        (rc.file(id="file_1"), TextContent(text="[application/octet-stream, file file_1]")),
     ],
-    ids=["text", "image", "sound", "json", "named", "addressed", "not the text it says", "binary"],
+    ids=[
+        "text",
+        "image",
+        "sound",
+        "json",
+        "named",
+        "addressed",
+        "not the text it says",
+        "binary",
+        "elsewhere",
+        "a vendor's",
+    ],
 )
 def test_each_part_becomes_content(part, expected):
     assert to_mcp(result(part)) == CallToolResult(content=[expected])

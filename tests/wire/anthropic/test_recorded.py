@@ -202,7 +202,7 @@ def test_every_recorded_refusal_keeps_its_facts(shared_data):
         body = row["path"].read_bytes()
         told = json.loads(body)
         error = anthropic.error(row["status"], {}, body)
-        assert str(error) == told["error"]["message"]
+        assert error.message == told["error"]["message"]
         assert (error.status, error.vendor_code) == (row["status"], told["error"]["type"])
         assert (error.request_id, error.retryable) == (told["request_id"], False)
         with pytest.raises(VendorError):

@@ -165,7 +165,7 @@ def test_every_refusal_becomes_an_error(shared_data):
         error = gemini.error(row["status"], {"X-Request-Id": "r1"}, body)
         facts = json.loads(body)
         facts = (facts[0] if isinstance(facts, list) else facts)["error"]
-        assert (str(error), error.status, error.vendor_code, error.request_id) == (
+        assert (error.message, error.status, error.vendor_code, error.request_id) == (
             facts["message"],
             row["status"],
             facts["status"],

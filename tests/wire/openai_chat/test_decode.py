@@ -659,7 +659,7 @@ def test_an_error_inside_of_a_stream_or_a_body_is_raised(item, expected):
         with pytest.raises(VendorError) as caught:
             attempt()
         error = caught.value
-        assert (str(error), error.status, error.vendor_code, error.retryable) == expected
+        assert (error.message, error.status, error.vendor_code, error.retryable) == expected
 
 
 @pytest.mark.parametrize(
@@ -687,7 +687,12 @@ def test_a_body_that_is_no_reply_is_a_protocol_error(body):
 
 HTTP: dict[str, tuple[int, dict[str, str], bytes, dict[str, Any]]] = {
     "empty": (500, {}, b"", {"m": "HTTP 500, and the vendor did not say why", "retryable": True}),
-    "HTML": (502, {}, b"<html>Bad gateway</html>", {"m": "Bad gateway", "retryable": True}),
+    "HTML": (
+        502,
+        {},
+        b"<html>Bad gateway</html>",
+        {"m": 'a web page that says "Bad gateway"', "retryable": True},
+    ),
     "rate limit": (
         429,
         {"Retry-After": "2", "x-request-id": "r"},
@@ -739,7 +744,7 @@ HTTP: dict[str, tuple[int, dict[str, str], bytes, dict[str, Any]]] = {
 def test_refusals_by_http(status, headers, body, expected):
     error = dialect.error(status, headers, body)
     fields = {
-        "m": str(error),
+        "m": error.message,
         "vendor_code": error.vendor_code,
         "retryable": error.retryable,
         "retry_after": error.retry_after,

@@ -19,6 +19,7 @@ from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire import openai_chat as dialect
+from rightcall.wire.openai_chat.messages import FOLLOWING
 from rightcall.wire.strict import OPENAI as RULES
 from rightcall.wire.strict import strict_schema, structure
 from wire.recorded import rows
@@ -206,7 +207,6 @@ MESSAGES: dict[str, tuple[tuple[Any, ...], list[dict[str, Any]]]] = {
                     Media(b"\0\0\0", "audio/mpeg"),
                     Media(b"\0\0\0", "application/pdf", "a.pdf"),
                     Media(b"hi", "text/plain", "a.txt"),
-                    Media(b"\0\0\0", "video/mp4"),
                 )
             ),
         ),
@@ -222,7 +222,6 @@ MESSAGES: dict[str, tuple[tuple[Any, ...], list[dict[str, Any]]]] = {
                         "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"},
                     },
                     {"type": "text", "text": "a.txt:\nhi"},
-                    {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}},
                 ],
             }
         ],
@@ -257,7 +256,15 @@ MESSAGES: dict[str, tuple[tuple[Any, ...], list[dict[str, Any]]]] = {
             {
                 "role": "tool",
                 "tool_call_id": "c",
-                "content": "Here:\n[image/png, 3 bytes: not shown]",
+                "content": "Here:\n[image/png, 3 bytes: in the message after the results]",
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": FOLLOWING},
+                    {"type": "text", "text": "From w (c):"},
+                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+                ],
             },
         ],
     ),

@@ -152,8 +152,8 @@ REFUSED = {
     "an effort nobody knows": ({"options": {"reasoning": "huge"}}, "reasoning"),
     "a call without tools": ({"choice": "required"}, "choice"),
     "a tool that is not there": ({"specs": (SPEC,), "choice": Named("lock")}, "choice"),
-    "a video": ({"messages": (User((Media(b"x", "video/mp4"),)),)}, "message 0"),
-    "a sound": ({"messages": (said("Hi"), User((Media(b"x", "audio/mpeg"),)))}, "message 1"),
+    "a video": ({"messages": (User((Media(b"x", "video/mp4"),)),)}, "messages[0]"),
+    "a sound": ({"messages": (said("Hi"), User((Media(b"x", "audio/mpeg"),)))}, "messages[1]"),
 }
 
 

@@ -18,7 +18,11 @@ BODIES = {
     "details": (b'{"detail": [{"loc": ["body"], "msg": "Oops", "type": "missing"}]}', "Oops", "missing"),
     "azure's gateway": (b'{"statusCode": 401, "message": "Oops"}', "Oops", ""),
     "a list": (b'[{"error": {"message": "Oops", "code": "c"}}]', "Oops", "c"),
-    "html": (b"<html>\n <b>Oops</b></html>", "Oops", ""),
+    "html": (
+        b"<html>\n <b>Oops</b></html>",
+        'a web page that says "Oops"; this is no answer of an API: check the address',
+        "",
+    ),
     "empty": (b"", "HTTP 418, and the vendor did not say why", ""),
     "null": (b"null", "HTTP 418, and the vendor did not say why", ""),
     "bytes": (b"\xff\xfe", "\ufffd\ufffd", ""),
@@ -30,7 +34,7 @@ BODIES = {
 def test_any_body_becomes_an_error(body, message, code):
     made = error(418, {}, body)
     assert (
-        str(made),
+        made.message,
         made.status,
         made.vendor_code,
         made.retryable,

@@ -137,7 +137,7 @@ def test_every_recorded_refusal_is_a_vendor_error(shared_data):
         told = json.loads(row["path"].read_bytes())["error"]
         error = dialect.error(row["status"], {"X-Request-Id": "req_1"}, row["path"].read_bytes())
         assert isinstance(error, VendorError)
-        assert (str(error), error.status, error.vendor_code, error.retryable, error.request_id) == (
+        assert (error.message, error.status, error.vendor_code, error.retryable, error.request_id) == (
             told["message"],
             row["status"],
             told["code"] or told["type"],

@@ -18,7 +18,8 @@ from rightcall.builtin.files.textfile import load, read
 from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
 NAME = "str_replace_based_edit_tool"
@@ -91,6 +92,7 @@ def text_editor(
         short="View and edit files under one directory.",
         # The vendor's own has no form that only views.
         native={} if read_only else {"anthropic": {**_NATIVE, "max_characters": limits.max_characters}},
+        errors="neutral",
         effect="read" if read_only else "write",
         serial=not read_only,
         limits=Limits(max_output_bytes=limits.max_characters * 4),

@@ -11,7 +11,8 @@ from rightcall.builtin.files.textfile import load, read
 from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -118,6 +119,7 @@ def fs(
         _parameters(modes),
         handler,
         short="Files under one directory.",
+        errors="neutral",
         effect="read" if read_only else "write",
         # In one reply a model may write a file and then edit it: the order counts.
         serial=not read_only,

@@ -19,7 +19,8 @@ from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.tree import Access, FileLimits, Tree, in_words
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
 PREFIX = "/memories"
@@ -91,6 +92,7 @@ def memory(
         short="Notes that outlast the conversation.",
         # The vendor's own has no form that only views.
         native={} if read_only else {"anthropic": {"type": "memory_20250818", "name": "memory"}},
+        errors="neutral",
         effect="read" if read_only else "write",
         serial=not read_only,
         limits=Limits(max_output_bytes=limits.max_characters * 4),

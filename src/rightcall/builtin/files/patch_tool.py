@@ -20,7 +20,8 @@ from rightcall.builtin.files.root import Root, kind_of
 from rightcall.builtin.files.textfile import in_bytes, load_whole
 from rightcall.builtin.files.tree import Access, FileLimits, in_words
 from rightcall.core.handler import Context
-from rightcall.core.tool import Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 
 _SHOWN_LINES = 10
@@ -70,6 +71,7 @@ def apply_patch(
         handler,
         short="Make, change or delete files under one directory.",
         native={"openai_responses": {"type": "apply_patch"}},
+        errors="neutral",
         effect="write",
         # In one reply a model may make a file and then change it: the order counts.
         serial=True,

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ _DESCRIPTION = (
 )
 
 
-def web(
+_FACTS = Facts(untrusted=True, private=False, reach="outside", targets=("url",))
+RATE = (60, 60.0)
+"""A model that goes in circles must not become a nuisance to somebody else's server."""
+
+
+def web_fetch(  # noqa: PLR0913 - a gate's settings, by name
     *,
     hosts: Sequence[str] | None = None,
     ports: Sequence[int] | None = (80, 443),
@@ -39,6 +45,7 @@ def web(
     timeout: float = 20.0,
     max_bytes: int = 2_000_000,
     part: int = 12_000,
+    rate: tuple[int, float] | None = RATE,
     resolve: "Resolve | None" = None,
 ) -> Tool:
     """A tool that reads pages of the public web.
@@ -46,7 +53,8 @@ def web(
     Only public addresses are reached, whatever a name resolves or a page redirects to. ``networks``
     opens others, such as ``10.1.0.0/16``, and ``allow_private`` those of one's own site. ``hosts``
     narrows it down: ``example.com`` is that host, ``*.example.com`` those below it. ``part`` is how
-    many characters of a page a call gives. ``resolve`` looks names up, in place of the system.
+    many characters of a page a call gives. ``rate`` is how many calls in how many seconds; those over
+    it wait. ``resolve`` looks names up, in place of the system.
     """
     fetcher = _fetcher(
         hosts=hosts,
@@ -57,8 +65,7 @@ def web(
         max_bytes=max_bytes,
         resolve=resolve,
     )
-    if part < 1:
-        raise UsageError(f"web: part must be more than 0, not {part}")
+    most_bytes = _room_for(part)
 
     async def handler(url: str, start: int = 0) -> str:
         return show(await fetcher.fetch(url), start, part)
@@ -71,11 +78,18 @@ def web(
         short="Read a page of the web.",
         examples=({"url": "https://example.com/"}, {"url": "https://example.com/", "start": part}),
         questions=("What does https://example.com/ say?", "Go on reading."),
+        errors="neutral",
         effect="read",
-        # Escaped, a character can be six bytes.
-        limits=Limits(timeout=timeout + 5, concurrency=8, max_output_bytes=max(64 * 1024, 8 * part)),
-        facts=Facts(untrusted=True, private=False, reach="outside", targets=("url",)),
+        limits=Limits(timeout=timeout + 5, concurrency=8, rate=rate, max_output_bytes=most_bytes),
+        facts=_FACTS,
     )
+
+
+def _room_for(part: int) -> int:
+    if part < 1:
+        raise UsageError(f"web_fetch: part must be more than 0, not {part}")
+    # Escaped, a character can be six bytes.
+    return max(64 * 1024, 8 * part)
 
 
 def show(fetched: "Fetched", start: int, length: int) -> str:
@@ -113,7 +127,7 @@ def _fetcher(
 
     readable.require_converter()
     if not (timeout > 0 and max_bytes > 0):
-        raise UsageError("web: timeout and max_bytes must be more than 0")
+        raise UsageError("web_fetch: timeout and max_bytes must be more than 0")
     return fetch.Fetcher(
         grant=ssrf.WebGrant(
             private=allow_private,

@@ -8,13 +8,13 @@ dropped.
 import codecs
 import re
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from msgspec import Struct
 
-from rightcall.errors import ToolFailure, UsageError
+from rightcall.core.extras import require
+from rightcall.errors import ToolFailure
 from rightcall.process.command import Command, Exited
 from rightcall.process.runner import run
 
@@ -174,11 +174,8 @@ async def _from_html(html: str, url: str) -> Page:
 
 
 def _library() -> str:
-    """The directory that the converter is imported from. Raises UsageError if there is none."""
-    found = find_spec("html_to_markdown")
-    if found is None or found.origin is None:
-        raise UsageError("reading web pages needs the library html-to-markdown; install rightcall[web]")
-    return str(Path(found.origin).parent.parent)
+    """The directory that the converter is imported from. Raises MissingExtra if there is none."""
+    return str(Path(require("html_to_markdown").origin or "").parent.parent)
 
 
 def one_line(text: str) -> str:
@@ -188,5 +185,5 @@ def one_line(text: str) -> str:
 
 
 def require_converter() -> None:
-    """Raise UsageError if what turns HTML into text is not installed."""
+    """Raise MissingExtra if what turns HTML into text is not installed."""
     _library()

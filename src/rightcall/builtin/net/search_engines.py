@@ -12,8 +12,10 @@ from typing import Any, Literal, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.builtin.net.fetch_tool import RATE
 from rightcall.core.jsontext import JsonError, JsonObject, JsonValue, dump, parse
-from rightcall.core.tool import Facts, Limits, Tool
+from rightcall.core.limits import Limits
+from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 
 Engine: TypeAlias = Literal["searxng", "brave", "tavily"]
@@ -68,12 +70,13 @@ def web_search(
     url: str | None = None,
     count: int = 5,
     timeout: float = 20.0,
+    rate: tuple[int, float] | None = RATE,
 ) -> Tool:
     """A tool that searches the web through SearXNG, Brave or Tavily.
 
     Brave and Tavily need a ``key``, here or in BRAVE_API_KEY or TAVILY_API_KEY; SearXNG needs the
     ``url`` of an instance that allows JSON, here or in SEARXNG_URL. ``count`` is how many results a
-    call gives.
+    call gives, ``rate`` how many calls in how many seconds; those over it wait.
     """
     wanted, question = _prepared(engine, key, url, count)
 
@@ -104,8 +107,9 @@ def web_search(
         short="Search the web.",
         examples=({"query": "population of Lisbon"},),
         questions=("How many people live in Lisbon?",),
+        errors="neutral",
         effect="read",
-        limits=Limits(timeout=timeout + 5, concurrency=4),
+        limits=Limits(timeout=timeout + 5, concurrency=4, rate=rate),
         facts=Facts(untrusted=True, private=False, reach="outside", targets=()),
     )
 

@@ -6,6 +6,8 @@ from argparse import Namespace
 
 from rightcall.cli import NO_ANSWER, OK
 from rightcall.cli.load import load_tools
+from rightcall.cli.summary import View
+from rightcall.cli.terminal import approver
 from rightcall.cli.wording import media_words, write
 from rightcall.core.call import Call
 from rightcall.core.parts import Media
@@ -16,7 +18,8 @@ from rightcall.gate.executor import Executor
 
 def run(options: Namespace) -> int:
     """Run the call."""
-    return put(options, load_tools(options.tools), Executor())
+    view = View(sys.stderr)
+    return put(options, load_tools(options.tools), Executor(approve=approver(options, view)))
 
 
 def put(options: Namespace, tools: Toolbox, gate: Executor) -> int:

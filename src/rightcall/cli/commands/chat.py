@@ -14,12 +14,14 @@ from rightcall.cli.session import Session
 from rightcall.cli.summary import Watch
 from rightcall.cli.terminal import is_typed, next_line, remembered
 from rightcall.cli.wording import one_line, usage_words
-from rightcall.core.message import Transcript, User
+from rightcall.core.message import Reply, Transcript, User
 from rightcall.core.parts import Usage
 from rightcall.core.sanitize import printable
 from rightcall.errors import RightcallError, UsageError
 
 PROMPT = "> "
+_MORE = "... "
+_QUOTES = '"""'
 _LEAVE = "(Ctrl-C once more, or Ctrl-D, to leave)"
 _WIDTH = 100
 
@@ -29,10 +31,11 @@ def run(options: Namespace) -> int:
     session = Session(options)
     typed = is_typed()
     with asyncio.Runner() as runner, remembered() if typed else nullcontext():
-        conversation = Conversation(session, runner)
-        if typed and not options.quiet:
-            conversation.say(f"{session.model_name}, {len(session.tools)} tools; /help lists commands")
         try:
+            runner.run(session.open())
+            conversation = Conversation(session, runner)
+            if typed and not options.quiet:
+                conversation.greet()
             stayed = conversation.hold()
         finally:
             runner.run(session.close())
@@ -47,13 +50,14 @@ class Conversation:
 
     def __init__(self, session: Session, runner: asyncio.Runner) -> None:
         self.session = session
-        self.history: Transcript = ()
+        self.history: Transcript = session.history
         self.usage = Usage()
         self.failed = False
         """Whether a turn has ended without an answer, or a command could not be carried out."""
         self.is_over = False
         self._runner = runner
         self._interrupted = False
+        self._view = session.view()
         self._begin()
 
     def hold(self) -> bool:
@@ -65,7 +69,9 @@ class Conversation:
                     return True
                 self._interrupted = False
                 line = line.strip()
-                if line.startswith("/"):
+                if line.startswith(_QUOTES):
+                    self._turn(self._quoted(line))
+                elif line.startswith("/") and "\n" not in line:
                     self._obey(line)
                 elif line:
                     self._turn(line)
@@ -77,6 +83,12 @@ class Conversation:
                 self.say(_LEAVE)
         return True
 
+    def greet(self) -> None:
+        """Say who answers, with what, and what was said before."""
+        before = f"; going on after {len(self.history)} messages" if self.history else ""
+        count = len(self.session.tools)
+        self.say(f"{self.session.model_name}, {count} tools{before}; /help lists commands")
+
     def say(self, words: str) -> None:
         """Tell the person something that the model did not say."""
         print(printable(words), file=self._view.people, flush=True)
@@ -86,9 +98,26 @@ class Conversation:
         self._runner.run(self.session.switch(model))
         self._begin()
 
+    def fold_reasoning(self) -> bool:
+        """Show what the model thinks from now on, or no longer; whether it is shown."""
+        self._view.reasoning = not self._view.reasoning
+        return self._view.reasoning
+
     def _begin(self) -> None:
+        shown = self._view.reasoning
         self._view = self.session.view()
+        self._view.reasoning = shown
         self._agent = self.session.agent(self._view)
+
+    def _quoted(self, line: str) -> str:
+        """A message of several lines, from three quotes to the next three."""
+        lines = [line.removeprefix(_QUOTES)]
+        while not lines[-1].rstrip().endswith(_QUOTES):
+            more = next_line(_MORE, self._view.people)
+            if more is None:
+                break
+            lines.append(more)
+        return "\n".join(lines).strip().removesuffix(_QUOTES).strip()
 
     def _obey(self, line: str) -> None:
         name, _, rest = line.partition(" ")
@@ -103,6 +132,8 @@ class Conversation:
             self.say(f"rightcall: {error}")
 
     def _turn(self, prompt: str) -> None:
+        if not prompt:
+            return
         watch = Watch(self._view, prompt, self.history)
         events = self._agent.stream(prompt, history=self.history, choice=self.session.choice)
         try:
@@ -151,6 +182,16 @@ def _load(conversation: Conversation, path: str) -> None:
     conversation.say(f"loaded {len(conversation.history)} messages from {path}")
 
 
+def _reasoning(conversation: Conversation, _: str) -> None:
+    if not conversation.fold_reasoning():
+        conversation.say("thoughts are folded away")
+        return
+    begins = max((i for i, each in enumerate(conversation.history) if isinstance(each, User)), default=0)
+    replies = [each for each in conversation.history[begins:] if isinstance(each, Reply)]
+    thoughts = "\n".join(filter(None, (reply.reasoning for reply in replies)))
+    conversation.say(thoughts or "thoughts are shown from now on")
+
+
 def _usage(conversation: Conversation, _: str) -> None:
     conversation.say(usage_words(conversation.usage))
 
@@ -178,6 +219,9 @@ _COMMANDS: Mapping[str, _Command] = {
     "/reset": _Command("", "forget what was said", _reset),
     "/save": _Command("FILE", "write the conversation down", _save),
     "/load": _Command("FILE", "go on with one that was written down", _load),
+    "/reasoning": _Command(
+        "", "what the model thought, and show it from now on; or fold it away", _reasoning
+    ),
     "/usage": _Command("", "tokens, and dollars where prices are known", _usage),
     "/quit": _Command("", "leave; Ctrl-D does, too", _quit),
 }

@@ -1,9 +1,11 @@
-"""The local models that have a name: list them, give a GGUF file a name, take a name away."""
+"""The model that is asked, and the local models that have a name."""
 
 import sys
 from argparse import Namespace
 
 from rightcall.cli import OK
+from rightcall.cli.load import is_place
+from rightcall.cli.settings import MODEL_VARIABLE, change_settings, default_model
 from rightcall.cli.wording import json_line
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.sanitize import printable
@@ -12,12 +14,15 @@ from rightcall.local.engines.llamacpp import embedded_path
 from rightcall.local.families.known import detect
 from rightcall.local.gguf import read_header
 from rightcall.models import catalogue
-from rightcall.models.catalogue import EMBEDDED, Entry
+from rightcall.models.catalogue import EMBEDDED, SERVERS, Entry, is_local
+from rightcall.models.providers import PROVIDERS
 
 
 def run(options: Namespace) -> int:
-    """List, add or remove; list, unless told."""
+    """Choose, list, add or remove; list, unless told."""
     match options.action:
+        case "default":
+            _default(options.name)
         case "add":
             added = catalogue.add(options.name, options.path)
             print(printable(f"{added.name} is {added.path}"))
@@ -28,6 +33,30 @@ def run(options: Namespace) -> int:
             listed = [_described(entry) for entry in catalogue.entries()]
             _list([_embedded(), *listed], as_json=options.json)
     return OK
+
+
+def _default(name: str | None) -> None:
+    if name is not None:
+        _check(name)
+        change_settings(model=name)
+    chosen = default_model()
+    print(printable(chosen))
+    if name is not None and chosen != name:
+        print(f"rightcall: in this shell {MODEL_VARIABLE} names another", file=sys.stderr)
+
+
+def _check(name: str) -> None:
+    """Raise UsageError for what can be no model's name; whether there is one, only its host knows."""
+    place, _, model = name.partition(":")
+    if is_place(name) or (name.startswith(("http://", "https://")) and "|" in name):
+        return
+    if place in PROVIDERS and model:
+        return
+    if is_local(name) and name not in PROVIDERS:
+        if place not in SERVERS:
+            catalogue.file_of(name)
+        return
+    raise UsageError(f"{name!r} names no model: write provider:model, of {', '.join(PROVIDERS)}")
 
 
 def _list(models: list[JsonObject], *, as_json: bool) -> None:

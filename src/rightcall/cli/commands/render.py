@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from rightcall.cli import OK
-from rightcall.cli.load import load_tools, load_transcript
+from rightcall.cli.load import load_conversation, load_tools
 from rightcall.cli.wording import is_lively, write
 from rightcall.core.message import said
 from rightcall.core.request import Request
@@ -19,6 +19,7 @@ from rightcall.local.template.chat_template import ChatTemplate
 from rightcall.local.template.probing import probe
 from rightcall.local.template.template_file import read_template
 from rightcall.models.catalogue import EMBEDDED, file_of
+from rightcall.wire.history import Said
 
 
 def run(options: Namespace) -> int:
@@ -46,13 +47,15 @@ def _requests(options: Namespace) -> tuple[Request, ...]:
 
 
 def _request(options: Namespace) -> Request:
-    messages = load_transcript(Path(options.messages)) if options.messages else ()
+    said_before = load_conversation(Path(options.messages)) if options.messages else Said(())
+    messages = said_before.messages
     if options.text is not None:
         messages = (*messages, said(options.text))
     if not messages:
         raise UsageError("what was said? give TEXT, or --messages FILE.json")
     tools = load_tools(*options.tools)
-    return Request(messages=messages, system=options.system, specs=tuple(tool.spec for tool in tools))
+    system = options.system or said_before.system
+    return Request(messages=messages, system=system, specs=tuple(tool.spec for tool in tools))
 
 
 def _print(prompt: Prompt, template: ChatTemplate) -> None:

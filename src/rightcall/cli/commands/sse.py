@@ -5,9 +5,12 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from rightcall.cli import NO_ANSWER, OK
 from rightcall.cli.streams import Step, guess, reply_in, walk
 from rightcall.cli.views import event_object, reply_object
+from rightcall.cli.wiretap import BETWEEN
 from rightcall.cli.wording import json_line, one_line, usage_words
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
@@ -21,11 +24,23 @@ _WIDTH = 160
 
 def run(options: Namespace) -> int:
     """Decode the dump, and tell."""
-    data = _read(options.file)
+    data, at, code = _read(options.file), 0, OK
+    # Beyond what ask --raw puts between two replies, another begins.
+    parts = data.split(BETWEEN)
+    for number, part in enumerate(parts, 1):
+        if len(parts) > 1 and not options.json:
+            print(f"reply {number} of {len(parts)}")
+        code = max(code, _tell_reply(options, part, at))
+        at += len(part) + len(BETWEEN)
+    return code
+
+
+def _tell_reply(options: Namespace, data: bytes, at: int) -> int:
     dialect: str | None = options.dialect or guess(data)
     tell = _tell_json if options.json else _tell
     steps = []
-    for step in walk(data, dialect):
+    for each in walk(data, dialect):
+        step = replace(each, offset=each.offset + at)
         tell(step)
         steps.append(step)
     reply, error = reply_in(steps), next((step.error for step in steps if step.error), "")

@@ -8,9 +8,9 @@ a grammar's markers are replaced by the numbers they have in the model's vocabul
 import json
 import re
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
+from rightcall.core.extras import load
 from rightcall.errors import UsageError
 from rightcall.local.engine import Grammar
 
@@ -64,7 +64,7 @@ class Constraint:
     def __init__(self, tokenizer: Any, grammar: Grammar, special: dict[str, int]) -> None:
         if grammar.syntax != "lark":
             raise UsageError(f"llguidance reads grammars in lark, and this one is in {grammar.syntax}")
-        matcher: Any = import_module("llguidance").LLMatcher
+        matcher: Any = load("llguidance").LLMatcher
         text = with_special_tokens(grammar.text, special)
         self._tokenizer = tokenizer
         self._matcher = matcher(tokenizer, matcher.grammar_from_lark(text))

@@ -3,12 +3,12 @@
 import os
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from rightcall.core.extras import load
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError, VendorError
 from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
@@ -30,7 +30,7 @@ class _Model(LoadedModel):
 
     def __init__(self, setup: _Setup) -> None:
         super().__init__(1, 1)
-        self.torch, transformers = _extra("torch"), _extra("transformers")
+        self.torch, transformers = load("torch"), load("transformers")
         try:
             with _quiet(transformers.utils.logging):
                 self.tokenizer = transformers.AutoTokenizer.from_pretrained(setup.source)
@@ -64,7 +64,7 @@ class _Model(LoadedModel):
         """The grammar, for this vocabulary."""
         if self._guidance is None:
             vocabulary = self.network.get_output_embeddings().weight.shape[0]
-            guidance: Any = _extra("llguidance.hf")
+            guidance: Any = load("llguidance.hf")
             self._guidance = guidance.from_tokenizer(self.tokenizer, vocabulary, self.ends or None)
         added = self.tokenizer.added_tokens_decoder
         special = {each.content: number for number, each in added.items() if each.special}
@@ -87,7 +87,7 @@ class _Reply:
         self._channel = channel
         self._watch = WordWatch(stop)
         self._backend = model.tokenizer.backend_tokenizer
-        decoders: Any = import_module("tokenizers.decoders")
+        decoders: Any = load("tokenizers.decoders")
         self._decoder = decoders.DecodeStream(skip_special_tokens=False)
         self.constraint: Constraint | None = None
         self._prompt_seen = False
@@ -203,6 +203,7 @@ def _generate(
             raise VendorError(
                 f"the prompt is longer than the model has room for ({len(tokens)} tokens, and room for "
                 f"{window}): send less",
+                kind="context_overflow",
                 vendor_code="exceed_context_size_error",
             )
         most = min(most, window - len(tokens))
@@ -248,12 +249,3 @@ def _quiet(logging: Any) -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def _extra(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise UsageError(
-            f"running a Hugging Face model needs {name}: pip install 'rightcall[transformers]'"
-        ) from None

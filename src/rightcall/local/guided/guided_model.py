@@ -1,28 +1,38 @@
 """A model on an engine that calls tools although it was never trained to, and is very small.
 
 Told about its tools in one prompt, such a model calls none, or the last one it saw. Led one question at
-a time, each answer held by a grammar, it chooses a tool, writes its arguments, and says what came back.
+a time, each answer held by a grammar, it chooses a tool and writes its arguments. What came back is told
+for it (``telling``), and what it chose without a reason in the question is not done (``evidence``).
 """
 
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from msgspec.structs import replace
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
-from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Reply, StopReason, said
-from rightcall.core.parts import Result, Text, Usage
+from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.local.engine import Engine, Finish, Grammar, Piece, Sampling, Syntax
 from rightcall.local.grammar.build import grammar_for_output
-from rightcall.local.grammar.nodes import ANY_CHAR, Node, chars, choice, other_than, repeat, row, word
+from rightcall.local.grammar.nodes import Node, choice, word
 from rightcall.local.grammar.printers import print_grammar
 from rightcall.local.grammar.rulebook import Rules
 from rightcall.local.guided import lessons
-from rightcall.local.guided.lessons import BAG, Choose, Talk, Tell, next_step, spoken
+from rightcall.local.guided.evidence import speaks_for, without_inventions
+from rightcall.local.guided.lessons import (
+    BAG,
+    Choose,
+    Found,
+    Talk,
+    Tell,
+    next_step,
+    refuse_media,
+    spoken,
+)
+from rightcall.local.guided.telling import is_question, told, unfit
 from rightcall.local.prompt import render_prompt
 from rightcall.local.raw_model import RawModel, sampling_of
 from rightcall.local.template.chat_template import ChatTemplate
@@ -30,16 +40,7 @@ from rightcall.local.template.chat_template import ChatTemplate
 _LONGEST_ARGUMENTS = 256
 _LONGEST_SENTENCE = 96
 _LONGEST_TALK = 256
-_LONGEST_VALUE = 80
-_LONGEST_SHOWN = 1200
-"""Characters of a result that the model is shown."""
-_MOST_MEMBERS = 12
 _LONGEST_WORD = 32
-
-_NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
-_DIGITS = chars("0123456789")
-_WORDS = other_than(chars("0123456789\n\r\t"), ANY_CHAR)
-_LONGEST_LEAD = 80
 
 
 class GuidedModel(RawModel):
@@ -47,6 +48,7 @@ class GuidedModel(RawModel):
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply."""
+        refuse_media(request.messages)
         card = await self._engine.ready()
         pupil = _Pupil(self._engine, self._template_of(card), sampling_of(request))
         turn = _Turn(pupil, request)
@@ -125,7 +127,7 @@ class _Turn:
                 async for event in self._call_tools(questions):
                     yield event
                 if not self._calls:
-                    async for event in self._talk():
+                    async for event in self._answer_alone(questions):
                         yield event
             case Tell(found):
                 async for event in self._tell(found):
@@ -133,6 +135,14 @@ class _Turn:
             case Talk():
                 async for event in self._talk():
                     yield event
+
+    async def _answer_alone(self, questions: Sequence[str]) -> AsyncIterator[ModelEvent]:
+        """No tool was chosen: what is asked stays unanswered, since this model would make it up."""
+        if self._request.output is None and any(map(is_question, questions)):
+            yield self._said(self._unfit())
+            return
+        async for event in self._talk():
+            yield event
 
     async def _call_tools(self, questions: Sequence[str]) -> AsyncIterator[ModelEvent]:
         alone = self._request.options.get("parallel") is False
@@ -157,22 +167,24 @@ class _Turn:
         called = lessons.labels(self._request.specs)
         words = [*called.values(), *([] if choice == "required" else [lessons.NONE])]
         word = await self._pupil.choose(lessons.choosing(self._request.specs, question), words)
-        return next((specs[name] for name, label in called.items() if label == word), None)
+        chosen = next((specs[name] for name, label in called.items() if label == word), None)
+        if chosen is None or choice == "required" or speaks_for(question, chosen):
+            return chosen
+        return None
 
     async def _call(self, spec: Spec, question: str) -> AsyncIterator[ModelEvent]:
         index = len(self._calls)
         yield CallStart(index, spec.name)
-        written: list[str] = []
         grammar = grammar_for_output(spec.parameters, syntax=self._pupil.syntax)
-        async for text in self._pupil.write(
-            lessons.filling(spec, question), _LONGEST_ARGUMENTS, grammar
-        ):
-            written.append(text)
-            yield CallDelta(index, text)
+        lesson = lessons.filling(spec, question)
+        # Not given on as they come: an argument that nobody gave is taken out again.
+        written = [text async for text in self._pupil.write(lesson, _LONGEST_ARGUMENTS, grammar)]
+        arguments = without_inventions("".join(written), spec, question)
+        yield CallDelta(index, arguments)
         call = Call(
             id="",
             name=spec.name,
-            arguments="".join(written),
+            arguments=arguments,
             truncated=self._pupil.stop == "length",
             vendor={BAG: {"question": question}},
         )
@@ -180,34 +192,18 @@ class _Turn:
         if not call.truncated:
             yield CallEnd(index, call)
 
-    async def _tell(self, found: Sequence[tuple[str, Result | None]]) -> AsyncIterator[ModelEvent]:
-        for question, result in found:
+    async def _tell(self, found: Sequence[Found]) -> AsyncIterator[ModelEvent]:
+        for question, call, result in found:
             if self._text:
                 yield self._said(" ")
-            if result is None:
+            if result is not None:
+                yield self._said(told(question, call, result))
+            elif is_question(question):
+                yield self._said(self._unfit())
+            else:
                 lesson = Request(messages=(said(question),), system=self._request.system)
                 async for text in self._pupil.write(lesson, _LONGEST_SENTENCE):
                     yield self._said(text)
-                continue
-            if result.is_error:
-                yield self._said(f"That could not be found out: {result.text.strip()}")
-                continue
-            value = await self._value(question, result)
-            grammar = None
-            if 0 < len(value) <= _LONGEST_VALUE and value.isprintable():
-                grammar = _sentence_with(value, question, self._pupil.syntax)
-            lesson = lessons.telling(question, value[:_LONGEST_SHOWN])
-            async for text in self._pupil.write(lesson, _LONGEST_SENTENCE, grammar):
-                yield self._said(text)
-
-    async def _value(self, question: str, result: Result) -> str:
-        """What of a result answers the question: of an object, the member that the model points at."""
-        members = _scalars(result.text)
-        if not members:
-            return result.text.strip().strip('"')
-        if len(members) == 1:
-            return next(iter(members.values()))
-        return members[await self._pupil.choose(lessons.picking(question, members), list(members))]
 
     async def _talk(self) -> AsyncIterator[ModelEvent]:
         request = self._request
@@ -217,6 +213,9 @@ class _Turn:
             grammar = grammar_for_output(request.output, syntax=self._pupil.syntax)
         async for text in self._pupil.write(plain, _LONGEST_TALK, grammar, steady=False):
             yield self._said(text)
+
+    def _unfit(self) -> str:
+        return unfit([spec.name for spec in self._request.specs])
 
     def _said(self, text: str) -> TextDelta:
         self._text.append(text)
@@ -228,27 +227,5 @@ def _one_of(words: Sequence[str], syntax: Syntax) -> Grammar:
     return _printed(choice(*map(word, words)), syntax)
 
 
-def _sentence_with(value: str, question: str, syntax: Syntax) -> Grammar:
-    """A sentence that says the value. No other number is in it, unless the question has it."""
-    known = [word(number) for number in dict.fromkeys(_NUMBER.findall(question))]
-    lead = repeat(choice(_WORDS, *known), 0, _LONGEST_LEAD)
-    ends = value.endswith((".", "!", "?"))
-    close = repeat(chars((ord("a"), ord("z")), " "), 0, 24)
-    return _printed(row(lead, word(value), *(() if ends else (close, word(".")))), syntax)
-
-
 def _printed(root: Node, syntax: Syntax) -> Grammar:
     return Grammar(syntax=syntax, text=print_grammar(Rules().book(root), syntax))
-
-
-def _scalars(text: str) -> dict[str, str]:
-    """The members of a small flat object, as words; none when the text is anything else."""
-    try:
-        value = parse(text)
-    except JsonError:
-        return {}
-    if not isinstance(value, Mapping) or not 0 < len(value) <= _MOST_MEMBERS:
-        return {}
-    if any(isinstance(each, Mapping | list) for each in value.values()):
-        return {}
-    return {name: each if isinstance(each, str) else dump(each) for name, each in value.items()}

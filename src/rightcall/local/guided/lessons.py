@@ -1,8 +1,7 @@
 """What a small model is led through, and shown: one task, a few worked answers, then the question.
 
 Everything it sees is a handful of short turns, because a model of this size copies what is near. The
-worked answers of choosing and filling in come from the tools' own examples; those of telling are fixed,
-and about nothing that the shipped tools do.
+worked answers come from the tools' own examples.
 
 A model that is asked two things at once does one of them. So the questions of a message are taken apart,
 and each is asked by itself, with what leads up to it.
@@ -16,10 +15,11 @@ from msgspec import Struct
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
-from rightcall.core.message import Message, Reply, Results, User, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.message import Message, Reply, Results, Transcript, User, said
+from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
 
 Shown: TypeAlias = tuple[str, str]
 """What the user says, and what the model should."""
@@ -28,17 +28,6 @@ NONE = "none"
 """What the model answers when no tool is needed."""
 
 _SMALL_TALK: tuple[Shown, ...] = (("Good morning!", NONE), ("What is the longest river?", NONE))
-_FIELDS: tuple[Shown, ...] = (
-    ('{"name": "Ann", "height": "171 cm", "age": 34}\nHow tall is Ann?', "height"),
-    ('{"item": "bag", "colour": "blue", "price": 25}\nWhat does the blue bag cost?', "price"),
-    ('{"line": "R4", "from": "Bern", "departs": "14:05"}\nWhen does the train leave?', "departs"),
-    ('{"title": "Budget", "room": "B12", "hour": "10:00"}\nWhere is the meeting?', "room"),
-)
-_TOLD: tuple[tuple[str, str, str], ...] = (
-    ("How tall is Ann?", "171 cm", "Ann is 171 cm tall."),
-    ("When does the train leave?", "14:05", "The train leaves at 14:05."),
-    ("How many chairs are in B12?", "18", "There are 18 chairs in B12."),
-)
 _MOST_SHOWN = 2
 """Examples of one tool among others."""
 
@@ -55,6 +44,10 @@ _MOST_QUESTIONS = 6
 """A message of more questions than this is taken as one."""
 
 
+Found: TypeAlias = tuple[str, Call | None, Result | None]
+"""A question, the call that was made for it, and what that came to."""
+
+
 class Choose(Struct, frozen=True):
     """Find tools for these questions."""
 
@@ -64,7 +57,7 @@ class Choose(Struct, frozen=True):
 class Tell(Struct, frozen=True):
     """Answer each question, by its result where it has one."""
 
-    found: tuple[tuple[str, Result | None], ...]
+    found: tuple[Found, ...]
 
 
 class Talk(Struct, frozen=True):
@@ -115,8 +108,25 @@ def questions_in(text: str) -> tuple[str, ...]:
     return tuple(piece[:1].upper() + piece[1:] for piece in found)
 
 
+def refuse_media(messages: Transcript) -> None:
+    """A model that is led by words is told of nothing else, so what else was just said is an error."""
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if isinstance(message, Reply):
+            return
+        if isinstance(message, User):
+            for part in message.content:
+                if isinstance(part, Media):
+                    raise EncodeError(
+                        "local",
+                        f"[{part.about}] cannot be sent to the embedded model, which reads words only; "
+                        "name another with model=.",
+                        where=f"messages[{at}]",
+                    )
+
+
 def first_lessons(request: Request) -> tuple[Request, ...]:
-    """One for each question that is asked at once. What follows depends on the answers."""
+    """One for each question that is asked at once; none about results, which are told without it."""
     match next_step(request):
         case Choose(questions):
             named = request.choice
@@ -124,10 +134,8 @@ def first_lessons(request: Request) -> tuple[Request, ...]:
                 (spec,) = [each for each in request.specs if each.name == named.name]
                 return (filling(spec, " ".join(questions)),)
             return tuple(choosing(request.specs, question) for question in questions)
-        case Tell(found):
-            return tuple(
-                telling(question, result.text) for question, result in found if result is not None
-            )
+        case Tell():
+            return ()
         case Talk():
             return (Request(messages=spoken(request.messages), system=request.system),)
 
@@ -165,27 +173,17 @@ def filling(spec: Spec, question: str) -> Request:
     return _lesson(task, [(asked, dump(given)) for asked, given in _examples(spec)], question)
 
 
-def picking(question: str, value: JsonObject) -> Request:
-    """Asks which member of a result answers the question."""
-    return _lesson("Which field answers the question?", _FIELDS, f"{dump(value)}\n{question}")
-
-
-def telling(question: str, value: str) -> Request:
-    """Asks for the answer, given what the tool said."""
-    task = "Answer the question with the result of the tool."
-    shown = [(f"Question: {asked}\nResult: {result}", answer) for asked, result, answer in _TOLD]
-    return _lesson(task, shown, f"Question: {question}\nResult: {value}")
-
-
-def _answered(messages: tuple[Message, ...], asked: str) -> list[tuple[str, Result]]:
+def _answered(messages: tuple[Message, ...], asked: str) -> list[Found]:
     """The results since the question, each with the part of it that its call was made for."""
     calls: dict[str, Call] = {}
-    found = []
+    found: list[Found] = []
     for message in messages:
         if isinstance(message, Reply):
             calls.update({call.id: call for call in message.calls})
         if isinstance(message, Results):
-            found += [(_question_of(calls.get(each.call_id), asked), each) for each in message.results]
+            for each in message.results:
+                call = calls.get(each.call_id)
+                found.append((_question_of(call, asked), call, each))
     return found
 
 
@@ -195,14 +193,12 @@ def _question_of(call: Call | None, asked: str) -> str:
     return question if isinstance(question, str) else asked.strip()
 
 
-def _paired(
-    questions: tuple[str, ...], answered: list[tuple[str, Result]]
-) -> tuple[tuple[str, Result | None], ...]:
-    by_question = dict(answered)
+def _paired(questions: tuple[str, ...], answered: list[Found]) -> tuple[Found, ...]:
+    by_question = {found[0]: found for found in answered}
     if not set(by_question) <= set(questions):
         # The calls were made for something else, or by someone else: each speaks for itself.
         return tuple(answered)
-    return tuple((question, by_question.get(question)) for question in questions)
+    return tuple(by_question.get(question, (question, None, None)) for question in questions)
 
 
 def _asked(sentence: str) -> list[str]:

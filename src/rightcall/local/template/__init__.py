@@ -5,6 +5,7 @@
 
 from typing import TYPE_CHECKING
 
+from rightcall.core.extras import require
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
@@ -40,4 +41,6 @@ _HOMES = {
     "template_of": "template_file",
 }
 
+# Nothing in here is of use without it.
+require("jinja2")
 lazily(__name__, {name: f"local.template.{home}" for name, home in _HOMES.items()})

@@ -241,14 +241,13 @@ def _merge(last: Turn, turn: Turn) -> bool:
 def _part(part: Part, at: int, *, is_new: bool) -> str:
     if isinstance(part, Text):
         return part.text
-    kind = part.media_type.partition(";")[0].strip().lower()
-    if kind.startswith("text/") or kind in {"application/json", "application/xml"}:
+    if part.kind == "text" and part.way == "bytes":
         text = part.data.decode(errors="replace")
         return f"\n{part.name}:\n{text}\n" if part.name else text
     if is_new:
         raise EncodeError(
             NAME,
-            f"{part.media_type} cannot be sent to a model that reads text; text and JSON can.",
+            f"[{part.about}] cannot be sent to a model that reads text; text and JSON can, as bytes.",
             where=f"messages[{at}]",
         )
     return _note(part)
@@ -275,8 +274,7 @@ def _worded(result: Result) -> str:
 
 
 def _note(part: Media) -> str:
-    name = f" {part.name!r}" if part.name else ""
-    return f"[{part.media_type}{name}, {len(part.data):,} bytes, which cannot be shown here]"
+    return f"[{part.about}, which cannot be shown here]"
 
 
 class _CallIds:

@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rightcall.core.jsontext import JsonError, kind_of, parse
 from rightcall.errors import UsageError
@@ -104,13 +104,10 @@ class _ConfigFile:
             raise self._wrong(name, "", f"must be an object, not {kind_of(entry)}")
         kind = entry.get("type", "")
         url = entry.get("url") or entry.get("serverUrl") or entry.get("httpUrl")
-        if kind == "sse":
-            raise self._wrong(
-                name, "type", "the old SSE transport is not spoken; ask for its /mcp address"
-            )
         if url is not None and "command" not in entry:
             headers = self._texts(name, entry, "headers")
-            return Http(url=self._text(name, "url", url), headers=headers)
+            transport: Literal["http", "sse"] = "sse" if kind == "sse" else "http"
+            return Http(url=self._text(name, "url", url), transport=transport, headers=headers)
         return self._stdio(name, entry)
 
     def _stdio(self, name: str, entry: Mapping[str, Any]) -> Stdio:

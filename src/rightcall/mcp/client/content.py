@@ -88,10 +88,7 @@ def _returned(pieces: list[Piece]) -> Any:
 
 def _words(pieces: list[Piece]) -> str:
     """Pieces as text alone: a failure is words."""
-    return "\n".join(
-        piece if isinstance(piece, str) else f"[{piece.media_type}, {len(piece.data):,} bytes]"
-        for piece in pieces
-    )
+    return "\n".join(piece if isinstance(piece, str) else f"[{piece.about}]" for piece in pieces)
 
 
 def _piece(block: ContentBlock) -> Piece:

@@ -13,7 +13,7 @@ import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -38,7 +38,7 @@ class Stdio(Struct, frozen=True, kw_only=True):
     inherit: tuple[str, ...] = INHERITED
     """Variables that it gets from our environment. Nothing else of ours reaches it."""
     directory: str | None = None
-    """Where it runs; an absolute path, ``/`` unless given."""
+    """Where it runs; an absolute path, our own current directory unless given."""
 
     def __post_init__(self) -> None:
         for text in (self.command, *self.arguments, *self.environment.values()):
@@ -56,9 +56,11 @@ class Stdio(Struct, frozen=True, kw_only=True):
 
 
 class Http(Struct, frozen=True, kw_only=True):
-    """An address that speaks MCP over streamable HTTP."""
+    """An address that speaks MCP over HTTP."""
 
     url: str
+    transport: Literal["http", "sse"] = "http"
+    """``sse`` is the older way, with a stream of events that is open all the time."""
     headers: Mapping[str, str] = field(default_factory=dict)
     auth: Any = None
     """What signs requests: an ``httpx2.Auth``, as the SDK's ``OAuthClientProvider`` is one."""
@@ -71,7 +73,8 @@ class Http(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         auth = ", auth=…" if self.auth is not None else ""
-        return f"Http({redact_formats(self.url)!r}{_names('headers', self.headers)}{auth})"
+        old = ", sse" if self.transport == "sse" else ""
+        return f"Http({redact_formats(self.url)!r}{old}{_names('headers', self.headers)}{auth})"
 
     @property
     def is_exposed(self) -> bool:
@@ -151,7 +154,7 @@ def environment_of(target: Stdio) -> dict[str, str]:
 
 def directory_of(target: Stdio) -> str:
     """Where the program runs. Raises UsageError when there is no such directory."""
-    place = target.directory or "/"
+    place = target.directory or str(Path.cwd())
     if not Path(place).is_dir():
         raise UsageError(f"a server's directory: there is no {place}")
     return place

@@ -136,6 +136,8 @@ async def launch(target: Stdio) -> Child:
             timeout=_A_WEEK,
             max_output_bytes=_STDERR_BYTES,
             max_processes=_MOST_PROCESSES,
+            # Servers look at their parent, and one that is numbered 1 means to them that it has gone.
+            pids="host",
         )
         with socket.socket(socket.AF_UNIX) as listener:
             listener.setblocking(False)  # noqa: FBT003

@@ -12,6 +12,7 @@ from mcp.client.client import Client
 from rightcall.background import Background
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.options import checked
 from rightcall.core.ports import LiveTools
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Effect, Tool
@@ -32,6 +33,7 @@ _Change: TypeAlias = Callable[[Tool], Tool | None]
 """What becomes of a tool; None: it is left out."""
 
 
+@checked("rc.mcp.connect")
 def connect(target: Given, *, name: str | None = None, **options: Unpack[Options]) -> "Server":
     """A server, to be opened with ``async with``, or with ``with`` where nothing can be awaited.
 
@@ -42,6 +44,7 @@ def connect(target: Given, *, name: str | None = None, **options: Unpack[Options
     return Server(settings_of(name or name_of(found), found, options))
 
 
+@checked("rc.mcp.connect_all")
 def connect_all(servers: Mapping[str, Given], **options: Unpack[Options]) -> "Group":
     """Servers by name, as ``load_config`` gives them, to be opened together with ``async with``.
 

@@ -10,9 +10,10 @@ from mcp_types import Tool as Listed
 
 from rightcall.core.handler import Context, Handler
 from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.limits import Limits
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.schema import Schema
-from rightcall.core.tool import Effect, Facts, Limits, Tool
+from rightcall.core.tool import Effect, Facts, Tool
 from rightcall.mcp.pins import Definition, Hints
 
 _VALID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -65,6 +66,7 @@ def tool_of(
         handler,
         effect=effect,
         limits=limits,
+        errors="neutral",
         facts=facts_of(hints, believed="results" in trust),
         validator=_Whole(Schema(definition.parameters)),
         calling=Handler(function=handler, is_async=True, context="context"),

@@ -33,6 +33,7 @@ from rightcall.mcp.client.endpoints import Http
 from rightcall.mcp.client.listing import filter_tools
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.settings import Settings
+from rightcall.mcp.client.sse_streams import sse_streams
 from rightcall.mcp.client.stdio_client import stdio_streams
 from rightcall.mcp.framing import MessageStream
 
@@ -69,12 +70,14 @@ def client_of(
         elif isinstance(message, Exception):
             notes.add("garbage", str(message))
 
+    # A server of the older transport knows the handshake of its time, and nothing that came later.
+    is_old = isinstance(settings.target, Http) and settings.target.transport == "sse"
     elicitation = None
     if settings.approve is not None:
         elicitation = Elicitation(settings.name, settings.approve, notes)
     return Client(
         _streams(settings, notes, ended, forgotten),
-        mode=settings.protocol,
+        mode="legacy" if is_old else settings.protocol,
         read_timeout_seconds=settings.connect_timeout,
         sampling_callback=sampler,
         elicitation_callback=elicitation,
@@ -99,7 +102,7 @@ async def _streams(
             notes.add(
                 "garbage", f"{target.url} is not encrypted: headers and tokens can be read on the way"
             )
-        opening = _http_streams(target, max_message_bytes=most, forgotten=forgotten)
+        opening = _http_streams(target, max_message_bytes=most, ended=ended, forgotten=forgotten)
     else:
         opening = stdio_streams(
             target,
@@ -113,9 +116,17 @@ async def _streams(
 
 @asynccontextmanager
 async def _http_streams(
-    target: Http, *, max_message_bytes: int, forgotten: Callable[[], None]
+    target: Http,
+    *,
+    max_message_bytes: int,
+    ended: Callable[[str], None],
+    forgotten: Callable[[], None],
 ) -> AsyncIterator[TransportStreams]:
-    """Speak to a server by HTTP. ``forgotten`` is told when it does not know our session any more."""
+    """Speak to a server by HTTP, in the older way or in the one of today.
+
+    ``ended`` is told when a stream of events is over, ``forgotten`` when the server does not know our
+    session any more.
+    """
 
     async def look(response: httpx2.Response) -> None:
         if response.status_code == _NOT_FOUND and _SESSION in response.request.headers:
@@ -136,12 +147,12 @@ async def _http_streams(
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
         event_hooks={"response": [look]},
     )
-    async with (
-        client,
-        streamable_http_client(
-            target.url, http_client=client, max_sse_event_size=max_message_bytes
-        ) as streams,
-    ):
+    speaking: AbstractAsyncContextManager[TransportStreams] = (
+        sse_streams(client, target.url, max_message_bytes=max_message_bytes, ended=ended)
+        if target.transport == "sse"
+        else streamable_http_client(target.url, http_client=client, max_sse_event_size=max_message_bytes)
+    )
+    async with client, speaking as streams:
         yield streams
 
 

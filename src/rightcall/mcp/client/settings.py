@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from rightcall.core.tool import Limits
+from rightcall.core.limits import LimitOptions, Limits, with_limits
 from rightcall.errors import UsageError
 from rightcall.gate.gate import Approve
 from rightcall.mcp.client.callbacks import Sampling
@@ -20,8 +20,8 @@ Protocol: TypeAlias = Literal["auto", "legacy"]
 """How versions are agreed on: by asking the server first, or by the handshake of 2025 and before."""
 
 
-class Options(TypedDict, total=False):
-    """What can be said of a connection besides where the server is."""
+class Options(LimitOptions, total=False):
+    """What can be said of a connection besides where the server is; limits one by one, too."""
 
     trust: bool | Collection[Trusted]
     """What to believe of the server; nothing unless said. True for all of it."""
@@ -79,7 +79,7 @@ def settings_of(name: str, target: Endpoint, options: Options) -> Settings:
     """The options of ``connect``, read."""
     pins = options.get("pins")
     read: dict[str, Any] = {
-        **options,
+        **with_limits(options),
         "trust": _trusted(options.get("trust", False)),
         "pins": pins if pins is None or isinstance(pins, Pins) else Pins(pins),
         "roots": tuple(map(_root, options.get("roots", ()))),

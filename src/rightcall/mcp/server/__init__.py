@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rightcall.core.extras import require
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ __all__ = [
     "serve",
 ]
 
+# Nothing in here is of use without it.
+require("mcp")
 lazily(
     __name__,
     {

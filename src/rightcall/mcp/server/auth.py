@@ -7,7 +7,7 @@ import threading
 from math import inf
 from time import monotonic
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, build_opener
 
@@ -169,6 +169,9 @@ def _get(address: str) -> dict[str, Any]:
             data = response.read(_LARGEST + 1)
         found = json.loads(data) if len(data) <= _LARGEST else None
     except (URLError, OSError, ValueError) as error:
+        if isinstance(error, HTTPError):
+            # It is the answer as well, and still open.
+            error.close()
         raise NoKey(f"{address} cannot be read: {error}") from error
     if not isinstance(found, dict):
         raise NoKey(f"{address} does not hold what it should")

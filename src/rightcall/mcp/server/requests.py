@@ -1,9 +1,11 @@
 """A client's ``tools/call`` into its response: taken in, refused, held for answers, and given back."""
 
 import json
+import traceback
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from time import monotonic
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +27,7 @@ from mcp_types import (
     InputRequiredResult,
     InputResponse,
     InputResponses,
+    ResourceLink,
     TextContent,
     TextResourceContents,
 )
@@ -35,13 +38,16 @@ from pydantic import TypeAdapter
 from rightcall.core.call import Call
 from rightcall.core.decision import busy
 from rightcall.core.jsontext import JsonObject, dump
-from rightcall.core.outcome import Denied, Failed, Returned
+from rightcall.core.outcome import Denied, Failed, Returned, TimedOut
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.tool import Tool
-from rightcall.declare.returns import Misfit, Returns
+from rightcall.declare.returns import Misfit, Returns, TooLong
 from rightcall.declare.toolbox import Toolbox
-from rightcall.gate.gate import Execution, not_run
+from rightcall.gate.deadline import DeadlinePassed, within
+from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.render import render
+from rightcall.gate.size import is_small
+from rightcall.gate.threads import Job, current
 from rightcall.log import logger
 from rightcall.mcp.server.client_questions import QUESTION, request_for
 from rightcall.mcp.server.remote_client import Caller, LogLevels, calling
@@ -122,7 +128,8 @@ class CallRequests:
             return await self._hold(call.id, who, record, given)
         finally:
             self._under_way -= 1
-        response = await _respond(record, *_structured(execution, tools.get(call.name), returns))
+        structured = await _structured(execution, tools.get(call.name), returns)
+        response = await _respond(record, *structured)
         if execution.outcome.kind == "unknown":
             raise MCPError(INVALID_PARAMS, execution.result.text)
         if isinstance(execution.outcome, Failed) and who.lacking and who.is_modern:
@@ -173,25 +180,43 @@ async def _respond(
     return to_mcp(execution.result, structured)
 
 
-def _structured(
+async def _structured(
     execution: Execution, tool: Tool | None, returns: Returns | None
 ) -> tuple[Execution, JsonObject | None]:
     """What the tool returned, as an object that fits its schema; or what to say when it does not."""
     outcome = execution.outcome
     if returns is None or tool is None or not isinstance(outcome, Returned):
         return execution, None
-    try:
-        value = returns.encode(outcome.value)
-    except Misfit as misfit:
-        return _failed(execution, "does not fit what it promises", str(misfit)), None
     limit = tool.limits.max_output_bytes
-    if len(dump(value).encode()) > limit:
+    encode = partial(returns.encode, outcome.value, limit)
+    try:
+        if returns.is_plain and is_small(outcome.value):
+            return execution, encode()
+        # What writes it may be the tool's own code, and take what is left of the tool's time.
+        left = max(tool.limits.timeout - execution.seconds, 0.0)
+        return execution, await within(left, current().run(encode, Job()))
+    except TooLong:
         return _failed(execution, f"is longer than {limit:,} bytes"), None
-    return execution, value
+    except Misfit as misfit:
+        if not execution.attempts:
+            # Somebody answered in its place, in words of their own.
+            words = f"{execution.call.name} was not run; the answer given in its place: {outcome.value}"
+            return _told(execution, Failed(words)), None
+        return _failed(execution, "does not fit what it promises", str(misfit)), None
+    except DeadlinePassed:
+        late = TimedOut(tool.limits.timeout, abandoned=True)
+        return replace(execution, outcome=late, result=render(execution.call, late)), None
+    except Exception:  # noqa: BLE001 - serializers are the developer's code
+        return _failed(execution, "cannot be shown", traceback.format_exc()), None
 
 
 def _failed(execution: Execution, why: str, error: str = "") -> Execution:
-    outcome = Failed(f"{execution.call.name} ran, but what it returned {why}.", error=error)
+    return _told(
+        execution, Failed(f"{execution.call.name} ran, but what it returned {why}.", error=error)
+    )
+
+
+def _told(execution: Execution, outcome: Failed) -> Execution:
     return replace(execution, outcome=outcome, result=render(execution.call, outcome))
 
 
@@ -212,6 +237,12 @@ def _content(result: Result) -> Iterator[ContentBlock]:
         match part:
             case Text(text):
                 yield TextContent(text=text)
+            case Media(url=str(url)):
+                name = part.name or url.rpartition("/")[2] or url
+                yield ResourceLink(uri=url, name=name, mime_type=part.media_type)
+            case Media(id=str()):
+                # What a vendor calls it is nothing that a client could ask for.
+                yield TextContent(text=f"[{part.about}]")
             case Media(data, media_type) if media_type.startswith("image/"):
                 yield ImageContent(data=b64encode(data).decode(), mime_type=media_type)
             case Media(data, media_type) if media_type.startswith("audio/"):

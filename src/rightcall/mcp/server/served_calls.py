@@ -32,8 +32,10 @@ from rightcall.core.ports import AsyncJournal, Journal, Tools
 from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 from rightcall.gate.attempt import Setting
+from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Executor
-from rightcall.gate.gate import Approve, Execution, Gate, Hooks, Policy, not_run
+from rightcall.gate.gate import Approve, Gate, Policy
+from rightcall.gate.hooks import NO_HOOKS, HookChain
 from rightcall.mcp.server.client_questions import QUESTION, decision_from, form_for
 from rightcall.mcp.server.remote_client import Caller, ProgressSender
 from rightcall.record.steps import JournalSteps, append
@@ -140,6 +142,7 @@ class Record:
             attempts=execution.attempts,
             usage=sum(self.spent, Usage()) if self.spent else None,
             error=outcome.error if isinstance(outcome, Failed) else "",
+            cause=outcome.cause if isinstance(outcome, Failed) else "",
         )
         with anyio.CancelScope(shield=True):
             await self._append(finished)
@@ -158,7 +161,7 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     policy: Policy | None = None
     approve: Approve | None = None
     """Asks a person in place of the client."""
-    hooks: Hooks = Hooks()
+    hooks: HookChain = NO_HOOKS
     journal: Journal | AsyncJournal | None = None
     dependencies: Any = None
     grace: float

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypedDict, Unpack
@@ -23,10 +23,12 @@ from mcp_types import (
 from starlette.types import ASGIApp
 
 from rightcall.core.handler import ignore
+from rightcall.core.options import checked
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.gate.executor import Executor
-from rightcall.gate.gate import Approve, Hooks, Policy
+from rightcall.gate.gate import Approve, Policy
+from rightcall.gate.hooks import Hooks, gathered
 from rightcall.log import logger
 from rightcall.mcp.server.remote_client import LogLevels
 from rightcall.mcp.server.requests import CallRequests
@@ -50,8 +52,8 @@ class ServerSettings(TypedDict, total=False):
     """Says allow, deny, ask, rewrite or answer for each checked call, as an agent's does."""
     approve: Approve | None
     """Asks a person, in place of the client. Without it the client is asked, if it has a way to."""
-    hooks: Hooks | None
-    """Plain async functions around every tool, which may say no; an agent's ``Hooks``."""
+    hooks: Hooks | Sequence[Hooks] | None
+    """Functions around every tool, which may change or veto a call; an agent's ``Hooks``."""
     journal: Journal | AsyncJournal | None
     """Where every call is recorded."""
     dependencies: Any
@@ -66,6 +68,7 @@ class ToolServer:
     web server mounts what ``app`` gives.
     """
 
+    @checked("ToolServer")
     def __init__(self, tools: ToolSource, **settings: Unpack[ServerSettings]) -> None:
         self.bounds = settings.get("bounds") or Bounds()
         self.name = settings.get("name") or "rightcall"
@@ -76,7 +79,7 @@ class ToolServer:
             lock=SerialLock(),
             policy=settings.get("policy"),
             approve=settings.get("approve"),
-            hooks=settings.get("hooks") or Hooks(),
+            hooks=gathered(settings.get("hooks")),
             journal=settings.get("journal"),
             dependencies=settings.get("dependencies"),
             grace=self.bounds.grace,
@@ -160,6 +163,7 @@ def _version() -> str:
         return ""
 
 
+@checked("rc.mcp.serve")
 def serve(
     tools: ToolSource,
     *,

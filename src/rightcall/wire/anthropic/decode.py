@@ -120,10 +120,14 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
         return
     kind = frame.type or event.name
     handler = _ON.get(kind)
-    if handler is not None:
-        handler(reply, frame, event.data)
-    elif kind == "error" or frame.error:
-        raise refused(_any(event.data))
+    try:
+        if handler is not None:
+            handler(reply, frame, event.data)
+        elif kind == "error" or frame.error:
+            raise refused(_any(event.data))
+    except RecursionError as problem:
+        # What was only passed over before is read now, which takes more of the stack.
+        raise ProtocolError(f"{NAME}: an event nests too deeply to be read") from problem
 
 
 def _take_odd(event: ServerEvent, problem: Exception) -> None:

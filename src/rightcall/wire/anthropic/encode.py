@@ -8,7 +8,7 @@ Choices where the vendor and a request do not fit together:
   look at the reply anyway. https://platform.claude.com/docs/build-with-claude/thinking-tool-workflows
 - A manual budget is refused where the calls being answered were made without thinking, by another model
   or another vendor's, so there it is left out until the next turn.
-- ``seed`` has no counterpart and is left out.
+- ``seed`` has no counterpart and is left out. Neither has JSON mode: the instructions ask for it.
 - ``betas`` among the ``extra`` members goes into the ``anthropic-beta`` header, as in the vendor's SDK.
 - A tool with a native definition is sent as that. It has no schema of ours, so that strict mode and its
   ceilings leave it out; calls of it come back like any other.
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.messages import MARK, Turns, encode_messages, marks_in
@@ -33,13 +33,14 @@ from rightcall.wire.anthropic.tables import (
     DEFAULT_MAX_TOKENS,
     EFFORT_MAX_TOKENS,
     EFFORTS,
+    FILES_BETA,
     MAX_MARKS,
     MIN_BUDGET,
     NAME,
     RULES,
     THOUGHTS,
 )
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, native_of, sequence
+from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, native_of, sequence
 from rightcall.wire.strict import check_ceilings, strict_schema
 
 _PATH = "/v1/messages"
@@ -105,7 +106,8 @@ def encode(
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
-    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=_headers(betas, ours.betas))
+    needed = [*ours.betas, FILES_BETA] if turns.has_files else ours.betas
+    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=_headers(betas, needed))
 
 
 def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
@@ -120,7 +122,7 @@ def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
 def _lengths(request: Request) -> dict[str, Any]:
     """How much to think and to write, and in which form."""
     thinking, config, limit = _thinking(request)
-    if request.output is not None:
+    if request.output is not None and request.output != ANY_OBJECT:
         schema = strict_schema(request.output, RULES, tool="output").schema
         config = {**config, "format": {"type": "json_schema", "schema": schema}}
     return {
@@ -177,18 +179,23 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _ours(request: Request, cache: EncodeCache) -> _Ours:
-    specs, is_strict = request.specs, bool(request.options.get("strict"))
-    output = request.output if is_strict else None
-    given = (specs, is_strict, output)
-    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, output, is_strict=is_strict))
+    specs, strict = request.specs, bool(request.options.get("strict"))
+    output = request.output if strict and request.output != ANY_OBJECT else None
+    given = (specs, strict, output)
+    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, output, strict=strict))
 
 
-def _tools(specs: Sequence[Spec], output: JsonObject | None, *, is_strict: bool) -> _Ours:
-    tools = [native_of(spec, NAME) or _tool(spec, is_strict=is_strict) for spec in specs]
-    if is_strict:
-        pairs = zip(specs, tools, strict=True)
-        ours = [(spec, tool["input_schema"]) for spec, tool in pairs if not spec.native.get(NAME)]
-        _check_ceilings(ours, output)
+def _tools(specs: Sequence[Spec], output: JsonObject | None, *, strict: bool) -> _Ours:
+    tools = [native_of(spec, NAME) or _tool(spec, strict=is_strict(spec, strict)) for spec in specs]
+    pairs = zip(specs, tools, strict=True)
+    _check_ceilings(
+        [
+            (spec, tool["input_schema"])
+            for spec, tool in pairs
+            if "input_schema" in tool and "strict" in tool
+        ],
+        output,
+    )
     return _Ours(
         tools=tools,
         sent=[*[msgspec.Raw(as_bytes(tool, NAME)) for tool in tools[:-1]], *tools[-1:]],
@@ -206,16 +213,16 @@ def _check_ceilings(tools: Sequence[tuple[Spec, JsonObject]], output: JsonObject
         check_ceilings([*specs, answer], [*schemas, schema], replace(RULES, max_strict_tools=0))
 
 
-def _tool(spec: Spec, *, is_strict: bool) -> dict[str, Any]:
+def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
     schema = spec.parameters
-    if is_strict:
+    if strict:
         schema = strict_schema(schema, RULES, tool=spec.name).schema
     return {
         "name": spec.name,
         **({"description": spec.description} if spec.description else {}),
         "input_schema": schema,
         **({"input_examples": list(spec.examples)} if spec.examples else {}),
-        **({"strict": True} if is_strict else {}),
+        **({"strict": True} if strict else {}),
     }
 
 

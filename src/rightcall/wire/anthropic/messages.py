@@ -4,7 +4,6 @@ What nothing later can change is written into bytes once, and kept for the next 
 """
 
 import re
-from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
@@ -13,12 +12,14 @@ from msgspec import Raw, Struct
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.media_type import essence
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
-from rightcall.wire.anthropic.tables import CUTTING, IMAGES, NAME, THOUGHTS, UNPARSED
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in
+from rightcall.wire.anthropic.tables import CUTTING, MEDIA, NAME, THOUGHTS, UNPARSED
+from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
+from rightcall.wire.media import check_taken, first_new, place_of
 
 _Block: TypeAlias = dict[str, Any]
 
@@ -79,16 +80,17 @@ class Turns(Struct, frozen=True):
     """How many cache marks there are in those."""
     last: list[_Block]
     """The last few, whose members may be replaced; what these hold must stay as it is."""
+    has_files: bool = False
+    """Whether any of them names an uploaded file."""
 
 
 def encode_messages(request: Request, cache: EncodeCache) -> Turns:
     """The messages of a request."""
     messages = request.messages
-    ends = range(len(messages), 0, -1)
-    answered = next((end for end in ends if isinstance(messages[end - 1], Reply)), 0)
+    new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, where="" if at < answered else f"messages[{at}]")
+        writer.write(message, where=place_of(at, new))
 
     turns = cache.written(NAME, messages, _Writer, write).turns()
     if not turns.last:
@@ -120,6 +122,7 @@ class _Writer:
         self._role = ""
         self._blocks: list[_Block] = []
         """The turn that messages are added to."""
+        self._has_files = False
 
     def write(self, message: Message, *, where: str) -> None:
         role = "assistant" if isinstance(message, Reply) else "user"
@@ -130,10 +133,11 @@ class _Writer:
             while len(self._closed) > _CLOSED:
                 self._finish(self._closed.pop(0))
         self._blocks += blocks
+        self._has_files = self._has_files or _names_file(message)
 
     def turns(self) -> Turns:
         last = [*map(dict, self._closed), *_turn(self._role, self._blocks)]
-        return Turns(self._done, self._marks, last)
+        return Turns(self._done, self._marks, last, self._has_files)
 
     def _finish(self, turn: _Block) -> None:
         self._done.append(Raw(as_bytes(turn, NAME)))
@@ -268,28 +272,42 @@ def _text(part: Text) -> _Block:
 
 def _media(part: Media, where: str) -> _Block:
     """Media as a block. What the vendor does not take is an error in a new message, else a note."""
-    kind = part.media_type.partition(";")[0].strip().lower()
+    kind = part.kind
+    # A document must not be empty; words can be.
+    is_blank = kind == "text" and part.way == "bytes" and not part.data.strip()
+    if is_blank or not check_taken(part, MEDIA, NAME, where):
+        return _note(part)
+    more = mapping(part.vendor.get(NAME))
+    if kind == "image":
+        return {"type": "image", "source": _source(part), **more}
     title = {"title": part.name} if part.name else {}
-    if kind in IMAGES:
-        return {"type": "image", "source": _base64(part, kind)}
-    if kind == "application/pdf":
-        return {"type": "document", "source": _base64(part, kind), **title}
-    if kind.startswith("text/") or kind == "application/json":
-        data = part.data.decode(errors="replace")
-        if data.strip():
-            source = {"type": "text", "media_type": "text/plain", "data": data}
-            return {"type": "document", "source": source, **title}
-    if where:
-        raise EncodeError(
-            NAME,
-            f"{part.media_type} cannot be sent; images (JPEG, PNG, GIF, WebP), PDF and text can.",
-            where=where,
-        )
-    return _note(part)
+    return {"type": "document", "source": _source(part), **title, **more}
 
 
-def _base64(part: Media, kind: str) -> _Block:
-    return {"type": "base64", "media_type": kind, "data": b64encode(part.data).decode()}
+def _source(part: Media) -> _Block:
+    match part.way:
+        case "address":
+            return {"type": "url", "url": part.url}
+        case "id":
+            return {"type": "file", "file_id": part.id}
+        case _ if part.kind == "text":
+            data = part.data.decode(errors="replace")
+            return {"type": "text", "media_type": "text/plain", "data": data}
+        case _:
+            kind = essence(part.media_type)
+            return {"type": "base64", "media_type": kind, "data": base64_raw(part)}
+
+
+def _names_file(message: Message) -> bool:
+    """Whether an uploaded file is sent with the message."""
+    match message:
+        case User():
+            parts: Iterable[Text | Media] = message.content
+        case Results():
+            parts = [part for result in message.results for part in result.content]
+        case _:
+            return False
+    return any(isinstance(part, Media) and part.id is not None for part in parts)
 
 
 def _note(part: Media) -> _Block:

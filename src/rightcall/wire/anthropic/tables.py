@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from rightcall.core.message import StopReason
+from rightcall.wire.media import ANYWHERE, MediaTable, Takes
 from rightcall.wire.schema_rules import STRING_FORMATS, Rules
 
 NAME = "anthropic"
@@ -54,14 +55,27 @@ MIN_BUDGET = 1024
 MAX_MARKS = 4
 """Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 
-BETAS: Mapping[str, str] = {"memory_20250818": "context-management-2025-06-27"}
+BETAS: Mapping[str, str] = {
+    "computer_20251124": "computer-use-2025-11-24",
+    "memory_20250818": "context-management-2025-06-27",
+}
 """The betas that native tools need, by type. Anthropic takes the memory tool without by now, but it was
 refused (https://github.com/LionSR/TeXRA/pull/2076), and hosts are slower to follow."""
 
 THOUGHTS = frozenset(["thinking", "redacted_thinking"])
 """The blocks that hold reasoning."""
 
-IMAGES = frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])
+FILES_BETA = "files-api-2025-04-14"
+"""The beta that file ids need, or needed: hosts are slower to follow."""
+
+MEDIA: MediaTable = {
+    "image": Takes(ANYWHERE, frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])),
+    "pdf": Takes(ANYWHERE),
+    "text": Takes(("bytes", "id")),
+    # What is at an address is taken for a PDF.
+    "other": Takes(("address", "id")),
+}
+"""https://platform.claude.com/docs/en/build-with-claude/files and .../pdf-support"""
 
 _KEYWORDS = frozenset(
     ["title", "description", "enum", "const", "format", "minItems", "additionalProperties"]

@@ -63,6 +63,10 @@ class Decoder:
         return (*events, ReplyEnd(reply))
 
 
+_MEMBERS = (b'"candidates"', b'"promptFeedback"', b'"usageMetadata"', b'"modelVersion"')
+"""What a reply has, be it an empty one; JSON that has none of it is somebody else's."""
+
+
 def decoder() -> Decoder:
     """A decoder for one streamed reply."""
     return Decoder()
@@ -74,6 +78,8 @@ def decode(body: bytes) -> Reply:
     if not body.strip():
         raise ProtocolError("the body is empty")
     _take(reply, body, [])
+    if not reply.is_ended and b":" in body and not any(name in body for name in _MEMBERS):
+        raise ProtocolError(f"a reply without candidates: {excerpt(body)}")
     return reply.finish([])
 
 

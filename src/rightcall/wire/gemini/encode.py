@@ -15,10 +15,10 @@ import msgspec
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
+from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, sequence
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER
 
@@ -126,7 +126,9 @@ def _tool_config(request: Request, *, mixed: bool) -> Json:
     names = [spec.name for spec in request.specs]
     match request.choice:
         case "auto":
-            mode = {"mode": "VALIDATED"} if request.options.get("strict") and names else None
+            # There is one mode for all: who asks for one strict tool gets it for the others too.
+            held = any(is_strict(spec, bool(request.options.get("strict"))) for spec in request.specs)
+            mode = {"mode": "VALIDATED"} if held else None
         case "none":
             mode = {"mode": "NONE"} if names else None
         case "required" | Named() if not names:
@@ -156,7 +158,9 @@ def _generation(request: Request, model: str) -> Json:
         "thinkingConfig": _thinking(options.get("reasoning"), model),
     }
     if request.output is not None:
-        config |= {"responseMimeType": "application/json", "responseJsonSchema": request.output}
+        config["responseMimeType"] = "application/json"
+        if request.output != ANY_OBJECT:
+            config["responseJsonSchema"] = request.output
     return {key: value for key, value in config.items() if value is not None}
 
 

@@ -32,6 +32,9 @@ def refused(
         if any("PerDay" in str(each.get("quotaId")) for each in _objects(detail.get("violations"))):
             # A quota for the whole day is used up: waiting a little will not help.
             refusal.retryable = False
+            refusal.kind = "quota"
+        if str(detail.get("reason")).startswith("API_KEY"):
+            refusal.kind = "auth"
     return refusal
 
 

@@ -1,6 +1,5 @@
 """A transcript into Gemini's contents: the roles user and model, taking turns, each with its parts."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, assert_never
@@ -10,8 +9,17 @@ from msgspec import Raw
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
 from rightcall.core.parts import Media, Result, Text
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, object_in, sequence
-from rightcall.wire.gemini.tables import NAME, NESTED_MEDIA
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    base64_raw,
+    mapping,
+    note_of,
+    object_in,
+    sequence,
+)
+from rightcall.wire.gemini.tables import FILES, MEDIA, NAME, NESTED_MEDIA
+from rightcall.wire.media import check_taken, first_new, place_of
 
 Json: TypeAlias = dict[str, Any]
 
@@ -28,7 +36,12 @@ def contents(messages: Transcript, cache: EncodeCache, *, nested_media: bool) ->
     """The messages as contents. Neighbours with the same role become one."""
     key = f"{NAME}.{nested_media}"
     begin = partial(_Writer, nested_media=nested_media)
-    return cache.written(key, messages, begin, _Writer.write).turns
+    new = first_new(messages)
+
+    def write(writer: _Writer, message: Message, at: int) -> None:
+        writer.write(message, where=place_of(at, new))
+
+    return cache.written(key, messages, begin, write).turns
 
 
 class _Writer:
@@ -48,8 +61,8 @@ class _Writer:
     def _open(self) -> Json:
         return {"role": self._role, "parts": self._parts}
 
-    def write(self, message: Message, _: int) -> None:
-        role, parts = _turn(message, nested_media=self._nested_media)
+    def write(self, message: Message, *, where: str) -> None:
+        role, parts = _turn(message, where=where, nested_media=self._nested_media)
         if parts and role != self._role:
             if self._parts:
                 self._done.append(Raw(as_bytes(self._open, NAME)))
@@ -57,10 +70,10 @@ class _Writer:
         self._parts += [Raw(as_bytes(part, NAME)) for part in parts]
 
 
-def _turn(message: Message, *, nested_media: bool) -> tuple[str, list[Json]]:
+def _turn(message: Message, *, where: str, nested_media: bool) -> tuple[str, list[Json]]:
     match message:
         case User():
-            return "user", _user_parts(message)
+            return "user", _user_parts(message, where)
         case Reply():
             return "model", list(_reply_parts(message))
         case Results():
@@ -69,8 +82,8 @@ def _turn(message: Message, *, nested_media: bool) -> tuple[str, list[Json]]:
             assert_never(message)
 
 
-def _user_parts(message: User) -> list[Json]:
-    parts = [said for part in message.content if (said := _plain(part))]
+def _user_parts(message: User, where: str) -> list[Json]:
+    parts = [said for part in message.content if (said := _plain(part, where))]
     # Parts that only Gemini has, such as fileData of an uploaded file.
     parts += sequence(mapping(message.vendor.get(NAME)).get("parts"))
     # A turn may not be without parts, and a call must not come first: empty text is taken here.
@@ -97,11 +110,13 @@ def _reply_parts(reply: Reply) -> Iterator[Json]:
                 assert_never(part)
 
 
-def _plain(part: Text | Media) -> Json:
+def _plain(part: Text | Media, where: str = "") -> Json:
     """Text or media with what Gemini attached to it; empty for text that says and carries nothing."""
     bag = mapping(part.vendor.get(NAME))
     if isinstance(part, Media):
-        return {**_inline(part), **bag}
+        # What it made itself it takes back, whatever it is.
+        taken = bool(bag) or check_taken(part, MEDIA, NAME, where)
+        return {**_shown(part), **bag} if taken else {"text": note_of(part)}
     return {"text": part.text, **bag} if part.text or bag else {}
 
 
@@ -125,27 +140,44 @@ def _arguments(text: str) -> Raw | Json:
 def _result_parts(results: Sequence[Result], *, nested_media: bool) -> list[Json]:
     """The responses, one after another as the calls were, and then the media they could not hold."""
     responses: list[Json] = []
-    following: list[Json] = []
+    following: list[tuple[Result, list[Media]]] = []
     for result in results:
         inner: list[Json] = []
         outer: list[Media] = []
         for part in result.content:
             if isinstance(part, Media):
-                if nested_media and part.media_type in NESTED_MEDIA:
-                    inner.append(_inline(part))
+                if nested_media and part.way == "bytes" and part.media_type in NESTED_MEDIA:
+                    inner.append(_shown(part))
                 else:
                     outer.append(part)
         response: Json = {"error" if result.is_error else "result": result.text}
         if outer:
             response["media"] = [part.media_type for part in outer]
+            following.append((result, outer))
         said: Json = {"id": result.call_id} if result.call_id else {}
         said |= {"name": result.name, "response": response}
         if inner:
             said["parts"] = inner
         responses.append({"functionResponse": said | dict(mapping(result.vendor.get(NAME)))})
-        following += map(_plain, outer)
-    return responses + following
+    return responses + list(_following(following))
 
 
-def _inline(media: Media) -> Json:
-    return {"inlineData": {"mimeType": media.media_type, "data": b64encode(media.data).decode()}}
+def _following(media: Sequence[tuple[Result, list[Media]]]) -> Iterator[Json]:
+    """Media after the responses. Those of several calls say whose they are."""
+    for result, parts in media:
+        if len(media) > 1:
+            yield {"text": f"From {result.name} ({result.call_id}):"}
+        yield from map(_plain, parts)
+
+
+def _shown(media: Media) -> Json:
+    if media.way == "bytes":
+        # Of texts, only those are taken that are called so.
+        is_text = media.kind == "text" and not media.media_type.startswith("text/")
+        kind = "text/plain" if is_text else media.media_type
+        return {"inlineData": {"mimeType": kind, "data": base64_raw(media)}}
+    place = media.url if media.id is None else media.id
+    assert place is not None
+    place = f"{FILES}{place}" if place.startswith("files/") else place
+    is_known = media.kind != "other" and not media.media_type.endswith("/*")
+    return {"fileData": {**({"mimeType": media.media_type} if is_known else {}), "fileUri": place}}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from rightcall.core.message import StopReason
+from rightcall.wire.media import ANYWHERE, MediaTable, Takes
 
 NAME = "gemini"
 
@@ -54,3 +55,13 @@ NEWER = re.compile(r"(?:^|/)gemini-(?:[a-z]+-)*(?:(?:[3-9]|[1-9]\d)(?!\d)|latest
 
 NESTED_MEDIA = frozenset(["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"])
 """What a function response may hold. https://ai.google.dev/gemini-api/docs/function-calling#multimodal-function-responses"""
+
+MEDIA: MediaTable = {
+    **dict.fromkeys(("image", "pdf", "text", "audio", "video"), Takes(ANYWHERE)),
+    "document": Takes(("address", "id")),
+    "other": Takes(("address", "id")),
+}
+"""https://ai.google.dev/gemini-api/docs/files and .../file-input-methods"""
+
+FILES = "https://generativelanguage.googleapis.com/v1beta/"
+"""What the name of an uploaded file, ``files/…``, is within."""

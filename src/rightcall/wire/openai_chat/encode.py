@@ -4,7 +4,7 @@ The members that stay come first and ``messages`` last, so that a longer history
 shorter one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, sequence, with_examples
+from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, sequence, with_examples
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
 from rightcall.wire.openai_chat.tables import NAME
@@ -93,7 +93,9 @@ def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
     options = request.options
     strict = options.get("strict") is True and host.strict
     specs = request.specs
-    ours = cache.made(f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+    ours = cache.made(
+        f"{NAME}.tools", (specs, strict), lambda: _functions(specs, _held(specs, host, strict=strict))
+    )
     tools = [*ours, *sequence(options.get("vendor_tools"))]
     if not tools:
         if request.choice == "required" or isinstance(request.choice, Named):
@@ -115,10 +117,17 @@ def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
     return members
 
 
-def _functions(specs: Sequence[Spec], *, strict: bool) -> list[msgspec.Raw]:
-    tools = [_tool(spec, strict=strict) for spec in specs]
-    if strict:
-        check_ceilings(specs, [tool["function"]["parameters"] for tool in tools], STRICT)
+def _held(specs: Sequence[Spec], host: Host, *, strict: bool) -> frozenset[str]:
+    """The names of the tools that are sent strict."""
+    return frozenset(spec.name for spec in specs if host.strict and is_strict(spec, strict))
+
+
+def _functions(specs: Sequence[Spec], held: Container[str]) -> list[msgspec.Raw]:
+    """The tools; those that are held are strict."""
+    tools = [_tool(spec, strict=spec.name in held) for spec in specs]
+    pairs = zip(specs, tools, strict=True)
+    strict = [(spec, tool["function"]["parameters"]) for spec, tool in pairs if spec.name in held]
+    check_ceilings([spec for spec, _ in strict], [schema for _, schema in strict], STRICT)
     return [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
 
 
@@ -133,6 +142,9 @@ def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
 
 def _format(schema: JsonObject, *, strict: bool) -> dict[str, Any]:
     """The answer's schema: strict if asked for, or if that changes nothing of what it admits."""
+    if schema == ANY_OBJECT:
+        # JSON mode, which wants the word JSON in the instructions: the agent puts it there.
+        return {"type": "json_object"}
     sent, is_strict = schema, strict
     try:
         found = strict_schema(schema, STRICT)

@@ -9,6 +9,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from rightcall.core.media_type import MediaKind
+from rightcall.wire.media import MediaTable
+from rightcall.wire.openai_chat.tables import MEDIA
+
 Ids: TypeAlias = Literal["forty", "nine"]
 """Up to forty characters; or exactly nine letters and digits."""
 
@@ -34,16 +38,35 @@ class Host(Struct, frozen=True, kw_only=True):
     """Whether ``user`` is taken."""
     owed: str = ""
     """A member that every turn with calls must have, even if it is empty."""
+    media: tuple[MediaKind, ...] = tuple(MEDIA)
+    """What it takes besides words. Which of it a model understands is another matter."""
+    bridged: bool = False
+    """Whether a user's message right after a tool's is refused, so that a word of the model's must stand
+    between the two."""
+
+    @property
+    def media_table(self) -> MediaTable:
+        """What it takes, in which ways."""
+        return {kind: takes for kind, takes in MEDIA.items() if kind in self.media}
 
 
 COMPATIBLE = Host()
-OPENAI = Host(limit="max_completion_tokens")
+OPENAI = Host(limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video"))
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
-# permitted" (eca #231). Its streams end with usage unasked.
-MISTRAL = Host(seed="random_seed", required="any", ids="nine", stream_usage=False, user=False)
+# permitted" (eca #231). Its streams end with usage unasked. "Unexpected role 'user' after role
+# 'tool'" (pydantic-ai #1210), and a tool's message takes no picture, either (LibreChat agents #344).
+MISTRAL = Host(
+    seed="random_seed",
+    required="any",
+    ids="nine",
+    stream_usage=False,
+    user=False,
+    bridged=True,
+)
 # "The reasoning_content in the thinking mode must be passed back", empty as well (opencode #24722,
 # discussion deepseek-harness #739); without calls it is ignored.
-DEEPSEEK = Host(owed="reasoning_content")
+# "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
+DEEPSEEK = Host(owed="reasoning_content", media=("text",))
 OPENROUTER = Host(effort="reasoning")
 
 HOSTS: Mapping[str, Host] = {

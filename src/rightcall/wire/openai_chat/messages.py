@@ -4,13 +4,14 @@ Reasoning goes back only where it came from, in the member it came in: ``reasoni
 refuses a turn with calls that lacks it), ``reasoning``, ``reasoning_details`` as they were, ``<think>``
 in front of the text, or Mistral's thinking parts. That of another vendor is left out.
 
-A result has no mark for an error and takes no media here: both are said in words.
+A result has no mark for an error, which is said in words. It takes no media, either: those of all
+results of a turn follow in one message of the user's, which says whose they are and that the user did
+not write it.
 
 Call ids become such as the host takes: the same for the same id, and for no other.
 """
 
 import re
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, assert_never
@@ -19,16 +20,32 @@ from msgspec import Raw
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import dump
+from rightcall.core.media_type import essence
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
-from rightcall.core.parts import Media, Result, Text
+from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
-from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    base64_raw,
+    mapping,
+    note_of,
+    object_in,
+    url_raw,
+)
+from rightcall.wire.media import MediaTable, check_taken, first_new, is_taken, place_of
 from rightcall.wire.openai_chat.hosts import Host, Ids
-from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.openai_chat.tables import AUDIO, NAME
 
 RAW_ARGUMENTS = "raw_arguments"
 """Arguments that are not a JSON object are sent as text under this key: hosts parse them for their
 templates, and refuse the whole history for one broken call (vllm #47761, llama.cpp #25510)."""
+
+FOLLOWING = "What the tools above returned besides text. The user did not write this message."
+"""Begins the user's message with what a tool's message cannot hold."""
+
+BRIDGE = "I see."
+"""What the model says between a tool's message and a user's, where a host wants it to say something."""
 
 _LONGEST_NAME = 64
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
@@ -36,8 +53,13 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
-    key = f"{NAME}.{host.ids}.{host.owed}"
-    writer = cache.written(key, request.messages, lambda: _Writer(host), _Writer.write)
+    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}"
+    new = first_new(request.messages)
+
+    def write(writer: _Writer, message: Message, at: int) -> None:
+        writer.write(message, place_of(at, new))
+
+    writer = cache.written(key, request.messages, lambda: _Writer(host), write)
     system = [{"role": "system", "content": request.system}] if request.system else []
     return [*system, *writer.items]
 
@@ -49,41 +71,82 @@ class _Writer:
         self.items: list[Raw] = []
         self._host = host
         self._ids = _LegalIds(host.ids)
+        self._media = host.media_table
+        self._role = ""
+        """Whose the last item is."""
 
-    def write(self, message: Message, _: int) -> None:
-        self.items += [Raw(as_bytes(item, NAME)) for item in self._items(message)]
+    def write(self, message: Message, where: str) -> None:
+        for item in self._items(message, where):
+            role = item["role"]
+            if self._host.bridged and (self._role, role) == ("tool", "user"):
+                self.items.append(Raw(as_bytes({"role": "assistant", "content": BRIDGE}, NAME)))
+            self.items.append(Raw(as_bytes(item, NAME)))
+            self._role = role
 
-    def _items(self, message: Message) -> Iterator[dict[str, Any]]:
+    def _items(self, message: Message, where: str) -> Iterator[dict[str, Any]]:
         ids, owed = self._ids, self._host.owed
         match message:
             case User():
-                yield {"role": "user", "content": _said(message)}
+                said = {"role": "user", "content": _said(message, self._media, where)}
+                yield {**said, **mapping(message.vendor.get(NAME))}
             case Reply():
                 reply = _reply(message, ids.of_calls(message.calls))
                 if owed and "tool_calls" in reply:
                     reply.setdefault(owed, "")
                 yield reply
             case Results():
-                legal = ids.of_results(message.results)
-                for result, identity in zip(message.results, legal, strict=True):
-                    yield {"role": "tool", "tool_call_id": identity, "content": _result(result)}
+                yield from self._results(message.results)
             case _:
                 assert_never(message)
 
+    def _results(self, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+        following: list[dict[str, Any]] = []
+        for result, identity in zip(results, self._ids.of_results(results), strict=True):
+            shown = [part for part in result.content if self._is_shown(part)]
+            following += _following(result, identity, shown)
+            yield {"role": "tool", "tool_call_id": identity, "content": _result(result, shown)}
+        if following:
+            yield {"role": "user", "content": [{"type": "text", "text": FOLLOWING}, *following]}
 
-def _said(message: User) -> str | list[dict[str, Any]]:
+    def _is_shown(self, part: Part) -> bool:
+        """Whether it is more than words, and taken; a file of text is words."""
+        if isinstance(part, Text) or _is_words(part):
+            return False
+        return is_taken(part, self._media)
+
+
+def _following(result: Result, identity: str, shown: Sequence[Part]) -> Iterator[dict[str, Any]]:
+    if shown:
+        outsiders = "; outsiders could have made it" if result.source is not None else ""
+        yield {"type": "text", "text": f"From {result.name} ({identity}){outsiders}:"}
+    for part in shown:
+        assert isinstance(part, Media)
+        yield _part(part)
+
+
+def _is_words(media: Media) -> bool:
+    return media.kind == "text" and media.way == "bytes"
+
+
+def _said(message: User, table: MediaTable, where: str) -> str | list[dict[str, Any]]:
     parts = [part for part in message.content if not (isinstance(part, Text) and not part.text)]
     if not parts:
         return ""
-    if len(parts) == 1 and isinstance(parts[0], Text):
+    if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].vendor:
         return parts[0].text
-    return [
-        {"type": "text", "text": part.text} if isinstance(part, Text) else _part(part) for part in parts
-    ]
+    return [_content_part(part, table, where) for part in parts]
 
 
-def _result(result: Result) -> str:
-    text = "\n".join([part.text if isinstance(part, Text) else note_of(part) for part in result.content])
+def _content_part(part: Part, table: MediaTable, where: str) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text, **mapping(part.vendor.get(NAME))}
+    if not check_taken(part, table, NAME, where):
+        return {"type": "text", "text": note_of(part)}
+    return _part(part)
+
+
+def _result(result: Result, shown: Sequence[Part]) -> str:
+    text = "\n".join([_worded(part, is_shown=part in shown) for part in result.content])
     if result.is_error and not text.lower().startswith("error"):
         return f"Error: {text}"
     return text
@@ -219,31 +282,35 @@ class _LegalIds:
         return "".join(_DIGITS[number // 62**place % 62] for place in range(9))
 
 
-_AUDIO = {
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/wave": "wav",
-    "audio/mpeg": "mp3",
-    "audio/mp3": "mp3",
-    "audio/ogg": "ogg",
-    "audio/flac": "flac",
-}
-"""OpenAI takes wav and mp3; imitators take more."""
+def _worded(part: Part, *, is_shown: bool) -> str:
+    """What a result says of a part."""
+    if isinstance(part, Text):
+        return part.text
+    if _is_words(part):
+        return _text_of(part)
+    return f"[{part.about}: in the message after the results]" if is_shown else note_of(part)
+
+
+def _text_of(media: Media) -> str:
+    text = media.data.decode(errors="replace")
+    return f"{media.name}:\n{text}" if media.name else text
 
 
 def _part(media: Media) -> dict[str, Any]:
     """The content part of a user's message that carries the media."""
-    kind = media.media_type.partition(";")[0].strip().lower()
-    if kind.startswith("image/"):
-        return {"type": "image_url", "image_url": {"url": data_url(media)}}
-    if kind in _AUDIO:
-        data = b64encode(media.data).decode()
-        return {"type": "input_audio", "input_audio": {"data": data, "format": _AUDIO[kind]}}
-    if kind.startswith("video/"):
-        # Not OpenAI's: vLLM, Qwen and OpenRouter take it so.
-        return {"type": "video_url", "video_url": {"url": data_url(media)}}
-    if kind.startswith("text/") or kind in ("application/json", "application/xml"):
-        text = media.data.decode(errors="replace")
-        return {"type": "text", "text": f"{media.name}:\n{text}" if media.name else text}
-    name = media.name or f"file.{kind.rpartition('/')[2]}"
-    return {"type": "file", "file": {"filename": name, "file_data": data_url(media)}}
+    more = mapping(media.vendor.get(NAME))
+    if media.id is not None:
+        return {"type": "file", "file": {"file_id": media.id, **more}}
+    match media.kind:
+        case "image":
+            return {"type": "image_url", "image_url": {"url": url_raw(media), **more}}
+        case "video":
+            return {"type": "video_url", "video_url": {"url": url_raw(media), **more}}
+        case "audio":
+            sound = {"data": base64_raw(media), "format": AUDIO[essence(media.media_type)]}
+            return {"type": "input_audio", "input_audio": {**sound, **more}}
+        case "text":
+            return {"type": "text", "text": _text_of(media)}
+        case _:
+            name = media.name or f"file.{essence(media.media_type).rpartition('/')[2]}"
+            return {"type": "file", "file": {"filename": name, "file_data": url_raw(media), **more}}

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from rightcall.core.events import ModelEvent, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
+from rightcall.wire.cost import charged
 from rightcall.wire.openai_chat.fragments import Calls, Piece, ThinkFilter
 from rightcall.wire.openai_chat.tables import CUT_OFF, NAME, REASONING, STOPS, XAI_TICKS
 
@@ -331,8 +332,8 @@ def usage_of(raw: Any) -> Usage:
     if reasoning and _count(raw, "total_tokens") == prompt + completion + reasoning:
         # xAI counts reasoning beside the completion; here it is a part of the output.
         completion += reasoning
-    cost, ticks = raw.get("cost"), raw.get("cost_in_usd_ticks")
-    if not isinstance(cost, _NUMBERS):
+    cost, ticks = charged(raw), raw.get("cost_in_usd_ticks")
+    if cost is None:
         cost = ticks / XAI_TICKS if isinstance(ticks, int) else None
     return Usage(
         input_tokens=prompt,

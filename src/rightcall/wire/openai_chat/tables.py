@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from rightcall.core.message import StopReason
+from rightcall.wire.media import BYTES, MediaTable, Takes
 
 NAME = "openai_chat"
 
@@ -42,3 +43,26 @@ Some send the same text under two of these names, so only the first found counts
 
 XAI_TICKS = 1e10
 """xAI counts cost in ten-billionths of a dollar: https://docs.x.ai/developers/cost-tracking."""
+
+AUDIO: Mapping[str, str] = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+    "audio/ogg": "ogg",
+    "audio/flac": "flac",
+}
+"""The words for formats of sound. OpenAI takes wav and mp3; imitators take more."""
+
+MEDIA: MediaTable = {
+    "image": Takes(("bytes", "address")),
+    "pdf": Takes(("bytes", "id")),
+    "document": Takes(("bytes", "id")),
+    "text": Takes(("bytes", "id")),
+    "audio": Takes(BYTES, frozenset(AUDIO)),
+    # Not OpenAI's: vLLM, Qwen and OpenRouter take it so.
+    "video": Takes(("bytes", "address")),
+    "other": Takes(("id",)),
+}
+"""What there is a part for. https://platform.openai.com/docs/api-reference/chat/create"""

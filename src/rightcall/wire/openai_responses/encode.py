@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, native_of, with_examples
+from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, native_of, with_examples
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
@@ -28,6 +28,11 @@ _RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")
 _ROOT_REFUSED = ("oneOf", "anyOf", "allOf", "enum", "not")
 """What a function's parameters must not have at the top, strict or not."""
+
+
+_IN_JSON = msgspec.Raw(b'{"type":"message","role":"developer","content":"Answer in JSON."}')
+"""JSON mode is refused where the input does not have the word, and the instructions do not count:
+https://github.com/miracodeai/mira/pull/267"""
 
 
 class _Ours(msgspec.Struct, frozen=True):
@@ -75,7 +80,10 @@ def encode(
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]
-    body["input"] = body.pop("input", None) or input_items(request, offered, cache)
+    items = input_items(request, offered, cache)
+    if request.output == ANY_OBJECT:
+        items = [_IN_JSON, *items]
+    body["input"] = body.pop("input", None) or items
     return Outgoing(path=PATH, body=as_bytes(body, NAME))
 
 
@@ -103,11 +111,14 @@ def _ours(request: Request, cache: EncodeCache) -> _Ours:
 
 
 def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:
-    tools = [native_of(spec, NAME) or _function(spec, strict=strict) for spec in specs]
-    if strict:
-        pairs = zip(specs, tools, strict=True)
-        held = [(spec, tool["parameters"]) for spec, tool in pairs if not spec.native.get(NAME)]
-        check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
+    tools = [native_of(spec, NAME) or _function(spec, strict=is_strict(spec, strict)) for spec in specs]
+    pairs = zip(specs, tools, strict=True)
+    held = [
+        (spec, tool["parameters"])
+        for spec, tool in pairs
+        if is_strict(spec, strict) and not spec.native.get(NAME)
+    ]
+    check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
     return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools])
 
 
@@ -168,6 +179,8 @@ def _root(schema: JsonObject) -> tuple[JsonObject, JsonObject]:
 
 def _format(schema: JsonObject, strict: JsonValue) -> Item:
     """The form of the answer; held to strictly unless that was declined or the schema cannot be."""
+    if schema == ANY_OBJECT:
+        return {"type": "json_object"}
     title = schema.get("title")
     name = sub(r"[^A-Za-z0-9_-]+", "_", title)[:64] if isinstance(title, str) else ""
     form: Item = {"type": "json_schema", "name": name or "answer", "strict": False, "schema": schema}

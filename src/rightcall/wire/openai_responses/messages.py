@@ -6,6 +6,7 @@ left out. A call of a native tool is given back as one while the request has tha
 the call of a function.
 """
 
+from base64 import b64decode
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
@@ -20,15 +21,31 @@ from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
-from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, data_url, mapping, note_of, object_in
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, url_raw
+from rightcall.wire.media import check_taken, first_new, place_of
 from rightcall.wire.openai_responses.reply import Item, is_object
-from rightcall.wire.openai_responses.tables import CALLS, EXTENSIONS, NAME, NATIVE, OUTPUTS, TEXTS
+from rightcall.wire.openai_responses.tables import (
+    CALLS,
+    EXTENSIONS,
+    MEDIA,
+    NAME,
+    NATIVE,
+    OUTPUTS,
+    TEXTS,
+)
 
 RAW_ARGUMENTS = "raw_arguments"
 """Arguments that are no JSON object are sent as an object with their text under this name: OpenAI takes
 any text there, but vLLM and llama.cpp parse what they get and refuse the whole request."""
 Content: TypeAlias = Text | Reasoning | Call | Media | Unknown
+
+_NO_PICTURE = Media(
+    b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+    ),
+    "image/png",
+)
+"""One grey pixel: a computer's answer must have a picture, also when nothing was done."""
 
 _LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
 
@@ -40,8 +57,12 @@ def input_items(request: Request, offered: Iterable[str], cache: EncodeCache) ->
     """
     native = sorted(frozenset(NATIVE.values()).intersection(offered))
     key = ".".join([NAME, *native])
-    writer = cache.written(key, request.messages, lambda: _Writer(native), _Writer.write)
-    return writer.items
+    new = first_new(request.messages)
+
+    def write(writer: _Writer, message: Message, at: int) -> None:
+        writer.write(message, place_of(at, new))
+
+    return cache.written(key, request.messages, lambda: _Writer(native), write).items
 
 
 class _Asked(Struct, frozen=True):
@@ -49,8 +70,8 @@ class _Asked(Struct, frozen=True):
 
     identity: str
     kind: str = "function_call"
-    most: object = None
-    """How many characters of output a shell's call asked for."""
+    extra: Mapping[str, object] = {}
+    """What an answer has to give back of the call."""
 
 
 class _Writer:
@@ -64,10 +85,10 @@ class _Writer:
         self._waiting: defaultdict[str, deque[_Asked]] = defaultdict(deque)
         """The calls without a result, by the id that the transcript has for them."""
 
-    def write(self, message: Message, at: int) -> None:
+    def write(self, message: Message, where: str) -> None:
         match message:
             case User():
-                self._user(message, f"message {at}")
+                self._user(message, where)
             case Reply():
                 self._reply(message)
             case Results():
@@ -122,6 +143,9 @@ class _Writer:
             extra = mapping(result.vendor.get(NAME))
             answer = {"type": OUTPUTS[asked.kind], "call_id": asked.identity}
             self._add({**answer, **_answered(result, asked), **extra})
+            if asked.kind == "computer_call" and not _pictures(result):
+                # The answer has no place for words.
+                self._add({"type": "message", "role": "user", "content": result.text})
 
     def _append(self, item: Item, *, bare: bool) -> None:
         self._add({key: value for key, value in item.items() if key != "id"} if bare else item)
@@ -152,8 +176,9 @@ class _Writer:
         if kind in NATIVE:
             value = object_in(call.arguments)
             if NATIVE[kind] in self._native and not call.truncated and value is not None:
-                asked = _Asked(identity, kind, value.get("max_output_length"))
-                self._waiting[call.id].append(asked)
+                self._waiting[call.id].append(_Asked(identity, kind, _given_back(kind, value)))
+                if kind == "computer_call":
+                    return {"type": kind, **_with_actions(bag, value), "call_id": identity}
                 return {"type": kind, **bag, "call_id": identity, CALLS[kind]: value}
             # As a function's it must not have the item id of another kind.
             kind, bag = "function_call", {}
@@ -240,46 +265,64 @@ def _answered(result: Result, asked: _Asked) -> Item:
     text = "".join([part.text if isinstance(part, Text) else note_of(part) for part in result.content])
     if asked.kind == "apply_patch_call":
         return {"status": "failed" if result.is_error else "completed", "output": text}
+    if asked.kind == "computer_call":
+        picture = next(iter(_pictures(result)), _NO_PICTURE)
+        checks = {} if result.is_error else asked.extra
+        return {"output": {"type": "computer_screenshot", "image_url": url_raw(picture)}, **checks}
     outcome: Item = {"type": "exit", "exit_code": int(result.is_error)}
     if result.outcome == "timed_out":
         outcome = {"type": "timeout"}
-    # "This is generated by the model and should be passed back with the raw output."
-    most = {} if asked.most is None else {"max_output_length": asked.most}
-    return {"output": [{"stdout": text, "stderr": "", "outcome": outcome}], **most}
+    return {"output": [{"stdout": text, "stderr": "", "outcome": outcome}], **asked.extra}
+
+
+def _given_back(kind: str, value: Mapping[str, object]) -> Mapping[str, object]:
+    """What of a native call its answer repeats."""
+    if kind == "shell_call" and (most := value.get("max_output_length")) is not None:
+        # "This is generated by the model and should be passed back with the raw output."
+        return {"max_output_length": most}
+    if kind == "computer_call" and (checks := value.get("pending_safety_checks")):
+        return {"acknowledged_safety_checks": checks}
+    return {}
+
+
+def _with_actions(bag: Item, value: Mapping[str, object]) -> Item:
+    """A computer's call as it came: the preview of the tool has one ``action``, and no list."""
+    return bag if "action" in bag else {**bag, "actions": value.get("actions", [])}
+
+
+def _pictures(result: Result) -> list[Media]:
+    return [
+        part
+        for part in result.content
+        if isinstance(part, Media) and part.media_type.startswith("image/")
+    ]
 
 
 def _output(result: Result) -> str | list[Item]:
     if not any(isinstance(part, Media) for part in result.content):
         return result.text
-    return [_result_part(part) for part in result.content if not isinstance(part, Text) or part.text]
-
-
-def _result_part(part: Part) -> Item:
-    """A part of a result. What cannot be shown is named: a tool's picture must not end the run."""
-    if isinstance(part, Media) and not _is_shown(part):
-        return {"type": "input_text", "text": note_of(part)}
-    return _input_part(part, "result")
+    # A tool's picture that cannot be shown must not end the run: it is named instead.
+    return [_input_part(part, "") for part in result.content if not isinstance(part, Text) or part.text]
 
 
 def _input_part(part: Part, where: str) -> Item:
     if isinstance(part, Text):
         return {"type": "input_text", "text": part.text}
-    url = data_url(part)
-    if part.media_type.startswith("image/"):
-        return {"type": "input_image", "detail": "auto", "image_url": url}
-    if not _is_shown(part):
-        raise EncodeError(
-            NAME,
-            f"{part.media_type} cannot be sent; images, PDF, office documents and text can.",
-            where=where,
-        )
-    name = part.name or f"file{EXTENSIONS.get(part.media_type, '.txt')}"
-    return {"type": "input_file", "filename": name, "file_data": url}
-
-
-def _is_shown(part: Media) -> bool:
-    kind = part.media_type
-    return kind.startswith(("image/", "text/")) or kind in EXTENSIONS
+    if not check_taken(part, MEDIA, NAME, where):
+        return {"type": "input_text", "text": note_of(part)}
+    more = mapping(part.vendor.get(NAME))
+    if part.kind == "image":
+        given: Item = {"image_url": url_raw(part)} if part.id is None else {"file_id": part.id}
+        return {"type": "input_image", "detail": "auto", **given, **more}
+    match part.way:
+        case "id":
+            given = {"file_id": part.id}
+        case "address":
+            given = {"file_url": part.url}
+        case _:
+            name = part.name or f"file{EXTENSIONS.get(part.media_type, '.txt')}"
+            given = {"filename": name, "file_data": url_raw(part)}
+    return {"type": "input_file", **given, **more}
 
 
 def _lines(parts: Sequence[Part]) -> str | list[Item]:

@@ -12,6 +12,7 @@ import msgspec
 from rightcall.core.call import Call
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Text, Usage
+from rightcall.wire.cost import charged
 from rightcall.wire.openai_responses.tables import CALLS, INCOMPLETE, NAME, NATIVE, TEXTS, USAGE, Channel
 
 Item: TypeAlias = dict[str, Any]
@@ -53,9 +54,7 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
 def read_usage(usage: object) -> Usage:
     """The tokens; OpenRouter adds the price in dollars."""
     counts = {name: _first(usage, places) for name, places in USAGE.items()}
-    cost = usage.get("cost") if isinstance(usage, dict) else None
-    known = isinstance(cost, int | float) and not isinstance(cost, bool)
-    return Usage(**counts, cost=float(cost) if known and cost is not None else None)
+    return Usage(**counts, cost=charged(usage) if isinstance(usage, dict) else None)
 
 
 def reasoning_texts(item: Item) -> list[str]:
@@ -78,11 +77,25 @@ def called(item: Item) -> str:
 
 def written(item: Item) -> str:
     """What the model wrote into a call: arguments as JSON text, or a custom tool's input."""
+    if item["type"] == "computer_call":
+        return msgspec.json.encode(_on_screen(item)).decode()
     value = item.get(CALLS[item["type"]])
     if value is None or isinstance(value, str):
         return value or ""
     # Native tools have an object here, and some hosts do for the arguments of functions.
     return msgspec.json.encode(value).decode()
+
+
+def _on_screen(item: Item) -> Item:
+    """The actions of a computer's call, and what the vendor wants a person to see first.
+
+    The preview of the tool has one ``action``.
+    """
+    actions = item.get("actions")
+    if not isinstance(actions, list):
+        actions = items_in([item.get("action")])
+    checks = items_in(item.get("pending_safety_checks"))
+    return {"actions": actions, **({"pending_safety_checks": checks} if checks else {})}
 
 
 def is_object(text: str) -> bool:

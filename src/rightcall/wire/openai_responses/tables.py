@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from rightcall.core.message import StopReason
+from rightcall.wire.media import ANYWHERE, MediaTable, Takes
 
 NAME = "openai_responses"
 """The key of this dialect in vendor bags."""
@@ -52,15 +53,20 @@ CALLS: Mapping[str, str] = {
     "custom_tool_call": "input",
     "shell_call": "action",
     "apply_patch_call": "operation",
+    "computer_call": "actions",
 }
 """The items that are calls for us to run, and the member that holds what the model wrote."""
 
 OUTPUTS: Mapping[str, str] = {kind: f"{kind}_output" for kind in CALLS}
 
-NATIVE: Mapping[str, str] = {"shell_call": "shell", "apply_patch_call": "apply_patch"}
+NATIVE: Mapping[str, str] = {
+    "shell_call": "shell",
+    "apply_patch_call": "apply_patch",
+    "computer_call": "computer",
+}
 """Calls of the tools that the vendor's models are trained on, and the type of the tool, also its name.
-What the model wrote is an object. https://platform.openai.com/docs/guides/tools-shell and
-https://platform.openai.com/docs/guides/tools-apply-patch"""
+What the model wrote is an object; of a computer it is a list. Each has a page of its own below
+https://platform.openai.com/docs/guides/: tools-shell, tools-apply-patch, tools-computer-use."""
 
 Channel: TypeAlias = Literal["text", "refusal", "summary", "content", "arguments", "input"]
 """Where in its item a piece of a stream belongs."""
@@ -101,3 +107,12 @@ EXTENSIONS: Mapping[str, str] = {
     "text/markdown": ".md",
 }
 """The documents that may be sent, with endings for those without a name; other text is ``.txt``."""
+
+MEDIA: MediaTable = {
+    "image": Takes(ANYWHERE),
+    "pdf": Takes(ANYWHERE),
+    "document": Takes(ANYWHERE, frozenset(EXTENSIONS)),
+    "text": Takes(ANYWHERE),
+    "other": Takes(("address", "id")),
+}
+"""https://platform.openai.com/docs/guides/file-inputs and .../images-vision"""

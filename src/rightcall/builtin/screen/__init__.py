@@ -1,0 +1,1 @@
+"""A screen, a pointer and a keyboard, as a tool."""

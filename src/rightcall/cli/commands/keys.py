@@ -1,0 +1,33 @@
+"""The keys of vendors, for the command line: keep one, say for whom there are some, forget one."""
+
+import sys
+from argparse import Namespace
+from getpass import getpass
+
+from rightcall.cli import OK
+from rightcall.cli.keys import MOST_CHARACTERS, forget_key, keep_key, kept_names, keys_file
+from rightcall.core.sanitize import printable
+
+
+def run(options: Namespace) -> int:
+    """Set, list, remove, or say where they are kept."""
+    match options.action:
+        case "set":
+            keep_key(options.name, _typed(options.name))
+            print(printable(f"the key for {options.name} is kept in {keys_file()}"), file=sys.stderr)
+        case "remove":
+            forget_key(options.name)
+            print(printable(f"the key for {options.name} is forgotten"), file=sys.stderr)
+        case "path":
+            print(keys_file())
+        case _:
+            for name in kept_names():
+                print(printable(name))
+    return OK
+
+
+def _typed(name: str) -> str:
+    """A key is never an argument: everybody on the machine could read it, and the shell remembers it."""
+    if sys.stdin.isatty():
+        return getpass(f"Key for {name}: ")
+    return sys.stdin.buffer.read(MOST_CHARACTERS).decode(errors="replace")

@@ -1,0 +1,96 @@
+"""Keys that the user keeps for the command line, in a file that nobody else may read.
+
+They stand behind the environment: a variable that is set comes first. Only the command line reads the
+file and hands the key on; a program that uses the library never finds one here.
+"""
+
+import difflib
+import os
+import stat
+from pathlib import Path
+
+import msgspec
+
+from rightcall.cli.places import config_folder, write_privately
+from rightcall.errors import UsageError
+from rightcall.models.providers import PROVIDERS
+
+MOST_CHARACTERS = 10_000
+
+
+def keys_file() -> Path:
+    """Where they are kept."""
+    return config_folder() / "keys.json"
+
+
+def kept_names() -> tuple[str, ...]:
+    """What there are keys for."""
+    return tuple(sorted(_read()))
+
+
+def keep_key(name: str, key: str) -> None:
+    """Keep a key for a provider, or for the address of a server."""
+    key = key.strip()
+    if not key or len(key) > MOST_CHARACTERS or not key.isascii() or not key.isprintable():
+        raise UsageError("that is no key: one is a line of letters, digits and signs, without blanks")
+    _write({**_read(), _checked(name): key})
+
+
+def forget_key(name: str) -> None:
+    """Keep it no longer."""
+    kept = _read()
+    if kept.pop(name, None) is None:
+        raise UsageError(f"there is no key for {name!r}; there is {', '.join(sorted(kept)) or 'none'}")
+    _write(kept)
+
+
+def key_for(model: str) -> str | None:
+    """The kept key for a model's name, where the environment has none. None for one that needs none."""
+    if model.startswith(("http://", "https://")):
+        return _read().get(model.partition("|")[0].rstrip("/"))
+    place = model.partition(":")[0]
+    provider = PROVIDERS.get(place)
+    if provider is None or not provider.keys or any(os.environ.get(name) for name in provider.keys):
+        return None
+    kept = _read()
+    # Some providers are one vendor's, under two names.
+    alike = [name for name, each in PROVIDERS.items() if each.keys == provider.keys]
+    for name in (place, *alike):
+        if name in kept:
+            return kept[name]
+    variables = " or ".join(provider.keys)
+    raise UsageError(f"{place}: no key; say: rightcall keys set {place}, or set {variables}")
+
+
+def _checked(name: str) -> str:
+    if name.startswith(("http://", "https://")):
+        return name.partition("|")[0].rstrip("/")
+    if name in PROVIDERS and PROVIDERS[name].keys:
+        return name
+    known = [each for each, provider in PROVIDERS.items() if provider.keys]
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UsageError(
+        f"no provider {name!r} takes a key; {hint}there is {', '.join(known)}, and a server's address"
+    )
+
+
+def _read() -> dict[str, str]:
+    file = keys_file()
+    try:
+        with file.open("rb") as opened:
+            mode = stat.S_IMODE(os.fstat(opened.fileno()).st_mode)
+            if mode & 0o077:
+                raise UsageError(f"others may read {file}; its keys are not used. Run chmod 600 {file}")
+            return msgspec.json.decode(opened.read(), type=dict[str, str])
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # What is in it is not quoted: it may be a key.
+        raise UsageError(f"{file} holds no keys; mend it or delete it") from None
+
+
+def _write(keys: dict[str, str]) -> None:
+    write_privately(keys_file(), msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n")

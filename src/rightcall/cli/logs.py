@@ -1,0 +1,58 @@
+"""What rightcall logs into lines on standard error: warnings, and more with ``--verbose``."""
+
+import logging
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rightcall.core.sanitize import printable
+
+_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+def add_verbose(parser: ArgumentParser) -> None:
+    """The option, the same for every command."""
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help="say on standard error what happens: turns, calls, tracebacks; -vv for requests, too",
+    )
+
+
+@contextmanager
+def shown_log(verbose: int, *, quiet: bool = False) -> Iterator[None]:
+    """Show the log while this is entered. ``quiet`` leaves out warnings, unless more is asked for."""
+    level = _LEVELS[min(verbose, len(_LEVELS) - 1)]
+    if quiet and not verbose:
+        level = logging.ERROR
+    logger, handler = logging.getLogger("rightcall"), _ToPeople(traces=verbose > 0)
+    handler.setLevel(level)
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+class _ToPeople(logging.Handler):
+    """Lines for whoever reads standard error, wherever it leads to at that moment.
+
+    A view that moves its cursor puts itself in its place, so that lines do not tear what it draws.
+    """
+
+    def __init__(self, *, traces: bool) -> None:
+        super().__init__()
+        self._traces = traces
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = self.format(record) if self._traces else record.getMessage()
+            print(printable(f"rightcall: {text}"), file=sys.stderr, flush=True)
+        except Exception:  # noqa: BLE001 - what cannot be shown must not end a run
+            self.handleError(record)

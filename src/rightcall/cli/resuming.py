@@ -1,0 +1,116 @@
+"""A recorded run that waits for a person, or was cut off, gone on with from the command line."""
+
+import time
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rightcall.agent import Agent
+from rightcall.cli.conversations import ENTRIES, MODEL_NOTE
+from rightcall.cli.load import load_agent
+from rightcall.cli.session import Session, view_for
+from rightcall.cli.summary import Progress, View
+from rightcall.cli.terminal import NOBODY, approver
+from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal
+from rightcall.core.entry import Entry, RunEnded, RunStarted, StepDone
+from rightcall.core.events import StreamEvent
+from rightcall.core.ports import Journal
+from rightcall.errors import ReplayError, RightcallError, UsageError
+from rightcall.gate.gate import final_decision
+from rightcall.loop.replay import replay
+from rightcall.loop.result import RunEnd, RunResult
+
+
+async def resume_run(options: Namespace, journal: Journal, run: str) -> int:
+    """Go on with a run, by the agent that was named or by the one that the options make."""
+    paused = await _paused(journal, run)
+    if options.agent:
+        agent = load_agent(options.agent)
+        agent._journal = journal  # noqa: SLF001 - whatever it was made with, this is where the run is
+        return await _resume(options, agent, run, paused, view_for(options, options.agent))
+    _as_it_was(options, journal.entries(run))
+    session = Session(options)
+    try:
+        await session.open()
+        view = session.view()
+        agent = session.agent(view, _Showing(view))
+        return await _resume(options, agent, run, paused, view)
+    finally:
+        await session.close()
+
+
+async def _paused(journal: Journal, run: str) -> RunResult[Any] | None:
+    """The result of a run that waits for a person; None for one that was cut off."""
+    if any(isinstance(entry, RunEnded) for entry in journal.entries(run)):
+        raise UsageError(f"run {run} has come to its end; there is nothing to go on with")
+    try:
+        result = await replay(journal, run)
+    except ReplayError:
+        return None
+    return result if result.pending else None
+
+
+def _as_it_was(options: Namespace, entries: Iterable[Entry]) -> None:
+    """The model and the instructions of the record, where the options say nothing else."""
+    for entry in entries:
+        match entry:
+            case RunStarted(system=system, wanted=None):
+                options.instructions = options.instructions or system
+            case StepDone(key=key, value=value) if key == MODEL_NOTE:
+                options.model = options.model or value
+            case _:
+                pass
+
+
+class _Showing:
+    """An observer that shows the events of a run."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def __call__(self, _: str, happened: Entry | StreamEvent, /) -> None:
+        if not isinstance(happened, ENTRIES):
+            self._view.show(happened)  # type: ignore[arg-type]
+
+
+async def _resume(
+    options: Namespace, agent: Agent[Any], run: str, paused: RunResult[Any] | None, view: View
+) -> int:
+    decisions = {} if paused is None else await _decisions(options, paused.pending, view)
+    started, progress, error = time.monotonic(), Progress(), None
+    try:
+        if paused is None:
+            progress.see(RunEnd(await agent.recover(run)))
+        else:
+            progress.see(RunEnd(await agent.resume(paused, decisions)))
+    except UsageError:
+        raise
+    except RightcallError as problem:
+        error = problem
+    summary = progress.ended(time.monotonic() - started, error)
+    view.end(summary)
+    return summary.code
+
+
+async def _decisions(
+    options: Namespace, pending: Sequence[Proposal], view: View
+) -> dict[str, FinalDecision]:
+    """What was said on the command line, and for the rest what a person says now."""
+    ids = [proposal.call_id for proposal in pending]
+    for given in (*options.allow, *options.deny):
+        if given not in ids:
+            raise UsageError(f"no call {given!r} waits for a decision; there is {', '.join(ids)}")
+    decided: dict[str, FinalDecision] = dict.fromkeys(options.allow, Allow())
+    decided |= dict.fromkeys(options.deny, Deny())
+    ask = approver(options, view)
+    for proposal in pending:
+        if proposal.call_id in decided:
+            continue
+        answer = final_decision(await ask(proposal))
+        if answer == NOBODY:
+            call_id = proposal.call_id
+            raise UsageError(
+                f"{proposal.name} waits for a decision: --allow {call_id} or --deny {call_id}"
+            )
+        decided[proposal.call_id] = answer
+    return decided

@@ -1,0 +1,251 @@
+"""What a journal holds of a run, for people: a row of a list, and a page to read."""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from rightcall.cli.conversations import MODEL_NOTE
+from rightcall.cli.wording import media_words, one_line, result_line, usage_words
+from rightcall.core.call import Call
+from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Rewrite
+from rightcall.core.entry import (
+    CallDecided,
+    CallFinished,
+    Entry,
+    ReplyReceived,
+    RunEnded,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    StepDone,
+)
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.message import Message, Reply, Results, User
+from rightcall.core.parts import Media, Result, Text, Usage
+
+_WIDTH = 60
+_LONGEST_LINE = 2000
+_SHORT = 12
+_HEX = frozenset("0123456789abcdef")
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A run in one line."""
+
+    run: str
+    at: float
+    """When it began, in seconds since 1970."""
+    model: str = ""
+    prompt: str = ""
+    """The last that was said to the model when it began."""
+    stop: str = ""
+    """Why it ended; ``paused``, ``failed`` or ``cut off`` where it did not."""
+    usage: Usage = Usage()
+    turns: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    """What models and tools took, one after the other."""
+
+
+def row_of(run: str, entries: Sequence[Entry], written: Sequence[float]) -> Row:
+    """The row for a run."""
+    start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+    replies = [entry for entry in entries if isinstance(entry, ReplyReceived)]
+    finished = [entry for entry in entries if isinstance(entry, CallFinished)]
+    asked = [m for m in (start.messages if start else ()) if isinstance(m, User)]
+    noted = [e.value for e in entries if isinstance(e, StepDone) and e.key == MODEL_NOTE]
+    answered = [entry.reply.model for entry in replies if entry.reply.model]
+    spent = [entry.reply.usage for entry in replies]
+    spent += [entry.usage for entry in finished if entry.usage is not None]
+    return Row(
+        run=run,
+        at=written[0] if written else 0.0,
+        model=(noted or answered or [""])[-1],
+        prompt=asked[-1].text if asked else "",
+        stop=stop_of(entries),
+        usage=sum(spent, Usage()),
+        turns=len(replies),
+        calls=len(finished),
+        seconds=sum(each.seconds for each in replies) + sum(each.seconds for each in finished),
+    )
+
+
+def stop_of(entries: Sequence[Entry]) -> str:
+    """Why a run ended, or how it stands."""
+    for entry in reversed(entries):
+        match entry:
+            case RunEnded(stop=stop):
+                return str(stop)
+            case RunFailed(code=code):
+                return f"failed ({code})"
+            case RunPaused():
+                return "paused"
+            case RunResumed():
+                break
+            case _:
+                pass
+    return "cut off"
+
+
+def row_object(row: Row) -> JsonObject:
+    """A row for programs."""
+    usage = {"input_tokens": row.usage.input_tokens, "output_tokens": row.usage.output_tokens}
+    return {
+        "run": row.run,
+        "at": row.at,
+        "model": row.model,
+        "prompt": row.prompt,
+        "stop": row.stop,
+        "usage": {**usage, "cost": row.usage.cost},
+        "turns": row.turns,
+        "calls": row.calls,
+        "seconds": round(row.seconds, 6),
+    }
+
+
+def row_cells(row: Row) -> tuple[str, ...]:
+    """A row for people: time, run, model, tokens, stop, the first words of the prompt."""
+    tokens = f"{row.usage.tokens:,}"
+    return (
+        time_words(row.at),
+        short_name(row.run),
+        row.model,
+        tokens,
+        row.stop,
+        one_line(row.prompt, _WIDTH),
+    )
+
+
+def short_name(run: str) -> str:
+    """A made-up name by its beginning, which finds it; one that somebody gave as it is."""
+    return run[:_SHORT] if len(run) == 32 and set(run) <= _HEX else one_line(run, 40)  # noqa: PLR2004
+
+
+def time_words(at: float) -> str:
+    """A moment, as clocks here show it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) if at else ""
+
+
+def page_of(row: Row, entries: Sequence[Entry], *, reasoning: bool) -> Iterator[str]:
+    """A run to read: who said what, which calls were made, and what became of each."""
+    begun = f"{time_words(row.at)}, " if row.at else ""
+    model = f"{row.model}, " if row.model else ""
+    turns = f"{row.turns} turn{'' if row.turns == 1 else 's'}"
+    spent = f"{row.seconds:.1f} s, {usage_words(row.usage)}"
+    yield f"run {row.run}: {begun}{model}{turns}, {spent}, {row.stop}"
+    facts = _Facts(entries)
+    for entry in entries:
+        match entry:
+            case RunStarted(messages=messages, system=system):
+                if system:
+                    yield f"\nsystem: {system}"
+                for message in messages:
+                    yield from _message(message, reasoning=reasoning)
+            case ReplyReceived(key=key, reply=reply, seconds=seconds):
+                yield from _reply(reply, f" ({seconds:.1f} s)", reasoning=reasoning)
+                for index, call in enumerate(reply.calls):
+                    yield from facts.lines(f"{key.removesuffix('.model')}.{index}.{call.name}", call)
+            case RunFailed(message=message):
+                yield f"\nfailed: {message}"
+            case RunPaused(call_ids=call_ids):
+                yield f"\npaused, for a decision about {', '.join(call_ids)}"
+            case RunResumed(decisions=decisions):
+                told = ", ".join(f"{call_id} {_decision(each)}" for call_id, each in decisions.items())
+                yield f"\nresumed: {told}"
+            case _:
+                pass
+
+
+class _Facts:
+    """What the record knows of each call, by its key."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._ends = {entry.key: entry for entry in entries if isinstance(entry, CallFinished)}
+        self._decided = {entry.key: entry for entry in entries if isinstance(entry, CallDecided)}
+
+    def lines(self, key: str, call: Call) -> Iterator[str]:
+        """The call, the decision about it, and its result."""
+        yield f"  -> {call.name} {one_line(call.arguments, _LONGEST_LINE)} [{call.id}]"
+        if (decided := self._decided.get(key)) is not None:
+            reason = f": {decided.reason}" if decided.reason else ""
+            yield f"     {_decision(decided.decision)} by {decided.by}{reason}"
+        end = self._ends.get(key)
+        if end is None:
+            yield "  <- no result"
+            return
+        tries = f", {end.attempts} attempts" if end.attempts > 1 else ""
+        yield f"  <- {end.result.outcome} in {end.seconds:.1f} s{tries}: {_result(end.result)}"
+        if end.error:
+            yield f"     {one_line(end.error.strip().rpartition(chr(10))[2], _LONGEST_LINE)}"
+
+
+def _message(message: Message, *, reasoning: bool) -> Iterator[str]:
+    match message:
+        case User(author=author):
+            parts = [media_words(part) for part in message.content if isinstance(part, Media)]
+            yield f"\n{author}: {' '.join(filter(None, (*parts, message.text)))}"
+        case Reply():
+            yield from _reply(message, "", reasoning=reasoning)
+            for call in message.calls:
+                yield f"  -> {call.name} {one_line(call.arguments, _LONGEST_LINE)} [{call.id}]"
+        case Results(results):
+            for result in results:
+                yield f"  <- {result.outcome}: {_result(result)}"
+
+
+def _reply(reply: Reply, took: str, *, reasoning: bool) -> Iterator[str]:
+    yield f"\nmodel{took}: {reply.text}".rstrip()
+    if reply.reasoning and reasoning:
+        yield f"  thought: {reply.reasoning}"
+
+
+def _result(result: Result) -> str:
+    return result_line(result, _LONGEST_LINE)
+
+
+def _decision(decision: FinalDecision) -> str:
+    match decision:
+        case Allow():
+            return "allowed"
+        case Deny(reason):
+            return f"denied ({reason})" if reason else "denied"
+        case Rewrite(arguments):
+            return f"rewritten to {dump(arguments)}"
+        case Answer():
+            return "answered"
+
+
+def markdown_of(row: Row, messages: Sequence[Message]) -> Iterator[str]:
+    """A conversation as Markdown."""
+    yield f"# {one_line(row.prompt, _WIDTH) or row.run}\n"
+    begun = f", {time_words(row.at)}" if row.at else ""
+    model = f", {row.model}" if row.model else ""
+    yield f"Run `{row.run}`{begun}{model}: {row.stop}, {usage_words(row.usage)}.\n"
+    for message in messages:
+        match message:
+            case User(author=author):
+                yield f"## {author.capitalize()}\n"
+                for part in message.content:
+                    yield f"{part.text if isinstance(part, Text) else media_words(part)}\n"
+            case Reply():
+                yield "## Model\n"
+                if message.text:
+                    yield f"{message.text}\n"
+                for call in message.calls:
+                    yield f"`{call.name}` was called with\n\n{_fenced(call.arguments or '{}', 'json')}\n"
+            case Results(results):
+                for result in results:
+                    shown = result.text or " ".join(
+                        media_words(part) for part in result.content if isinstance(part, Media)
+                    )
+                    yield f"`{result.name}` {result.outcome}:\n\n{_fenced(shown)}\n"
+
+
+def _fenced(text: str, kind: str = "") -> str:
+    """A block that nothing in the text can end."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{kind}\n{text}\n{fence}"

@@ -1,0 +1,48 @@
+"""What ``--mcp`` names into MCP servers: a file of them, an address, or a command."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+from rightcall.core.sanitize import printable
+from rightcall.errors import UsageError
+from rightcall.mcp import Group, connect_all, load_config
+from rightcall.mcp.client.endpoints import Given, endpoint_of
+from rightcall.mcp.client.remote_servers import name_of
+
+
+async def open_servers(places: Sequence[str]) -> Group:
+    """The servers, opened. One that fails is said, and takes nobody with it."""
+    group = await connect_all(targets_of(places)).__aenter__()
+    for name, error in group.failed.items():
+        print(printable(f"rightcall: the server {name} is left out: {error}"), file=sys.stderr)
+    return group
+
+
+def targets_of(places: Sequence[str]) -> dict[str, Given]:
+    """Where the servers are, by name."""
+    targets: dict[str, Given] = {}
+    for place in places:
+        for name, target in _targets_at(place).items():
+            if name in targets:
+                raise UsageError(
+                    f"--mcp {place}: there is another server {name!r}; put both in one file"
+                )
+            targets[name] = target
+    return targets
+
+
+def _targets_at(place: str) -> dict[str, Given]:
+    if place.endswith((".json", ".jsonc")) and " " not in place:
+        return {**load_config(place)}
+    if "://" in place and " " not in place:
+        target = endpoint_of(place)
+    else:
+        try:
+            words = shlex.split(place)
+        except ValueError as error:
+            raise UsageError(f"--mcp {place}: {error}") from error
+        if not words:
+            raise UsageError("--mcp: give a file of servers (.json), an address, or a command")
+        target = endpoint_of(words)
+    return {name_of(target): target}

@@ -1,0 +1,150 @@
+"""What goes to a model and what comes from it, as it is on the wire, shown or kept in a file."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import json as fast_json
+from msgspec import to_builtins
+
+from rightcall.core.events import ModelEvent
+from rightcall.core.ports import Model
+from rightcall.core.request import Profile, Request
+from rightcall.core.sanitize import printable
+from rightcall.core.transport import Incoming, Timeouts, Transport
+from rightcall.errors import UsageError
+
+BETWEEN = b": rightcall: the next reply\n\n"
+"""Between two replies of a file: a comment, which every reader of such streams passes over."""
+_LONGEST = 2000
+"""Characters of one string that are shown of a prompt; an image has millions."""
+
+
+class RawFile:
+    """The vendor's bytes of every reply, one after the other."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._file: BinaryIO = Path(path).open("wb")  # noqa: SIM115 - as long as the session
+        except OSError as error:
+            raise UsageError(f"--raw {path}: {error.strerror}") from error
+        self._last = b""
+
+    def begin(self) -> None:
+        """Another reply follows."""
+        if self._last:
+            # A reply that broke off may have no end of its own.
+            self._file.write((b"" if self._last == b"\n" else b"\n\n") + BETWEEN)
+
+    def write(self, chunk: bytes) -> None:
+        """Write, at once: what breaks is looked at."""
+        self._file.write(chunk)
+        self._file.flush()
+        self._last = chunk[-1:] or self._last
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+class Tapped:
+    """A transport that shows what it carries: bodies to ``sent``, and what comes back to ``raw``."""
+
+    def __init__(
+        self, transport: Transport, raw: RawFile | None, sent: Callable[[bytes], None] | None
+    ) -> None:
+        self._transport = transport
+        self._raw = raw
+        self._sent = sent
+
+    def post(
+        self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Incoming]:
+        """Send a body, and show it."""
+        if self._sent is not None:
+            self._sent(body)
+        return self._seen(self._transport.post(url, headers=headers, body=body, timeouts=timeouts))
+
+    def get(
+        self, url: str, /, *, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Incoming]:
+        """Ask for what is there; that is no reply of a model's."""
+        return self._transport.get(url, headers=headers, timeouts=timeouts)
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        await self._transport.close()
+
+    @asynccontextmanager
+    async def _seen(self, exchange: AbstractAsyncContextManager[Incoming]) -> AsyncIterator[Incoming]:
+        async with exchange as incoming:
+            if self._raw is None:
+                yield incoming
+            else:
+                self._raw.begin()
+                yield Incoming(incoming.status, incoming.headers, _copied(incoming.chunks, self._raw))
+
+
+async def _copied(chunks: AsyncIterator[bytes], raw: RawFile) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        raw.write(chunk)
+        yield chunk
+
+
+def show_body(body: bytes) -> None:
+    """Show a request's body, as JSON if it is."""
+    try:
+        shown = json.dumps(_shortened(json.loads(body)), ensure_ascii=False, indent=2)
+    except ValueError:
+        shown = body[:_LONGEST].decode(errors="replace")
+    show_prompt(shown)
+
+
+def show_prompt(text: str) -> None:
+    """Show what a model is sent, to people."""
+    print(printable(f"--- prompt\n{text}\n---"), file=sys.stderr, flush=True)
+
+
+def _shortened(value: object) -> object:
+    match value:
+        case str() if len(value) > _LONGEST:
+            return f"{value[:_LONGEST]}… ({len(value):,} characters)"
+        case list():
+            return [_shortened(each) for each in value]
+        case dict():
+            return {name: _shortened(each) for name, each in value.items()}
+        case _:
+            return value
+
+
+class ShownModel:
+    """A model that is not asked over HTTP, its requests shown by ``words``."""
+
+    def __init__(self, model: Model, words: Callable[[Request], str] | None = None) -> None:
+        self._model = model
+        self._words = words or _request_words
+
+    @property
+    def profile(self) -> Profile:
+        """What is known about it."""
+        return self._model.profile
+
+    def stream(self, request: Request, /) -> AsyncIterator[ModelEvent]:
+        """The events of one reply, after what was asked."""
+        show_prompt(self._words(request))
+        return self._model.stream(request)
+
+    async def close(self) -> None:
+        """Let go of what the model holds."""
+        close = getattr(self._model, "close", None)
+        if close is not None:
+            await close()
+
+
+def _request_words(request: Request) -> str:
+    fields = ("system", "messages", "specs", "choice", "options", "max_tokens")
+    plain = {name: to_builtins(getattr(request, name)) for name in fields}
+    return fast_json.format(json.dumps(_shortened(plain), default=str), indent=2)

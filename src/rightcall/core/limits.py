@@ -1,0 +1,112 @@
+"""What a tool may cost: how long, how often, how many at once, how much text."""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from msgspec import Struct
+
+from rightcall.core.options import Worded
+from rightcall.errors import UsageError
+
+_MORE_THAN_NONE = (
+    "timeout",
+    "concurrency",
+    "max_output_bytes",
+    "max_failure_bytes",
+    "max_arguments_bytes",
+)
+
+
+class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
+    """What a tool may cost. Every tool has limits from birth."""
+
+    timeout: float = 60.0
+    """Seconds for one call, retries and the waits between them included."""
+    retries: int = 0
+    """How often a failure that the tool marks retryable, or that ``retry_on`` names, is tried again."""
+    retry_on: type[Exception] | tuple[type[Exception], ...] = ()
+    """Exceptions after which a call is tried again. Whoever names one says that a call which raised it
+    may be made a second time, whatever the tool's effect is."""
+    backoff: float = 0.5
+    """Seconds before the first retry; doubled before each further one."""
+    rate: tuple[int, float] | None = None
+    """At most so many calls in so many seconds: ``(5, 60)``. A call over it waits."""
+    concurrency: int = 16
+    """How many calls of this tool may run at once."""
+    max_output_bytes: int = 64 * 1024
+    """Text beyond it is cut in the middle, with a marker that says so."""
+    max_failure_bytes: int = 2048
+    """The same for the words of a failure, and for what was wrong with a call."""
+    max_media_bytes: int = 5 * 1024 * 1024
+    """A larger image or file is left out, with a note that says so."""
+    max_arguments_bytes: int = 1024 * 1024
+    """Longer arguments are refused unread."""
+
+    def __post_init__(self) -> None:
+        for name in _MORE_THAN_NONE:
+            if not getattr(self, name) > 0:
+                raise UsageError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
+        for name in ("retries", "backoff", "max_media_bytes"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"limits: {name} must not be negative")
+        if self.rate is not None and not _is_rate(self.rate):
+            raise UsageError("limits: rate must be (calls, seconds), each more than 0")
+        named = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
+        for each in named:
+            if not _is_exception(each):
+                raise UsageError(f"limits: retry_on takes classes of exceptions, and not {each!r}")
+        if named and not self.retries:
+            raise UsageError("limits: retry_on needs to know how often; add retries=3, or so")
+
+
+_NO_LIMITS = Limits()
+
+
+class LimitOptions(TypedDict, total=False):
+    """The limits, as whatever takes ``limits`` takes them one by one, too."""
+
+    timeout: float
+    retries: int
+    retry_on: type[Exception] | tuple[type[Exception], ...]
+    backoff: float
+    rate: tuple[int, float] | None
+    concurrency: int
+    max_output_bytes: int
+    max_failure_bytes: int
+    max_media_bytes: int
+    max_arguments_bytes: int
+
+
+LIMITS: frozenset[str] = frozenset(LimitOptions.__annotations__)
+
+
+def with_limits(options: Mapping[str, Any], base: Limits | None = None) -> dict[str, Any]:
+    """The options with limits that are given one by one put into ``limits``.
+
+    ``base`` are the limits of what the options change. A limit that is said twice is refused: nobody
+    could tell which one was meant.
+    """
+    settings = dict(options)
+    flat = {name: settings.pop(name) for name in options if name in LIMITS}
+    if not flat:
+        return settings
+    given = settings.get("limits")
+    if given is not None:
+        twice = [name for name in flat if getattr(given, name) != getattr(_NO_LIMITS, name)]
+        if twice:
+            raise UsageError(f"{twice[0]} is given twice: by itself and in limits; say it once")
+    whole = given or base or _NO_LIMITS
+    merged = {name: getattr(whole, name) for name in Limits.__struct_fields__}
+    settings["limits"] = Limits(**{**merged, **flat})
+    return settings
+
+
+def _is_rate(rate: object) -> bool:
+    numbers = rate if isinstance(rate, tuple | list) else ()
+    if len(numbers) != 2 or not all(isinstance(each, int | float) for each in numbers):  # noqa: PLR2004
+        return False
+    return bool(numbers[0] >= 1 and numbers[1] > 0)
+
+
+def _is_exception(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Exception)

@@ -1,0 +1,305 @@
+"""Keywords and options, held against what a function, a typed dict or a struct says that it takes.
+
+A misspelt ``budget`` would take a limit away without a word. So every name that a developer writes is
+looked up in the annotations of the very thing it is written for, and so is the kind of its value. What
+is not there is refused with the nearest name, or with what other libraries' word is called here.
+"""
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache, wraps
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    is_typeddict,
+)
+
+from msgspec import StructMeta
+
+from rightcall.core.jsontext import shorten
+from rightcall.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_TURNS = "budget=rc.Budget(turns=…)"
+_INSTRUCTIONS = "instructions=… of rc.Agent"
+_OUTPUT = "output=… of rc.Agent"
+_OPTIONS = "options={{{!r}: …}} of rc.Agent"
+_CONNECT = "rc.Agent(rc.connect(name, {}=…))"
+
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ["deps", "context", "dependency", "context_variables"], "dependencies=… of agent.run"
+    ),
+    **dict.fromkeys(["max_turns", "max_steps", "max_iterations", "max_iter", "recursion_limit"], _TURNS),
+    **{name: f"budget=rc.Budget({name}=…)" for name in ("turns", "calls", "seconds", "tokens", "cost")},
+    **dict.fromkeys(["usage_limits", "limits_per_run", "max_budget"], "budget=rc.Budget(…)"),
+    "max_cost": "budget=rc.Budget(cost=…)",
+    **dict.fromkeys(["system_prompt", "system", "system_message", "prompt_template"], _INSTRUCTIONS),
+    **dict.fromkeys(["response_model", "output_type", "result_type", "output_schema"], _OUTPUT),
+    **dict.fromkeys(["response_format", "response_schema", "text_format"], _OUTPUT),
+    **dict.fromkeys(["message_history", "messages", "chat_history"], "history=… of agent.run"),
+    "tool_choice": "choice=… of agent.run",
+    **dict.fromkeys(["functions", "toolsets", "toolkits", "mcp_servers"], "tools=… of rc.Agent"),
+    **dict.fromkeys(["model_settings", "model_kwargs", "settings"], "options={…} of rc.Agent"),
+    **dict.fromkeys(["max_output_tokens", "max_completion_tokens"], "max_tokens=… of rc.Agent"),
+    "parallel_tool_calls": _OPTIONS.format("parallel"),
+    **dict.fromkeys(["reasoning_effort", "thinking", "thinking_budget"], _OPTIONS.format("reasoning")),
+    "stop_sequences": _OPTIONS.format("stop"),
+    "topP": _OPTIONS.format("top_p"),
+    **{name: _CONNECT.format(name) for name in ("api_key", "base_url", "headers", "keep_raw")},
+    **dict.fromkeys(["callbacks", "event_handler", "tracing"], "observers=[…] of rc.Agent"),
+    **dict.fromkeys(["checkpointer", "store"], "journal=… of rc.Agent"),
+    **dict.fromkeys(
+        ["session", "session_id", "thread_id", "run_id"], "run=… of agent.run, with a journal"
+    ),
+    **dict.fromkeys(
+        ["needs_approval", "require_approval", "requires_approval"], "approval=True of a tool"
+    ),
+    **dict.fromkeys(["max_retries", "num_retries", "tries"], "retries=… of a tool"),
+    **dict.fromkeys(
+        ["args_schema", "input_schema", "inputSchema"], "rc.Tool(name, description, schema)"
+    ),
+    **dict.fromkeys(["readOnlyHint", "read_only"], 'effect="read" of a tool'),
+    "idempotentHint": 'effect="idempotent" of a tool',
+    "stream": "agent.stream(…)",
+}
+"""Words of other libraries, and what they are called here."""
+
+_HINTS = {
+    "choice": 'one tool is chosen by rc.Named("its_name")',
+    "budget": "as in rc.Budget(turns=5)",
+    "limits": "as in rc.Limits(timeout=5)",
+    "rate": "so many calls in so many seconds, as in (5, 60)",
+    "retry_on": "as in (ConnectionError, TimeoutError)",
+    "hooks": "as in rc.Hooks(before_tool=…)",
+    "window": "as in rc.Window(tokens=…)",
+}
+
+_places: list["Known"] = []
+"""Every place that has been declared, to find where an option that is unknown here belongs."""
+
+
+class Known:
+    """What can be said in one place, by name, and of which kind the values are."""
+
+    def __init__(self, place: str, kinds: Mapping[str, Any], *, say: str = "", more: str = "") -> None:
+        self.place = place
+        self.kinds = kinds
+        """The annotation of each option."""
+        self._say = say
+        """How one of them is written, for whoever writes it in a wrong place."""
+        self._more = more
+        """Where to put what is not listed, if there is such a place."""
+        if say:
+            _places.append(self)
+
+    def check(self, given: Mapping[str, object]) -> None:
+        """Refuse options that are not there, and values of a kind that they do not have."""
+        self.check_names(given)
+        for name, value in given.items():
+            if not fits(value, self.kinds[name]):
+                raise UsageError(f"{self.place}: {misfit(name, value, self.kinds[name])}")
+
+    def check_names(self, given: Mapping[str, object]) -> None:
+        """Refuse options that are not there."""
+        if not given.keys() <= self.kinds.keys():
+            unknown = [name for name in given if name not in self.kinds]
+            raise UsageError(f"{self.place} takes no {self.unknown(unknown)}")
+
+    def unknown(self, names: Iterable[str]) -> str:
+        """Words for names that are not there: what each may have been meant for, and what there is."""
+        told = [f"{shorten(name)}{self._instead(name)}" for name in names]
+        more = f"; {self._more}" if self._more else ""
+        return f"{', no '.join(told)}. There is: {', '.join(self.kinds)}{more}"
+
+    def _instead(self, name: str) -> str:
+        if name in _ELSEWHERE:
+            return f" (here it is {_ELSEWHERE[name]})"
+        near = get_close_matches(name, self.kinds, n=1)
+        if near:
+            return f" (did you mean {near[0]!r}?)"
+        place = next((each for each in _places if name in each.kinds and each is not self), None)
+        return "" if place is None else f" (it belongs to {place.place}: {place._say.format(name)})"  # noqa: SLF001
+
+
+def fits(value: object, kind: Any) -> bool:
+    """Whether a value is of an annotated kind, as far as one look tells: what is inside is not read."""
+    if kind is Any or isinstance(kind, str | TypeVar):
+        return True
+    if kind is None:
+        return value is None
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return any(fits(value, each) for each in inner)
+    if origin is Literal:
+        return any(type(value) is type(each) and value == each for each in inner)
+    if origin is Annotated:
+        return fits(value, inner[0])
+    plain = origin or kind
+    if plain in (int, float):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        # 1e6 is a million, however Python takes it.
+        return plain is float or isinstance(value, Integral) or float(value).is_integer()
+    if plain is Callable:
+        return callable(value)
+    if plain is type:
+        # A class of errors, say; more than that it is left to whoever takes it.
+        return isinstance(value, type)
+    if plain is Sequence:
+        return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    return _is_one(value, plain)
+
+
+def _is_one(value: object, kind: Any) -> bool:
+    if is_typeddict(kind):
+        return isinstance(value, Mapping)
+    if getattr(kind, "_is_protocol", False):
+        members = [name for name in vars(kind) if name == "__call__" or not name.startswith("_")]
+        return all(hasattr(value, name) for name in members)
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def misfit(name: str, value: object, kind: Any) -> str:
+    """Words for a value of the wrong kind."""
+    wanted = " or ".join(dict.fromkeys(_described(kind)))
+    words = [word for word in _described(kind) if word.startswith("'")]
+    near = get_close_matches(repr(value), words, n=1) if isinstance(value, str) else []
+    meant = f"; did you mean {near[0]}?" if near else ""
+    hint = f" ({_HINTS[name]})" if name in _HINTS else ""
+    shown = repr(value) if isinstance(value, str | int | float | None) else ""
+    got = shorten(shown)[1:-1] if len(shown) > 60 else shown  # noqa: PLR2004
+    return f"{name} must be {wanted}, not {got or f'of the type {type(value).__name__}'}{meant}{hint}"
+
+
+def _described(kind: Any) -> Iterable[str]:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        for each in inner:
+            yield from _described(each)
+    elif origin is Literal:
+        yield from map(repr, inner)
+    elif kind in (None, NoneType):
+        yield "None"
+    elif (origin or kind) is Callable:
+        yield "a function"
+    elif (origin or kind) is type:
+        yield "a class"
+    else:
+        name = getattr(origin or kind, "__name__", str(kind))
+        yield {"int": "a whole number", "float": "a number", "str": "text", "bool": "True or False"}.get(
+            name, f"a {name}"
+        )
+
+
+def checked(place: str, *, say: str = "") -> Callable[[F], F]:
+    """Have a function's keywords checked, and its signature show what ``**options`` stands for.
+
+    The options are those of the typed dict in ``**options: Unpack[...]``, beside the parameters. The
+    function is a plain one: this room awaits nothing.
+    """
+
+    def decorate(function: F) -> F:
+        check = known_of(function, place, say=say).check
+
+        @wraps(function)
+        def wrapper(*args: Any, **options: Any) -> Any:
+            if options:
+                check(options)
+            return function(*args, **options)
+
+        show_options(wrapper)
+        return cast("F", wrapper)
+
+    return decorate
+
+
+def known_of(function: Callable[..., Any], place: str, *, say: str = "") -> Known:
+    """What a function takes by name, the members of its typed dict among it."""
+    named = [each for each in _shown(function).parameters.values() if each.kind in _BY_NAME]
+    kinds = {each.name: each.annotation for each in named if each.name != "self"}
+    return Known(place, kinds, say=say)
+
+
+def show_options(function: Callable[..., Any]) -> None:
+    """Have a function's signature show what its ``**options`` stands for."""
+    function.__signature__ = _shown(function)  # type: ignore[attr-defined]
+
+
+class _LeftOut:
+    """Stands in a signature for an option that need not be given."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_LEFT_OUT = _LeftOut()
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _shown(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature with the members of the typed dict in place of ``**options``."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    if not parameters or get_origin(parameters[-1].annotation) is not Unpack:
+        return signature
+    *before, last = parameters
+    (options,) = get_args(last.annotation)
+    taken = {each.name for each in before}
+    members = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_LEFT_OUT, annotation=annotation)
+        for name, annotation in annotations_of(options).items()
+        if name not in taken
+    ]
+    return signature.replace(parameters=[*before, *members])
+
+
+def annotations_of(kind: Any) -> Mapping[str, Any]:
+    """The annotation of every member of a typed dict or a struct, what it inherits included."""
+    plain = get_origin(kind) or kind
+    if is_typeddict(plain):
+        found: Mapping[str, Any] = plain.__annotations__
+        return found
+    merged: dict[str, Any] = {}
+    for each in reversed(plain.__mro__):
+        merged |= inspect.get_annotations(each)
+    return merged
+
+
+@cache
+def _of_struct(struct: type) -> Known:
+    fields: Collection[str] = struct.__struct_fields__  # type: ignore[attr-defined]
+    kinds = {name: kind for name, kind in annotations_of(struct).items() if name in fields}
+    return Known(f"rc.{struct.__name__}", kinds)
+
+
+class Worded(StructMeta):
+    """The metaclass of structs that developers write out: what is wrong with one is said in words.
+
+    What is decoded or replaced does not pass here, and needs no words.
+    """
+
+    if not TYPE_CHECKING:  # checkers take the fields for the parameters, as they are
+
+        def __call__(self, *args: Any, **fields: Any) -> Any:
+            """Make one, of fields that are there and of the right kinds."""
+            if fields:
+                _of_struct(self).check(fields)
+            try:
+                return super().__call__(*args, **fields)
+            except TypeError as error:
+                known = _of_struct(self)
+                words = f"{known.place}: {error}. Give by name: {', '.join(known.kinds)}"
+                raise UsageError(words) from error

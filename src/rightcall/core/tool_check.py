@@ -1,0 +1,140 @@
+"""Whether a tool is sound as it is declared: its schema, its handler, its roles and its examples."""
+# ruff: noqa: D102 - the fields of a tool, which the tool documents
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from rightcall.core.handler import Parameters
+from rightcall.core.jsontext import JsonObject, dump, kind_of
+from rightcall.core.problem import Problem, Valid, Validator
+from rightcall.errors import DeclarationError
+
+
+class Declared(Protocol):
+    """What is looked at: a Tool, which checks itself by this when it is made."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameters(self) -> JsonObject: ...
+    @property
+    def handler(self) -> Callable[..., Any] | None: ...
+    @property
+    def takes(self) -> Parameters | None: ...
+    @property
+    def accepted(self) -> tuple[str, ...] | None: ...
+    @property
+    def validator(self) -> Validator | None: ...
+    @property
+    def validate(self) -> Callable[[str, JsonObject], Valid | tuple[Problem, ...]]: ...
+    @property
+    def schema(self) -> object: ...
+    @property
+    def facts(self) -> "Roles": ...
+    @property
+    def examples(self) -> Sequence[JsonObject]: ...
+    @property
+    def questions(self) -> Sequence[str]: ...
+
+
+class Roles(Protocol):
+    """The parameters that have a role."""
+
+    @property
+    def targets(self) -> tuple[str, ...] | None: ...
+    @property
+    def content(self) -> tuple[str, ...] | None: ...
+
+
+def check_tool(tool: Declared) -> None:
+    """Refuse a tool that cannot be what it says it is."""
+    if tool.validator is None:
+        _check_schema(tool)
+        _check_handler(tool)
+    _check_roles(tool)
+    _check_examples(tool)
+
+
+def _check_schema(tool: Declared) -> None:
+    given: object = tool.parameters
+    if not isinstance(given, Mapping) or given.get("type") != "object":
+        raise DeclarationError(
+            tool.name,
+            "a tool's arguments are an object.",
+            where="parameters at $.type",
+            fix='Write {"type": "object", "properties": {…}}.',
+        )
+    _ = tool.schema
+
+
+def _check_handler(tool: Declared) -> None:
+    """Whether the handler takes what the schema promises. Only where Python can tell."""
+    if tool.handler is not None and not callable(tool.handler):
+        raise DeclarationError(tool.name, "the handler is not callable.", where="handler")
+    for name in _keys(tool.parameters.get("properties")):
+        if tool.accepted is not None and name not in tool.accepted:
+            raise DeclarationError(
+                tool.name,
+                f"the handler has no parameter {name!r}, which the schema offers.",
+                where="handler",
+                fix="Add it, or **arguments.",
+            )
+    required = _strings(tool.parameters.get("required"))
+    for name in _needed(tool):
+        if name not in required:
+            raise DeclarationError(
+                tool.name,
+                f"the handler needs {name!r}, which the schema does not require.",
+                where="handler",
+                fix="Give it a default, or list it under required.",
+            )
+
+
+def _needed(tool: Declared) -> list[str]:
+    """The handler's parameters without a default."""
+    takes = tool.takes or {}
+    several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    return [n for n, p in takes.items() if p.default is p.empty and p.kind not in several]
+
+
+def _check_roles(tool: Declared) -> None:
+    known = _keys(tool.parameters.get("properties"))
+    for where, names in (("targets", tool.facts.targets), ("content", tool.facts.content)):
+        for name in names or ():
+            if name not in known:
+                raise DeclarationError(
+                    tool.name, f"there is no parameter {name!r}.", where=f"facts.{where}"
+                )
+
+
+def _check_examples(tool: Declared) -> None:
+    if len(tool.questions) > len(tool.examples):
+        raise DeclarationError(
+            tool.name,
+            f"{len(tool.questions)} questions, but {len(tool.examples)} examples.",
+            where="questions",
+            fix="Give each question the arguments it asks for, in examples.",
+        )
+    for index, example in enumerate(tool.examples):
+        if not isinstance(example, Mapping):
+            raise DeclarationError(
+                tool.name,
+                f"an example is an object of arguments, not {kind_of(example)}.",
+                where=f"examples[{index}]",
+            )
+        verdict = tool.validate(dump(example), example)
+        if not isinstance(verdict, Valid):
+            raise DeclarationError(
+                tool.name,
+                f"the example does not fit the schema: {'; '.join(map(str, verdict))}.",
+                where=f"examples[{index}]",
+            )
+
+
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _keys(value: object) -> list[str]:
+    return list(value) if isinstance(value, Mapping) else []

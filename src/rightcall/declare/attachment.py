@@ -1,0 +1,183 @@
+"""Files, bytes, addresses and the ids of uploaded files into media; and what is said into a message."""
+
+import mimetypes
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from stat import S_ISREG
+from typing import TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.media_type import ANY_BYTES, PLAIN_TEXT, kind_of, sniff
+from rightcall.core.message import User, said
+from rightcall.core.parts import Media, Part, Text
+from rightcall.errors import UsageError
+
+Piece: TypeAlias = str | Text | Media | Path | bytes
+"""What a prompt is made of. A path is a file to read; bytes tell by their beginning what they are."""
+Prompt: TypeAlias = Piece | User | Sequence[Piece]
+
+MAX_BYTES = 32 * 1024 * 1024
+"""No vendor takes more in one request; what is larger is uploaded there, and named by its id."""
+
+_ADDRESSES = ("http://", "https://", "gs://", "s3://")
+_TYPES = {".md": "text/markdown", ".toml": "application/toml", ".yaml": "application/yaml"}
+"""What not every system's table of types knows."""
+_TYPES |= {".yml": "application/yaml", ".webp": "image/webp", ".jsonl": PLAIN_TEXT, ".log": PLAIN_TEXT}
+
+
+def image(
+    source: str | Path | bytes | None = None,
+    *,
+    id: str | None = None,  # noqa: A002 - what vendors call it
+    media_type: str = "",
+    name: str | None = None,
+    vendor: Mapping[str, JsonValue] | None = None,
+) -> Media:
+    """An image for a prompt, or for a tool to return: a path, bytes, an address, an uploaded one's id.
+
+    A text that begins with ``https://`` is an address, which the vendor fetches and we do not; with
+    ``data:``, the bytes themselves; any other is a path, which is read now. ``vendor`` is what a dialect
+    wants said besides: ``{"openai_chat": {"detail": "low"}}``.
+    """
+    made = file(source, id=id, media_type=media_type, name=name, vendor=vendor)
+    if made.kind == "image":
+        return made
+    if made.way != "bytes" and made.kind == "other" and not media_type:
+        return Media(made.data, "image/*", made.name, made.vendor, made.url, made.id)
+    raise UsageError(f"this is no image: [{made.about}]; rc.file takes files of any type")
+
+
+def file(
+    source: str | Path | bytes | None = None,
+    *,
+    id: str | None = None,  # noqa: A002 - what vendors call it
+    media_type: str = "",
+    name: str | None = None,
+    vendor: Mapping[str, JsonValue] | None = None,
+) -> Media:
+    """A file for a prompt, or for a tool to return: a PDF, a text, a sound, a video, an image.
+
+    The source is as for ``image``. The type is told by the first bytes, else by the ending of the name,
+    unless it is given. More than 32 MB are an error: upload such a file, and give its ``id``.
+    """
+    more = vendor or {}
+    if (source is None) == (id is None):
+        raise UsageError("give a source (a path, bytes or an address) or the id of an uploaded file")
+    if id is not None:
+        return Media(b"", media_type or _named(name) or ANY_BYTES, name, more, None, id)
+    if isinstance(source, str) and source.startswith("data:"):
+        data, kind = _held(source)
+        return Media(data, media_type or kind or _told(data, name), name, more)
+    if isinstance(source, str) and source.lower().startswith(_ADDRESSES):
+        ending = PurePosixPath(unquote(urlsplit(source).path)).name
+        return Media(b"", media_type or _named(name or ending) or ANY_BYTES, name, more, source)
+    if isinstance(source, bytes | bytearray | memoryview):
+        data = bytes(source)
+        _check_size(len(data), "these bytes")
+        return Media(data, media_type or _told(data, name), name, more)
+    if not isinstance(source, str | Path):
+        raise UsageError(f"a file is a path, bytes or an address, and not {type(source).__name__}")
+    path = Path(source)
+    data, name = _read(path), name or path.name
+    return Media(data, media_type or _told(data, name), name, more)
+
+
+def message_of(prompt: Prompt) -> User:
+    """What is said to a model, as its message. Reads the files that are named in it."""
+    if isinstance(prompt, User):
+        return prompt
+    if isinstance(prompt, str):
+        return said(prompt)
+    if isinstance(prompt, Text | Media | Path | bytes):
+        return User((_part(prompt, "the prompt"),))
+    if not isinstance(prompt, Sequence):
+        raise UsageError(_misfit(prompt, "the prompt"))
+    return User(tuple([_part(piece, f"prompt[{at}]") for at, piece in enumerate(prompt)]))
+
+
+def reads_files(prompt: Prompt) -> bool:
+    """Whether making the message takes a look at the disk."""
+    if isinstance(prompt, list | tuple):
+        return any(isinstance(piece, Path) for piece in prompt)
+    return isinstance(prompt, Path)
+
+
+def _part(piece: object, where: str) -> Part:
+    match piece:
+        case str():
+            return Text(piece)
+        case Text() | Media():
+            return piece
+        case Path() | bytes() | bytearray() | memoryview():
+            return file(piece if isinstance(piece, Path) else bytes(piece))
+        case _:
+            raise UsageError(_misfit(piece, where))
+
+
+def _misfit(piece: object, where: str) -> str:
+    kinds = "text, a Path, bytes, rc.image(…) or rc.file(…)"
+    return f"{where}: {kinds}, and not {type(piece).__name__}"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        facts = path.stat()
+        if not S_ISREG(facts.st_mode):
+            raise UsageError(f"{path} is not a file")
+        _check_size(facts.st_size, str(path))
+        with path.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    _check_size(len(data), str(path))
+    return data
+
+
+def _check_size(size: int, what: str) -> None:
+    if size > MAX_BYTES:
+        raise UsageError(
+            f"{what}: more than {MAX_BYTES:,} bytes, which no vendor takes in a request; "
+            "upload it to the vendor and give its id, or give an address"
+        )
+
+
+def _held(url: str) -> tuple[bytes, str]:
+    """The bytes and the type in an address of data."""
+    head, comma, data = url.removeprefix("data:").partition(",")
+    kind, *parameters = head.split(";")
+    if not comma:
+        raise UsageError("this data: address has no data; it is data:TYPE;base64,DATA")
+    _check_size(len(data) * 3 // 4, "this data: address")
+    if "base64" not in parameters:
+        return unquote(data).encode(), kind or PLAIN_TEXT
+    try:
+        return b64decode(data, validate=True), kind
+    except (Base64Error, ValueError) as error:
+        raise UsageError("the data in this data: address is not valid base64") from error
+
+
+def _told(data: bytes, name: str | None) -> str:
+    """The type that the bytes tell, or the name, or that it is text."""
+    found = sniff(data)
+    named = _named(name)
+    if found != ANY_BYTES:
+        # The signature of a container does not say what is in it; the name may.
+        return named if kind_of(named) in ("audio", "video") and kind_of(found) == "video" else found
+    if named and kind_of(named) not in ("image", "pdf"):
+        return named
+    return PLAIN_TEXT if _is_text(data) else named or ANY_BYTES
+
+
+def _named(name: str | None) -> str:
+    ending = PurePosixPath(name or "").suffix.lower()
+    return _TYPES.get(ending) or mimetypes.guess_type(f"x{ending}")[0] or ""
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False

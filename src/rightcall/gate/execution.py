@@ -1,0 +1,37 @@
+"""What became of one call, as the gate and everything behind it tell it."""
+
+from logging import INFO
+
+from msgspec import Struct
+
+from rightcall.core.call import Call, Repair
+from rightcall.core.jsontext import shorten
+from rightcall.core.message import User
+from rightcall.core.outcome import Outcome
+from rightcall.core.parts import Result
+from rightcall.gate.render import render
+from rightcall.log import tool_logger
+
+
+class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """What became of one call."""
+
+    call: Call
+    outcome: Outcome
+    result: Result
+    seconds: float = 0.0
+    """From the start of the first attempt to the outcome; waiting for a slot is not counted."""
+    attempts: int = 0
+    """How often the handler was started."""
+    repairs: tuple[Repair, ...] = ()
+    original: Result | None = None
+    """The result as the tool gave it, where a hook put another in its place."""
+    notes: tuple[User, ...] = ()
+    """What hooks have the model told after the results."""
+
+
+def not_run(call: Call, outcome: Outcome) -> Execution:
+    """What became of a call that was never started."""
+    if tool_logger.isEnabledFor(INFO):
+        tool_logger.info("%s: %s", shorten(call.name), outcome.kind)
+    return Execution(call=call, outcome=outcome, result=render(call, outcome))

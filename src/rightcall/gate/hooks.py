@@ -1,0 +1,204 @@
+"""Hooks: the developer's own code around model calls and tool calls, which may change or forbid them.
+
+==============  ==================  ==========================================================
+hook            is given            may answer, besides None
+==============  ==================  ==========================================================
+before_model    a Request           Veto; a Request to send instead; User messages to add
+after_model     a Reply             Veto; User messages to add
+before_tool     a CheckedCall       Veto; Rewrite for other arguments; Answer for a result by hand
+after_tool      an Execution        Veto; Answer for other words of the result; User messages to add
+==============  ==================  ==========================================================
+
+Several answers at once are a list. Of several hooks each sees what those before it changed, and the
+first Veto counts. One whose return annotation is None only watches.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from inspect import isawaitable
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.call import CheckedCall
+from rightcall.core.decision import Answer, Deny, FinalDecision, Rewrite
+from rightcall.core.handler import unwrap
+from rightcall.core.message import Reply, User
+from rightcall.core.outcome import Denied
+from rightcall.core.request import Request
+from rightcall.core.tool import Tool
+from rightcall.errors import UsageError
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.render import reworded
+
+
+class Veto(Struct, frozen=True):
+    """A hook's no.
+
+    Around a model call it ends the run. Before a tool call it denies the call; after one it withholds
+    the result, and the model is told that the tool ran.
+    """
+
+    reason: str = ""
+
+
+ModelAnswer: TypeAlias = Veto | Request | User | Sequence[Request | User] | None
+ReplyAnswer: TypeAlias = Veto | User | Sequence[User] | None
+CallAnswer: TypeAlias = Veto | Rewrite | Answer | None
+ResultAnswer: TypeAlias = Veto | Answer | User | Sequence[Answer | User] | None
+
+
+class Hooks(Struct, frozen=True, kw_only=True):
+    """Functions, sync or async, that may change or veto what happens. None of them need be given.
+
+    A ``before_tool`` hook keeps calls from starting while the reply still streams, unless it is declared
+    to return None, and so only watches.
+    """
+
+    before_model: Callable[[Request], ModelAnswer | Awaitable[ModelAnswer]] | None = None
+    after_model: Callable[[Reply], ReplyAnswer | Awaitable[ReplyAnswer]] | None = None
+    before_tool: Callable[[CheckedCall], CallAnswer | Awaitable[CallAnswer]] | None = None
+    after_tool: Callable[[Execution], ResultAnswer | Awaitable[ResultAnswer]] | None = None
+
+
+_NAMES = ("before_model", "after_model", "before_tool", "after_tool")
+_KINDS: dict[str, tuple[type, ...]] = {
+    "before_model": (Veto, Request, User),
+    "after_model": (Veto, User),
+    "before_tool": (Veto, Rewrite, Answer),
+    "after_tool": (Veto, Answer, User),
+}
+
+
+class Asked(Struct, frozen=True, eq=False):
+    """A request as hooks leave it."""
+
+    request: Request
+    notes: tuple[User, ...] = ()
+    """What they have said to the model, which stays said."""
+    veto: Veto | None = None
+
+
+def _may_change(hook: Callable[[Any], Any]) -> bool:
+    """Whether a hook may answer: not where its author has declared that it returns None."""
+    declared = getattr(unwrap(hook), "__annotations__", {})
+    return "return" not in declared or declared["return"] not in (None, "None", type(None))
+
+
+class HookChain:
+    """All hooks of an agent or a server, asked one after the other."""
+
+    def __init__(self, hooks: Sequence[object] = ()) -> None:
+        self._hooks: dict[str, tuple[Callable[[Any], Any], ...]] = {
+            name: tuple(found for each in hooks if (found := getattr(each, name, None)) is not None)
+            for name in _NAMES
+        }
+        self.changes_requests = any(map(_may_change, self._hooks["before_model"]))
+        """Whether one of them may say something about a request."""
+        self.changes_calls = any(map(_may_change, self._hooks["before_tool"]))
+        """Whether one of them may say something about a call before it starts."""
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a hook."""
+        return bool(self._hooks[name])
+
+    async def before_model(self, request: Request) -> Asked:
+        """The request as the hooks leave it."""
+        notes: tuple[User, ...] = ()
+        for hook in self._hooks["before_model"]:
+            for answer in await _answers("before_model", hook, request):
+                if isinstance(answer, Veto):
+                    return Asked(request, notes, answer)
+                if isinstance(answer, User):
+                    note = _note(answer)
+                    notes += (note,)
+                    request = replace(request, messages=(*request.messages, note))
+                else:
+                    # Which conversation it is, is not for a hook to say.
+                    request = replace(answer, conversation=request.conversation)
+        return Asked(request, notes)
+
+    async def after_model(self, reply: Reply) -> Veto | tuple[User, ...]:
+        """What the hooks say of a reply: no, or what the model is to be told."""
+        notes: tuple[User, ...] = ()
+        for hook in self._hooks["after_model"]:
+            for answer in await _answers("after_model", hook, reply):
+                if isinstance(answer, Veto):
+                    return answer
+                notes += (_note(answer),)
+        return notes
+
+    async def before_tool(
+        self, checked: CheckedCall, again: Callable[[Rewrite], Awaitable[object]]
+    ) -> FinalDecision | None:
+        """What the hooks decide about a call. ``again`` checks a call with other arguments.
+
+        Arguments that do not fit are shown to no further hook; the gate refuses them.
+        """
+        decision: Rewrite | None = None
+        for hook in self._hooks["before_tool"]:
+            for answer in await _answers("before_tool", hook, checked):
+                match answer:
+                    case Veto(reason):
+                        return Deny(reason)
+                    case Answer():
+                        return answer
+                    case Rewrite():
+                        decision, rewritten = answer, await again(answer)
+                        if not isinstance(rewritten, CheckedCall):
+                            return decision
+                        checked = rewritten
+                    case _:
+                        raise AssertionError(answer)
+        return decision
+
+    async def after_tool(self, execution: Execution, tool: Tool) -> Execution:
+        """What became of the call, as the hooks leave it. Labels of trust stay as they are."""
+        for hook in self._hooks["after_tool"]:
+            for answer in await _answers("after_tool", hook, execution):
+                if isinstance(answer, Veto):
+                    withheld = not_run(execution.call, Denied(answer.reason, ran=True))
+                    return replace(execution, outcome=withheld.outcome, result=withheld.result)
+                if isinstance(answer, User):
+                    execution = replace(execution, notes=(*execution.notes, _note(answer)))
+                else:
+                    original = execution.original or execution.result
+                    result = reworded(execution.result, answer.text, tool)
+                    execution = replace(execution, result=result, original=original)
+        return execution
+
+
+NO_HOOKS = HookChain()
+
+
+def gathered(hooks: object) -> HookChain:
+    """One, several or no hooks as one chain."""
+    several = hooks if isinstance(hooks, list | tuple) else () if hooks is None else (hooks,)
+    for each in several:
+        if not any(hasattr(each, name) for name in _NAMES):
+            raise UsageError(
+                f"hooks are rc.Hooks(…), or objects with one of {', '.join(_NAMES)}, and not "
+                f"{type(each).__name__}"
+            )
+    return HookChain(several) if several else NO_HOOKS
+
+
+async def _answers(name: str, hook: Callable[[Any], Any], what: object) -> Iterator[Any]:
+    """What a hook answers. What is none of its answers must not pass for a yes."""
+    answer = hook(what)
+    if isawaitable(answer):
+        answer = await answer
+    answers = answer if isinstance(answer, list | tuple) else () if answer is None else (answer,)
+    kinds = _KINDS[name]
+    if answers and not _may_change(hook):
+        raise UsageError(f"a {name} hook that is declared to return None gave {answers[0]!r}")
+    for each in answers:
+        if not isinstance(each, kinds):
+            allowed = ", ".join(kind.__name__ for kind in kinds)
+            raise UsageError(f"a {name} hook answers {allowed} or None, and not {type(each).__name__}")
+    return iter(answers)
+
+
+def _note(message: User) -> User:
+    """A message as the developer's, who speaks through hooks."""
+    return replace(message, author="developer") if message.author == "user" else message

@@ -1,0 +1,199 @@
+"""How much there is to write of a value that a tool returned, found out before it is written.
+
+What writes a value cannot be interrupted and lets nothing else run meanwhile, so a value is counted
+first, and no further than it must be. Small plain values are told apart cheaply: they are most, and are
+written where they are.
+"""
+
+import dataclasses
+import io
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from types import NoneType
+from typing import Any
+from uuid import UUID
+
+from msgspec import Struct
+from pydantic import BaseModel, PlainSerializer, WrapSerializer
+
+from rightcall.core.limits import Limits
+from rightcall.core.parts import Media
+
+MOST_VALUES = 500_000
+"""Values in what a tool returns; some fifty milliseconds of writing."""
+MOST_TEXT = 16 * 1024 * 1024
+"""Characters and bytes in them. A text alone may be of any length: its ends are found at once."""
+_FEW = 2_000
+_LINE = 64
+"""Characters that are as much work as a value."""
+_SHORT = 1024 * 1024
+_DEEPEST = 255
+"""Levels that pydantic goes down; what is deeper it refuses itself."""
+_SHORT_NUMBER = 256
+_LONG_NUMBER = 14_284
+"""Bits of a number that Python itself would not write; to write it takes the square of its length."""
+_SCALARS = {NoneType, bool, float, date, datetime, time, timedelta, Decimal, UUID}
+_KEYS = {str, int}
+
+
+class Unshowable(ValueError):
+    """A value cannot be shown to a model; the message says why, for the developer."""
+
+
+class TooLarge(Unshowable):
+    """A value is too large to be written for a model; the message says of what there is too much."""
+
+
+def is_small(value: object) -> bool:
+    """Whether a value is of Python's own plain types and small: writing it takes no time to speak of.
+
+    None of anybody's code is run, neither here nor by whoever then writes it.
+    """
+    kind = type(value)
+    if kind is str:
+        return len(value) <= _SHORT  # type: ignore[arg-type]
+    if kind is bytes or kind is Media:
+        return True
+    left, todo = _FEW, [value]
+    for each in todo:
+        kind = type(each)
+        if kind is str:
+            left -= 1 + len(each) // _LINE  # type: ignore[arg-type]
+        elif kind is dict:
+            left -= 1 + 2 * len(each)  # type: ignore[arg-type]
+            if left < 0 or not {*map(type, each)} <= _KEYS:  # type: ignore[call-overload]
+                return False
+            todo += each  # type: ignore[arg-type]
+            todo += each.values()  # type: ignore[attr-defined]
+        elif kind is list or kind is tuple:
+            left -= 1 + len(each)  # type: ignore[arg-type]
+            if left < 0:
+                return False
+            todo += each  # type: ignore[arg-type]
+        elif kind is int:
+            left -= 1 if each.bit_length() <= _SHORT_NUMBER else _FEW  # type: ignore[attr-defined]
+        elif kind not in _SCALARS:
+            return False
+        if left < 0:
+            return False
+    return True
+
+
+def check_size(value: object, limits: Limits) -> None:
+    """TooLarge where a value holds too much to be written, Unshowable where it never ends.
+
+    May run code of the value's own, and take a while: half a second at worst.
+    """
+    if isinstance(value, str) or is_media(type(value)):
+        return
+    count = _Count(limits)
+    level: list[Any] = [value]
+    if isinstance(value, list | tuple):
+        level = list(count.take(value))
+        if holds_media(level):
+            level = [each for each in level if not is_media(type(each))]
+    depth = 0
+    while level and depth <= _DEEPEST:
+        below: list[Any] = []
+        for each in level:
+            below += count.take(each)
+        level = below
+        depth += 1
+
+
+def holds_media(items: Collection[object]) -> bool:
+    """Whether any item is shown as media. Looks at their types, of which there are few."""
+    return any(is_media(kind) for kind in {*map(type, items)})
+
+
+def is_media(kind: type) -> bool:
+    """Whether values of a type are shown as media, which have limits of their own."""
+    return issubclass(kind, Media | bytes | bytearray | memoryview | io.IOBase) or is_image(kind)
+
+
+def is_image(kind: type) -> bool:
+    """Whether it is the type of a Pillow image, known by its shape: Pillow need not be installed."""
+    return kind.__module__.startswith("PIL.") and hasattr(kind, "save")
+
+
+class _Count:
+    """What has been counted of a value so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._most_values = max(MOST_VALUES, limits.max_output_bytes)
+        self._most_text = max(MOST_TEXT, limits.max_output_bytes)
+        self._values = 0
+        self._text = 0
+
+    def take(self, each: Any) -> Iterable[Any]:
+        """Count one value, and give what is in it."""
+        match each:
+            case str():
+                self._add_text(str.__len__(each))
+            case int():
+                self._add_number(int.bit_length(each))
+            case bytes() | bytearray():
+                self._add_text(len(each))
+            case memoryview():
+                self._add_text(each.nbytes)
+            case dict():
+                self._add(2 * len(each))
+                return [*each, *each.values()]
+            case list() | tuple() | set() | frozenset():
+                self._add(len(each))
+                return each
+            case Iterator() | AsyncIterator() | Coroutine():
+                raise Unshowable(f"{type(each).__name__} holds no value until it is read; return a list")
+            case _ if names := _fields(type(each)):  # type: ignore[arg-type]
+                self._add(2 * len(names))
+                return [getattr(each, name, None) for name in names]
+            case _ if isinstance(size := getattr(each, "size", None), int) and hasattr(each, "tolist"):
+                self._add(size)
+            case Collection():
+                self._add(len(each))
+                return each.values() if isinstance(each, Mapping) else ()
+            case _:
+                pass
+        return ()
+
+    def _add(self, values: int) -> None:
+        self._values += values
+        if self._values > self._most_values:
+            raise TooLarge(f"it holds more than {self._most_values:,} values")
+
+    def _add_number(self, bits: int) -> None:
+        if bits > _LONG_NUMBER:
+            raise TooLarge("it holds a number of more than 4,300 digits")
+        if bits > _SHORT_NUMBER:
+            self._add((bits // _SHORT_NUMBER) ** 2)
+
+    def _add_text(self, characters: int) -> None:
+        self._text += characters
+        if self._text > self._most_text:
+            raise TooLarge(f"it holds more than {self._most_text:,} characters of text")
+
+
+@lru_cache(maxsize=1000)
+def _fields(kind: type) -> tuple[str, ...]:
+    """The members of a class that are written as they are, which nobody leaves out or puts shorter."""
+    if issubclass(kind, BaseModel):
+        decorators = kind.__pydantic_decorators__
+        if decorators.model_serializers:
+            return ()
+        rewritten = {name for each in decorators.field_serializers.values() for name in each.info.fields}
+        return tuple(
+            name
+            for name, field in kind.model_fields.items()
+            if not (field.exclude or {name, "*"} & rewritten or _is_rewritten(field.metadata))
+        )
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    if issubclass(kind, Struct):
+        return kind.__struct_fields__
+    return tuple(field.name for field in getattr(kind, "__attrs_attrs__", ()))
+
+
+def _is_rewritten(metadata: Iterable[object]) -> bool:
+    return any(isinstance(each, PlainSerializer | WrapSerializer) for each in metadata)

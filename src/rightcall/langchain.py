@@ -1,0 +1,189 @@
+"""LangChain's tools as ours, ours as LangChain's, and an agent as a node of a LangGraph graph.
+
+Needs ``rightcall[langchain]``; LangChain is imported when one of these is called.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from rightcall.agent import Agent
+from rightcall.background import run_sync
+from rightcall.core.call import Call
+from rightcall.core.extras import require
+from rightcall.core.handler import Context
+from rightcall.core.jsontext import dump
+from rightcall.core.message import User
+from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.tool import Tool
+from rightcall.declare.attachment import file
+from rightcall.declare.function import ToolOptions
+from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.errors import ToolFailure, UsageError
+from rightcall.gate.executor import Executor
+from rightcall.gate.gate import Approve
+from rightcall.loop.setup import RunOptions
+from rightcall.wire.encoding import data_url
+from rightcall.wire.history import Said, from_messages, to_messages
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable
+    from langchain_core.tools import BaseTool
+
+_CHAT = "openai_chat"
+"""The shape that LangChain's messages come and go in."""
+
+
+def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
+    """A tool of LangChain's as one of ours, behind the gate like any other.
+
+    Its name, description and schema are its own unless ``options`` say otherwise. What it raises as a
+    ToolException is a failure in its words.
+    """
+    require("langchain_core")
+    from langchain_core.tools import BaseTool, ToolException  # noqa: PLC0415 - an extra
+
+    if not isinstance(tool, BaseTool):
+        raise UsageError(f"a tool of LangChain's, and not {type(tool).__name__}")
+
+    async def invoke(context: Context[Any], **arguments: Any) -> Any:
+        call = {"type": "tool_call", "id": context.call_id, "name": tool.name, "args": arguments}
+        try:
+            answer = await tool.ainvoke(call)
+        except ToolException as error:
+            raise ToolFailure(str(error)) from error
+        return _returned(answer)
+
+    schema = tool.tool_call_schema
+    parameters = schema if isinstance(schema, dict) else schema.model_json_schema()
+    said: dict[str, Any] = {"name": tool.name, "description": tool.description, **options}
+    return Tool(parameters=_bare(parameters), handler=invoke, **said)
+
+
+def to_langchain(
+    tool: ToolSource, /, *, dependencies: Any = None, approve: Approve | None = None
+) -> "BaseTool":
+    """One of our tools as LangChain's. Every call of it passes our gate.
+
+    What goes wrong is a ToolException, which LangChain gives to the model in words. ``dependencies`` and
+    ``approve`` are as in ``run_calls``.
+    """
+    require("langchain_core")
+    from langchain_core.tools import StructuredTool, ToolException  # noqa: PLC0415 - an extra
+
+    box = Toolbox(tool)
+    if len(box) != 1:
+        raise UsageError(f"one tool at a time, and not {len(box)}: {', '.join(box.names())}")
+    (ours,) = box
+    executor = Executor(approve=approve)
+
+    async def invoke(**arguments: Any) -> Any:
+        call = Call(id="langchain", name=ours.name, arguments=dump(arguments))
+        (execution,) = await executor.execute([call], box, dependencies=dependencies)
+        if execution.result.is_error:
+            raise ToolException(execution.result.text)
+        return _content(execution.result)
+
+    def invoke_sync(**arguments: Any) -> Any:
+        return run_sync(invoke(**arguments))
+
+    made: BaseTool = StructuredTool(
+        name=ours.name,
+        description=ours.description,
+        args_schema=dict(ours.parameters),
+        func=invoke_sync,
+        coroutine=invoke,
+        handle_tool_error=True,
+    )
+    return made
+
+
+def langgraph_node(
+    agent: Agent[Any],
+    *,
+    messages: str = "messages",
+    output: str | None = None,
+    **options: Unpack[RunOptions],
+) -> "Runnable[Any, dict[str, Any]]":
+    """An agent as a node of a graph: it goes on with the state's messages, and adds what was said.
+
+    ``messages`` is the member of the state that holds them; ``output`` the one that the agent's output
+    is put into. ``options`` are those of ``agent.run``. A node cannot wait for a person: give the agent
+    ``approve=`` where its tools need one.
+    """
+    if "history" in options:
+        raise UsageError("the history of a run in a graph is what the state holds")
+    require("langchain_core")
+    from langchain_core.messages import convert_to_messages, convert_to_openai_messages  # noqa: PLC0415
+    from langchain_core.runnables import RunnableLambda  # noqa: PLC0415 - an extra
+
+    async def node(state: Any) -> dict[str, Any]:
+        given = state[messages] if isinstance(state, Mapping) else getattr(state, messages)
+        said = from_messages(convert_to_openai_messages(given), _CHAT)
+        if not said.messages or not isinstance(last := said.messages[-1], User):
+            raise UsageError(
+                f"the last of the state's {messages} is not the user's; say something first"
+            )
+        told: RunOptions = {**options, "history": Said(said.messages[:-1], said.system)}
+        result = await agent.run(last, **told)
+        if result.pending:
+            waiting = ", ".join(proposal.name for proposal in result.pending)
+            raise UsageError(
+                f"a person must approve {waiting}; give the agent approve= for use in a graph"
+            )
+        new = to_messages(result.transcript[result.begins + 1 :], _CHAT)
+        made = {messages: convert_to_messages(new)}
+        return made if output is None else {**made, output: result.output}
+
+    def node_sync(state: Any) -> dict[str, Any]:
+        return run_sync(node(state))
+
+    made: Runnable[Any, dict[str, Any]] = RunnableLambda(node_sync, afunc=node, name=agent.name)
+    return made
+
+
+def _bare(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without the words that are the tool's own already."""
+    return {key: value for key, value in schema.items() if key not in ("title", "description")}
+
+
+def _returned(answer: Any) -> Any:
+    """What a tool of LangChain's answered, as what one of ours returns."""
+    content = getattr(answer, "content", None)
+    if not isinstance(content, str | list):
+        raise ToolFailure(f"It gave a {type(answer).__name__}, which is of use within LangGraph only.")
+    parts = [Text(content)] if isinstance(content, str) else [_part(block) for block in content]
+    if getattr(answer, "status", "") == "error":
+        raise ToolFailure("\n".join(part.text for part in parts if isinstance(part, Text)))
+    values = [part.text if isinstance(part, Text) else part for part in parts]
+    return values[0] if len(values) == 1 else values
+
+
+def _part(block: Any) -> Part:
+    match block:
+        case str():
+            return Text(block)
+        case {"type": "text", "text": str(text)}:
+            return Text(text)
+        case {"type": "image_url", "image_url": {"url": str(url)} | str(url)}:
+            return file(url)
+        case {"type": "image" | "file" | "audio" | "video", "url": str(url)}:
+            return file(url, media_type=str(block.get("mime_type") or ""))
+        case {"type": "image" | "file" | "audio" | "video", "base64": str(data), "mime_type": str(kind)}:
+            return file(f"data:{kind};base64,{data}")
+        case _:
+            return Text(dump(block))
+
+
+def _content(result: Result) -> Any:
+    """A result as the content of LangChain's message: text, or blocks where there is more."""
+    if all(isinstance(part, Text) for part in result.content):
+        return result.text
+    return [_block(part) for part in result.content]
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, Media):
+        if part.kind == "image" and part.id is None:
+            return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        return {"type": "text", "text": f"[{part.about}]"}
+    return {"type": "text", "text": part.text}

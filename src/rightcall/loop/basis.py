@@ -1,0 +1,246 @@
+"""What a run is made from: an agent's model, tools and instructions, or what it has in their place."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from inspect import isawaitable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.budget import Budget
+from rightcall.core.decision import Proposal
+from rightcall.core.entry import Entry, RunEnded, RunStarted, StepDone, ToolsChanged
+from rightcall.core.handler import Context
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.message import Transcript
+from rightcall.core.ports import Model, Steps
+from rightcall.core.request import Named, OutputMode, ToolChoice, Wanted, check_model_options
+from rightcall.core.tool import ErrorWords
+from rightcall.declare.output import Form, asked_in_words
+from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.errors import UsageError
+from rightcall.loop.result import RunResult, with_output
+from rightcall.loop.setup import (
+    Following,
+    Instructions,
+    ModelSource,
+    Offered,
+    Overrides,
+    RunOptions,
+    Setup,
+    check_choice,
+    check_cost_limit,
+    is_live,
+)
+from rightcall.loop.window import Window, default_window
+from rightcall.trust.facts import labelled
+from rightcall.wire.history import Said
+
+
+class Defaults(Struct, frozen=True, eq=False):
+    """What an agent's runs have unless they say otherwise."""
+
+    budget: Budget
+    retry_broken: bool | None
+    """None: where another model is there to give the answer whole."""
+
+
+class Basis(Struct, frozen=True, kw_only=True, eq=False):
+    """What may differ from one run of an agent to the next."""
+
+    model: Model
+    tools: ToolSource = ()
+    instructions: Instructions = ""
+    options: Mapping[str, JsonValue] = {}
+    max_tokens: int | None = None
+    window: Window | None = None
+    """None for what the model's context leaves."""
+    form: Form | None = None
+    """The form that an answer must have."""
+    label: bool = False
+    """Whether rules of trust take results for outsiders' words."""
+    errors: ErrorWords = "neutral"
+    """What the model reads of an exception of tools that do not say."""
+
+    @property
+    def mode(self) -> OutputMode | None:
+        """How the model is held to the form."""
+        if self.form is None:
+            return None
+        return self.form.output.mode or self.model.profile.structured
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the tools stay as they are."""
+        return not is_live(self.tools)
+
+    def toolbox(self, source: ToolSource | None = None) -> Toolbox:
+        """The tools, as a run needs them."""
+        tools = self.tools if source is None else source
+        box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        if self.errors == "words":
+            # A tool that says what it wants, as one whose words are a stranger's does, gets it.
+            box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
+        if self.label:
+            # What rules take for outsiders' words must be shown to the model as such.
+            box = Toolbox([labelled(each) for each in box])
+        # Strict schemas have the model write null for what it leaves out; repair takes it out again.
+        strict = bool(self.options.get("strict"))
+        held = {each.name for each in box if (strict if each.strict is None else each.strict)}
+        return (
+            Toolbox([each.replace(repair=each.repair or each.name in held) for each in box])
+            if held
+            else box
+        )
+
+    def offered(self, tools: Toolbox, mode: OutputMode | None) -> Offered:
+        """The tools with the one that stands for the answer, where there is one."""
+        box = Toolbox(tools, self.form.tool) if self.form and mode == "tool" else tools
+        return Offered(box, tuple(each.spec for each in box))
+
+    def applied(self, setup: Setup, mode: OutputMode | None) -> Setup:
+        """The setup with everything that hangs on the model and the tools."""
+        follow = None
+        if self.is_fixed:
+            offered = self.offered(self.toolbox(), mode)
+        else:
+            following = Following(self.tools, self.toolbox)
+            offered = self.offered(following.toolbox, mode)
+            follow = partial(self._changed, following, mode)
+        return replace(
+            setup,
+            model=self.model,
+            tools=offered.tools,
+            specs=offered.specs,
+            follow=follow,
+            options=self.options,
+            max_tokens=self.max_tokens,
+            window=self.window or default_window(self.model.profile.context_window, self.max_tokens),
+        )
+
+    def _changed(self, following: Following, mode: OutputMode | None) -> Offered | None:
+        changed = following.changed()
+        return None if changed is None else self.offered(changed, mode)
+
+    def with_overrides(
+        self, said: RunOptions[Any] | Overrides, connected: Callable[[ModelSource], Model]
+    ) -> "Basis":
+        """The same, with what was said of a run in place of the agent's."""
+        own = ("tools", "instructions", "max_tokens")
+        changes: dict[str, Any] = {name: given for name, given in said.items() if name in own}
+        if "model" in said:
+            changes["model"] = connected(said["model"])
+        if "options" in said:
+            check_model_options(said["options"])
+            changes["options"] = {**self.options, **said["options"]}
+        return replace(self, **changes) if changes else self
+
+    async def started(
+        self,
+        setup: Setup,
+        messages: Transcript,
+        options: RunOptions[Any],
+        defaults: Defaults,
+        history: Said | None = None,
+    ) -> RunStarted:
+        """How a run begins, with everything that was said of it checked."""
+        wanted, grant = self.wanted(self.mode), options.get("grant")
+        if grant is not None and setup.trust is None:
+            raise UsageError(
+                "a grant needs rules to hold the run to it; give the agent some with trust="
+            )
+        budget = options.get("budget") or defaults.budget
+        check_cost_limit(budget, setup.model)
+        check_choice(options.get("choice"), setup)
+        again = defaults.retry_broken
+        return RunStarted(
+            messages=messages,
+            budget=budget,
+            system=await self.system(setup, options.get("steps"), history),
+            specs=setup.specs,
+            choice=options.get("choice") or first_choice(setup, wanted),
+            sticky_choice=options.get("sticky_choice", False),
+            retry_broken=setup.model.profile.has_another if again is None else again,
+            wanted=wanted,
+            grant=grant,
+            dry_run=options.get("dry_run", False),
+        )
+
+    def wanted(self, mode: OutputMode | None) -> Wanted | None:
+        """The output that a run must end with."""
+        if self.form is None or mode is None:
+            return None
+        return self.form.wanted(mode)
+
+    async def system(self, setup: Setup, steps: Steps | None, history: Said | None = None) -> str:
+        """What the model is told first, once for the run; a step where ``steps`` keep such.
+
+        A history in a vendor's shape may hold what its own model was told.
+        """
+        said = self.instructions
+        if not isinstance(said, str):
+            said = await _said(said, setup, steps)
+        if history is not None and history.system:
+            said = history.system_under(said)
+        if self.form is None or self.mode not in {"text", "json"}:
+            return said
+        return asked_in_words(said, self.form.tool.parameters)
+
+    def with_output(self, result: RunResult[Any]) -> RunResult[Any]:
+        """The result with the output that the run ended with, read from its transcript."""
+        return result if self.form is None else with_output(result, self.form)
+
+
+async def _said(instructions: Any, setup: Setup, steps: Steps | None) -> str:
+    async def body() -> Entry:
+        context: Context[Any] = Context(
+            call_id="", tool="", key=setup.run, run=setup.run, dependencies=setup.dependencies
+        )
+        said = instructions(context) if _takes_one(instructions) else instructions()
+        text = await said if isawaitable(said) else said
+        if not isinstance(text, str):
+            raise UsageError(f"instructions are a text, and not {type(text).__name__}")
+        return StepDone(key="run.instructions", value=text)
+
+    entry = await (body() if steps is None else steps.step("run.instructions", body))
+    assert isinstance(entry, StepDone)
+    return entry.value
+
+
+def _takes_one(function: Any) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(p.kind is not p.VAR_KEYWORD and p.kind is not p.KEYWORD_ONLY for p in parameters)
+
+
+def first_choice(setup: Setup, wanted: Wanted | None) -> ToolChoice:
+    """An agent whose only tool is its answer must give it."""
+    if wanted is not None and wanted.mode == "tool" and len(setup.specs) == 1:
+        return Named(wanted.tool)
+    return "auto"
+
+
+def look_for_tools(entries: Iterable[Entry], pending: Iterable[Proposal], setup: Setup) -> None:
+    """Raise UsageError where a run that goes on has tools in its record that are not there now.
+
+    Tools that come and go by themselves, as a server's, are left to the model to miss.
+    """
+    names = {proposal.agent.partition("/")[0] or proposal.name for proposal in pending}
+    for entry in entries:
+        match entry:
+            case RunStarted(specs=specs) | ToolsChanged(specs=specs):
+                names = {spec.name for spec in specs}
+            case RunEnded():
+                return
+            case _:
+                pass
+    missing = sorted(name for name in names if setup.tools.get(name) is None)
+    if missing and setup.follow is None:
+        raise UsageError(
+            f"the run {setup.run!r} was begun with the tools {', '.join(missing)}, which the agent does "
+            "not have; say tools=[…] with the ones that the run was given"
+        )

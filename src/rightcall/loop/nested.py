@@ -1,0 +1,163 @@
+"""A run inside a call of another: an agent that was handed a task.
+
+Its steps are the outer run's, under the key of the call: ``t1.0.helper/t2.model``. So whatever keeps the
+outer run keeps this one, and what it did is not done again. Where it must wait for a person, the outer
+run pauses with where it stood. Its calls and events go by the way to them: the call's id is
+``t1.0.helper/`` and its own, the agent ``helper``, or ``helper/below`` for one further down.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.decision import FinalDecision, Proposal
+from rightcall.core.entry import Entry, Nested
+from rightcall.core.events import Emit, StreamEvent, SubagentEvent
+from rightcall.core.ports import Steps
+from rightcall.gate.gate import Approve
+from rightcall.loop.setup import Setup
+from rightcall.loop.state import PausedCall
+from rightcall.record.steps import LiveSteps, recorded
+
+if TYPE_CHECKING:
+    from rightcall.loop.result import RunResult
+
+
+class InnerPause(Exception):
+    """The run inside a call waits for a person."""
+
+
+class NestedSteps:
+    """The steps of a run inside a call, kept by the outer run's."""
+
+    def __init__(self, steps: Steps, path: str, agent: str) -> None:
+        self._steps = steps
+        self._path = path
+        self._agent = agent
+
+    async def step(self, key: str, body: Callable[[], Awaitable[Entry]]) -> Entry:
+        """The step, under the call's key."""
+
+        async def inside() -> Entry:
+            return self._inside(await body())
+
+        entry = await self._steps.step(f"{self._path}/{key}", inside)
+        assert isinstance(entry, Nested)
+        return entry.entry
+
+    async def note(self, key: str, entry: Entry) -> bool:
+        """The note, under the call's key."""
+        return await self._steps.note(f"{self._path}/{key}", self._inside(entry))
+
+    def was_started(self, key: str) -> bool:
+        """Whether the outer run's steps know that the call was started."""
+        return self._steps.was_started(f"{self._path}/{key}")
+
+    def recorded(self, key: str) -> Entry | None:
+        """What the outer run's steps hold of that key."""
+        entry = recorded(self._steps, f"{self._path}/{key}")
+        return entry.entry if isinstance(entry, Nested) else None
+
+    def _inside(self, entry: Entry) -> Nested:
+        return Nested(path=self._path, agent=self._agent, entry=entry)
+
+
+class Nesting:
+    """What a run inside a call has of the run around it."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        key: str,
+        call: Call,
+        *,
+        emit: Emit | None,
+        decisions: Mapping[str, FinalDecision],
+        paused: PausedCall | None,
+    ) -> None:
+        self.run = f"{setup.run}.{key}"
+        """The name of the run inside, the same on every attempt."""
+        self._key = key
+        self._call = call
+        self._agent = call.name
+        live = type(setup.steps) is LiveSteps
+        self.steps: Steps | None = None if live else NestedSteps(setup.steps, key, self._agent)
+        """Where its steps are kept; None where the outer run keeps none."""
+        self.emit = None if emit is None else self._marked(emit)
+        self.approve = None if setup.approve is None else self._asking(setup.approve)
+        start = f"{key}/"
+        self.decisions = {
+            name.removeprefix(start): decision
+            for name, decision in decisions.items()
+            if name.startswith(start)
+        }
+        self.paused = paused
+        """Where the run inside stood when it paused, if it did."""
+        self.waits: RunResult[Any] | None = None
+        """What the run inside has come to, where it waits for a person now."""
+
+    def pause(self, arguments: str) -> PausedCall:
+        """The call as one that waits."""
+        assert self.waits is not None
+        return PausedCall(
+            key=self._key,
+            call_id=self._call.id,
+            arguments=arguments,
+            state=self.waits.state,
+            begins=self.waits.begins,
+            pending=tuple([self._named(proposal) for proposal in self.waits.pending]),
+        )
+
+    def _named(self, proposal: Proposal) -> Proposal:
+        agent = f"{self._agent}/{proposal.agent}" if proposal.agent else self._agent
+        return replace(proposal, call_id=f"{self._key}/{proposal.call_id}", agent=agent)
+
+    def _marked(self, emit: Emit) -> Emit:
+        agent, key, call_id = self._agent, self._key, self._call.id
+
+        def mark(event: StreamEvent) -> None:
+            if isinstance(event, SubagentEvent):
+                below = f"{key}/{event.call_id}"
+                emit(SubagentEvent(f"{agent}/{event.agent}", below, event.event))
+            else:
+                emit(SubagentEvent(agent, call_id, event))
+
+        return mark
+
+    def _asking(self, approve: Approve) -> Approve:
+        def ask(proposal: Proposal) -> Awaitable[FinalDecision | bool]:
+            return approve(self._named(proposal))
+
+        return ask
+
+
+_nesting: ContextVar[Nesting | None] = ContextVar("nesting", default=None)
+
+
+@contextmanager
+def inside(nesting: Nesting) -> Iterator[None]:
+    """What an agent does in here, called as a tool, is part of the run around it."""
+    token = _nesting.set(nesting)
+    try:
+        yield
+    finally:
+        _nesting.reset(token)
+
+
+def nesting_of(key: str) -> Nesting | None:
+    """The nesting that a call of this key was made in; None where it is no call of a run."""
+    nesting = _nesting.get()
+    return nesting if nesting is not None and nesting.run == key else None
+
+
+_INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")
+
+
+def is_inside(call_id: str) -> bool:
+    """Whether it names a call of a run inside one of this run's calls, as they are named here."""
+    return _INSIDE.match(call_id) is not None

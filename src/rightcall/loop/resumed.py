@@ -1,0 +1,75 @@
+"""Which pauses of runs without a journal have been answered in this process, so that none is twice.
+
+A journal remembers what was decided, and resuming a second time does nothing twice. Without one nothing
+but this process can know; what another process does with a copy of the result, nobody does.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from rightcall.core.decision import FinalDecision
+from rightcall.errors import AlreadyDecided
+from rightcall.loop.result import RunResult
+from rightcall.loop.run import Run
+
+MOST = 10_000
+"""Runs that are remembered, the latest of them."""
+
+_ADVICE = "its calls are not run again. Keep what that resume gave, or give the agent a journal"
+
+
+class _Answer:
+    """What a run's pause at a turn was answered with."""
+
+    def __init__(self, turn: int, decisions: Mapping[str, FinalDecision]) -> None:
+        self.turn = turn
+        self.decisions = decisions
+
+    def is_before(self, later: "_Answer") -> bool:
+        """Whether the later one answers something else: an agent inside may pause a turn again."""
+        if self.turn == later.turn:
+            return not self.decisions.keys() & later.decisions.keys()
+        return self.turn < later.turn
+
+    def after(self, before: "_Answer | None") -> "_Answer":
+        """What was answered in this turn, together with an answer before it."""
+        if before is None or before.turn != self.turn:
+            return self
+        return _Answer(self.turn, {**before.decisions, **self.decisions})
+
+
+_answers: dict[str, _Answer] = {}
+_lock = Lock()
+"""Agents may run in several threads, each with a loop of its own."""
+
+
+@contextmanager
+def resumed_once(
+    result: RunResult[Any], decisions: Mapping[str, FinalDecision], run: Run
+) -> Iterator[None]:
+    """Resume a paused run in here; AlreadyDecided where that has been done before.
+
+    One that failed before it ran any call may be tried again.
+    """
+    answer = _Answer(result.state.progress.turns, decisions)
+    with _lock:
+        before = _answers.pop(result.run, None)
+        is_first = before is None or before.is_before(answer)
+        _answers[result.run] = answer.after(before) if before is None or is_first else before
+        if len(_answers) > MOST:
+            del _answers[next(iter(_answers))]
+    if before is not None and not is_first:
+        raise AlreadyDecided(result.run, before.decisions, advice=_ADVICE)
+    try:
+        yield
+    except BaseException:
+        if not run.has_acted:
+            forget(result.run)
+        raise
+
+
+def forget(run: str) -> None:
+    """A run of that name begins anew, or was not resumed after all."""
+    _answers.pop(run, None)

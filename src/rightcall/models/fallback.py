@@ -1,0 +1,308 @@
+"""Several models into one: when one is down or refuses for load, the next goes on.
+
+Another model is asked only while nothing of a reply has been given out, so that nobody reads anything
+twice. One whose stream breaks later has its reply broken off, as any model's; what is asked next goes to
+the next model. A conversation stays with the model that answers; a new one begins with the first.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from operator import is_
+from typing import Self, TypeAlias, get_args
+from weakref import finalize
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.events import ModelChange, ModelEvent, ReplyEnd, RetryStart
+from rightcall.core.message import Message, Reasoning, Reply, Transcript, Unknown
+from rightcall.core.ports import Model
+from rightcall.core.request import Conversation, Named, Profile, Request
+from rightcall.declare.output import asked_in_words
+from rightcall.errors import (
+    ErrorKind,
+    ProtocolError,
+    TransportError,
+    TruncatedStream,
+    UsageError,
+    VendorError,
+)
+from rightcall.log import logger
+from rightcall.loop.setup import ModelSource
+from rightcall.loop.window import View, default_window, look, sent
+from rightcall.models.connect import Connected, connect
+from rightcall.request.batches import Batches, close_stream, together
+from rightcall.request.wire_model import Retry
+
+Condition: TypeAlias = str | type[Exception] | Callable[[Exception], object]
+"""For what the next model is asked: a kind of error, a type of exception, or a function of one."""
+
+DOWN_OR_BUSY = ("connection", "timeout", "protocol", "rate_limit", "overloaded", "server")
+"""The kinds of errors for which the next model is asked, unless said."""
+
+_HASTY = Retry(attempts=2, longest=5.0)
+"""How a model is tried that has another behind it."""
+
+
+def kind_of(error: Exception) -> str:
+    """What kind of error it is, in one word."""
+    match error:
+        case VendorError() | TransportError() | ProtocolError():
+            return error.kind
+        case TimeoutError():
+            return "timeout"
+        case OSError():
+            return "connection"
+        case _:
+            return "other"
+
+
+def _only_waits(events: Sequence[ModelEvent]) -> bool:
+    """Whether nothing of a reply has been given: its request is only sent again."""
+    return all(isinstance(event, RetryStart) for event in events)
+
+
+class Member(Struct, frozen=True, eq=False):
+    """One of the models, and the name that its replies are known by."""
+
+    name: str
+    model: Model
+    opened: Connected | None = None
+    """The model, where it was connected here and is to be closed here."""
+
+
+class Fallback:
+    """Models of which the first that can answers. A reply says in ``answered_by`` which one it was."""
+
+    def __init__(self, members: Sequence[Member], on: Sequence[Condition] = DOWN_OR_BUSY) -> None:
+        self.members = tuple(members)
+        self._on = on
+        self._courses: dict[int, _Course] = {}
+        """By the identity of a conversation; each is gone when its conversation is."""
+        first = self.members[0].model.profile
+        can_be_forced = any(member.model.profile.forced_choice for member in self.members)
+        priced = all(member.model.profile.priced for member in self.members)
+        self._profile = replace(first, forced_choice=can_be_forced, priced=priced, has_another=True)
+
+    def __repr__(self) -> str:
+        return f"fallback({', '.join(member.name for member in self.members)})"
+
+    @property
+    def profile(self) -> Profile:
+        """The first model's. A request that suits it is fitted to the one that is asked."""
+        return self._profile
+
+    async def close(self) -> None:
+        """Close the models that were connected by their names; those that were given stay open."""
+        for member in self.members:
+            if member.opened is not None:
+                await member.opened.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def stream(self, request: Request) -> Batches:
+        """The events of one reply, of the first model that gives any."""
+        return Batches(self._together(request))
+
+    async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        course = self._course(request.conversation)
+        errors: list[tuple[Member, Exception]] = []
+        for at in self._order(course.at):
+            member = self.members[at]
+            if errors:
+                failed, error = errors[-1]
+                logger.warning("%s failed, and %s is asked instead: %s", failed.name, member.name, error)
+                yield (ModelChange(failed.name, str(error), member.name),)
+            course.at = at
+            delivered = False
+            try:
+                async with aclosing(_reply_of(member, course.fitted(request, member))) as reply:
+                    async for events in reply:
+                        delivered = delivered or not _only_waits(events)
+                        yield events
+            except Exception as error:
+                if not self._is_met(error):
+                    raise _with_notes(error, errors) from None
+                # Whatever is asked next in this conversation, this one is not asked first.
+                course.at = (at + 1) % len(self.members)
+                if delivered:
+                    raise
+                errors.append((member, error))
+            else:
+                return
+        raise _with_notes(errors[-1][1], errors[:-1])
+
+    def _order(self, first: int) -> Iterator[int]:
+        count = len(self.members)
+        return ((first + step) % count for step in range(count))
+
+    def _is_met(self, error: Exception) -> bool:
+        return any(_matches(condition, error) for condition in self._on)
+
+    def _course(self, conversation: Conversation) -> "_Course":
+        key = id(conversation)
+        course = self._courses.get(key)
+        if course is None:
+            course = self._courses[key] = _Course()
+            finalize(conversation, self._courses.pop, key, None).atexit = False
+        return course
+
+
+class _Course:
+    """Where a conversation stands: with which model, and what of it has been made fit for others."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self._foreign: dict[int, tuple[Reply, Reply]] = {}
+        """Replies as another model may read them, by the identity of the original, which comes first."""
+        self._views: dict[str, View] = {}
+
+    def fitted(self, request: Request, member: Member) -> Request:
+        """The request as this model can take it: reasoning of others stays with them."""
+        profile = member.model.profile
+        messages = self._fitting(self._at_home(request.messages, member.name), request, member)
+        if messages is not request.messages:
+            request = replace(request, messages=messages)
+        if not profile.forced_choice and (
+            request.choice == "required" or isinstance(request.choice, Named)
+        ):
+            request = replace(request, choice="auto")
+        if request.output is not None and profile.structured != "native":
+            system = asked_in_words(request.system, request.output)
+            request = replace(request, system=system, output=None)
+        return request
+
+    def _at_home(self, messages: Transcript, name: str) -> Transcript:
+        """The messages without what only the model that wrote it can read."""
+        if not any(isinstance(m, Reply) and m.answered_by not in ("", name) for m in messages):
+            return messages
+        return tuple([self._readable(message, name) for message in messages])
+
+    def _readable(self, message: Message, name: str) -> Message:
+        if not isinstance(message, Reply) or message.answered_by in ("", name):
+            return message
+        # The same object for the same reply: encoders remember by identity what they have written.
+        known = self._foreign.get(id(message))
+        if known is None:
+            known = self._foreign[id(message)] = (message, _without_signatures(message))
+        return known[1]
+
+    def _fitting(self, messages: Transcript, request: Request, member: Member) -> Transcript:
+        """What of the messages fits the model's context, which may be smaller than the first one's."""
+        window = default_window(member.model.profile.context_window, request.max_tokens)
+        if window is None:
+            return messages
+        view = self._views.get(member.name)
+        if view is not None and not _continues(view.transcript, messages):
+            view = None
+        self._views[member.name] = view = look(view, messages, window)
+        return sent(view, messages)
+
+
+async def _reply_of(member: Member, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
+    """The events of one model's reply, signed with its name. One without an end is an error."""
+    ended = False
+    stream = member.model.stream(request)
+    try:
+        async for events in together(stream):
+            if events:
+                if isinstance(end := events[-1], ReplyEnd):
+                    reply = replace(end.reply, answered_by=member.name)
+                    events, ended = (*events[:-1], ReplyEnd(reply, end.raw)), True  # noqa: PLW2901
+                yield events
+    finally:
+        await close_stream(stream)
+    if not ended:
+        raise TruncatedStream(f"the reply of {member.name} has no end")
+
+
+def _continues(before: Transcript, messages: Transcript) -> bool:
+    return len(before) <= len(messages) and all(map(is_, before, messages))
+
+
+def _without_signatures(reply: Reply) -> Reply:
+    parts = [part for part in reply.content if not isinstance(part, Reasoning | Unknown)]
+    return replace(reply, content=tuple([replace(part, vendor={}) for part in parts]), vendor={})
+
+
+def _with_notes(error: Exception, earlier: Sequence[tuple[Member, Exception]]) -> Exception:
+    for member, failure in earlier:
+        error.add_note(f"before that, {member.name} failed: {failure}")
+    return error
+
+
+def _matches(condition: Condition, error: Exception) -> bool:
+    if isinstance(condition, str):
+        return kind_of(error) == condition
+    if isinstance(condition, type):
+        return isinstance(error, condition)
+    return bool(condition(error))
+
+
+def fallback(*models: Model | str, on: Condition | Sequence[Condition] = DOWN_OR_BUSY) -> Fallback:
+    """Several models as one: when one is down or refuses for load, the next goes on.
+
+    ``models`` are models or names of them, as ``connect`` takes them; what was connected by name is
+    closed by ``close``. ``on`` says for what the next is asked: kinds of errors (``"connection"``,
+    ``"timeout"``, ``"protocol"``, ``"rate_limit"``, ``"overloaded"``, ``"server"``, which it is unless
+    said, ``"auth"``, ``"not_found"``, ``"context_overflow"``, ``"bad_request"``, ``"filtered"``), types
+    of exceptions, functions that say yes or no to an exception, or several of those.
+    """
+    if not models:
+        raise UsageError("fallback needs at least one model")
+    conditions = (on,) if isinstance(on, str | type) or callable(on) else tuple(on)
+    for condition in conditions:
+        if isinstance(condition, str) and condition not in get_args(ErrorKind):
+            known = ", ".join(get_args(ErrorKind))
+            raise UsageError(f"fallback: no kind of error {condition!r}; there is {known}")
+        if not isinstance(condition, str) and not callable(condition):
+            raise UsageError(
+                "fallback: on= takes kinds of errors, types of exceptions and functions, "
+                f"and not {type(condition).__name__}"
+            )
+    members: list[Member] = []
+    for at, model in enumerate(models):
+        taken = [member.name for member in members]
+        members.append(_member(model, taken, is_last=at == len(models) - 1))
+    return Fallback(members, conditions)
+
+
+def _member(given: Model | str, taken: Sequence[str], *, is_last: bool) -> Member:
+    if isinstance(given, str):
+        opened = connect(given, retry=None if is_last else _HASTY)
+        return Member(_unlike(given, taken), opened, opened)
+    return Member(_unlike(str(getattr(given, "name", "") or type(given).__name__), taken), given)
+
+
+def _unlike(name: str, taken: Sequence[str]) -> str:
+    same = sum(each == name or each.startswith(f"{name} #") for each in taken)
+    return f"{name} #{same + 1}" if same else name
+
+
+class Opened:
+    """The models that an agent connects by their names, each once, and closes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, Connected] = {}
+
+    def model(self, given: ModelSource) -> Model:
+        """The model that is meant: one, the name of one, or several to fall back on in order."""
+        if isinstance(given, str):
+            if given not in self._kept:
+                self._kept[given] = connect(given)
+            return self._kept[given]
+        if isinstance(given, Sequence):
+            names = tuple(each if isinstance(each, str) else id(each) for each in given)
+            if names not in self._kept:
+                self._kept[names] = fallback(*given)
+            return self._kept[names]
+        return given
+
+    async def close(self) -> None:
+        """Close them all."""
+        for each in self._kept.values():
+            await each.close()

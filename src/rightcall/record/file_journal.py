@@ -1,0 +1,109 @@
+"""What the journals that keep their entries in a file have in common.
+
+Each says in ``appending``, ``reading`` and ``holding`` what it does, and where that may wait; so it can
+be used by code that blocks and, through ``steps``, by an event loop that must not.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Self
+
+from rightcall.core.entry import Entry
+from rightcall.errors import JournalError
+from rightcall.record.entry_text import Redact, encode, is_large
+from rightcall.record.hold import RunLock
+from rightcall.record.waits import Busy, Waiting, blocking
+
+MUCH = 256 * 1024
+"""Bytes that it takes a while to write or to look through."""
+
+
+class FileHold(ABC):
+    """A run of a file, held by a lock."""
+
+    def __init__(self, run: str, lock: RunLock) -> None:
+        self._run = run
+        self._lock = lock
+
+    @abstractmethod
+    def appending(self, entry: Entry, /) -> Waiting[None]:
+        """Write one entry at the end of the run's record."""
+
+    @abstractmethod
+    def append(self, entry: Entry, /) -> None:
+        """Do so, blocking."""
+
+    def release(self) -> None:
+        """Let others hold the run."""
+        self._lock.release()
+
+
+class FileJournal(ABC):
+    """A file of many runs. Threads may share it, and processes may write to the same file."""
+
+    def __init__(self, path: str | os.PathLike[str], redact: Redact | None, *, sync: bool) -> None:
+        self.path = Path(path)
+        self._redact = redact
+        self._sync = sync
+        self._lock = Lock()
+
+    @abstractmethod
+    def appending(self, run: str, entry: Entry, /) -> Waiting[None]:
+        """Write one entry at the end of a run's record."""
+
+    @abstractmethod
+    def reading(self, run: str, /) -> Waiting[Sequence[Entry]]:
+        """Read everything recorded of a run."""
+
+    @abstractmethod
+    def holding(self, run: str, /) -> Waiting[FileHold]:
+        """Hold a run."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+
+    def append(self, run: str, entry: Entry, /) -> None:
+        """Write one entry at the end of a run's record."""
+        blocking(self.appending(run, entry))
+
+    def entries(self, run: str, /) -> Sequence[Entry]:
+        """Everything recorded of a run up to now, in order; nothing for a run that is not known."""
+        return blocking(self.reading(run))
+
+    def hold(self, run: str, /) -> FileHold:
+        """Hold a run; RunHeld, with who it is, where another process or task does."""
+        return blocking(self.holding(run))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _encoding(self, entry: Entry) -> Waiting[bytes]:
+        """An entry as text. To look for secrets in much of it takes long."""
+        encoding = partial(encode, entry, self._redact, str(self.path))
+        return (yield encoding) if is_large(entry) else encoding()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads off; Busy where one is at it."""
+        if not self._lock.acquire(blocking=False):
+            raise Busy
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise JournalError(str(self.path), error.strerror or str(error)) from error

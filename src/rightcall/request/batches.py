@@ -1,0 +1,43 @@
+"""Streams of events, read as many at once as came together."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from typing import Self
+
+from rightcall.core.events import ModelEvent
+
+
+class Batches:
+    """The stream of a model that knows which events came together: ``together`` gives them so."""
+
+    def __init__(self, together: AsyncGenerator[Sequence[ModelEvent], None]) -> None:
+        self.together = together
+        self._rest: Iterator[ModelEvent] = iter(())
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ModelEvent:
+        while (event := next(self._rest, None)) is None:
+            self._rest = iter(await anext(self.together))
+        return event
+
+    async def aclose(self) -> None:
+        """Let go of what the stream holds, wherever it stands."""
+        await self.together.aclose()
+
+
+async def _one_by_one(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
+    async for event in stream:
+        yield (event,)
+
+
+def together(stream: AsyncIterator[ModelEvent]) -> AsyncIterator[Sequence[ModelEvent]]:
+    """The events of any model's stream, as many at once as came together."""
+    return stream.together if isinstance(stream, Batches) else _one_by_one(stream)
+
+
+async def close_stream(stream: AsyncIterator[ModelEvent]) -> None:
+    """End a stream that was not read to its end, so that it lets go of what it holds."""
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()

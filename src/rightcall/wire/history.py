@@ -1,0 +1,275 @@
+"""Conversations in the vendors' shapes: read into a transcript, and written from one.
+
+Each dialect has a ``history`` that reads its own messages. What the model said is read by the dialect's
+own decoder, so that a thought's signature, a call's id and whatever else must go back is kept as in a
+run.
+"""
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.media_type import ANY_BYTES
+from rightcall.core.message import Author, Message, Reply, Results, Transcript, User
+from rightcall.core.outcome import OutcomeKind
+from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.request import Request
+from rightcall.errors import RightcallError, UsageError
+from rightcall.wire.dialects import DIALECTS, load
+
+_MEMBERS = {"openai_responses": "input", "gemini": "contents"}
+"""The member of a request that holds the messages; ``messages`` in the others."""
+_IN_LIST = ("openai_chat", "openai_responses")
+"""The dialects in which the system text is one of the messages, or may be."""
+_NEWEST = "gemini-latest"
+"""Only Gemini looks at a model's name for its messages: newer ones take pictures inside of results."""
+_BLOCKS = frozenset(
+    ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result")
+)
+_CHAT_PARTS = frozenset(("image_url", "input_audio", "file", "video_url"))
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A conversation as it was given: what was said, and the system text it was said under."""
+
+    messages: Transcript
+    system: str = ""
+
+    def system_under(self, instructions: str) -> str:
+        """The system text of a run that goes on from here, for an agent with these instructions."""
+        own = instructions.strip()
+        if own and own != self.system.strip():
+            raise UsageError(
+                "the history has a system text that is not the agent's instructions; "
+                "leave it out of the history, or give the agent no instructions"
+            )
+        return instructions or self.system
+
+
+class HistoryReader:
+    """Gathers what a dialect's history says, with calls and results matched."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._system: list[str] = []
+        self._open: list[Call] = []
+        """Calls of the last reply that have no result yet."""
+        self._results: list[Result] = []
+
+    def instruct(self, text: str) -> None:
+        """System text: at the beginning it is the system's; later the developer says it."""
+        if self._messages or self._results:
+            self.say((Text(text),), "developer")
+        elif text:
+            self._system.append(text)
+
+    def say(
+        self,
+        parts: Iterable[Part],
+        author: Author = "user",
+        vendor: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        """A user's message."""
+        self._close()
+        self._messages.append(User(tuple(parts), author, vendor or {}))
+
+    def reply(self, reply: Reply) -> None:
+        """The model's."""
+        self._close()
+        self._messages.append(reply)
+        self._open = list(reply.calls)
+
+    def result(
+        self,
+        where: str,
+        content: Iterable[Part],
+        *,
+        call_id: str | None = None,
+        name: str | None = None,
+        outcome: OutcomeKind = "returned",
+        vendor: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        """The result of a call, which is known by its id, or else by its name."""
+        call = self._answered(where, call_id, name)
+        self._results.append(
+            Result(
+                call_id=call.id,
+                name=call.name,
+                outcome=outcome,
+                content=tuple(content),
+                vendor=vendor or {},
+            )
+        )
+
+    def said(self) -> Said:
+        """All of it."""
+        self._close()
+        return Said(tuple(self._messages), "\n\n".join(self._system))
+
+    def _answered(self, where: str, call_id: str | None, name: str | None) -> Call:
+        for at, call in enumerate(self._open):
+            if call.id == call_id if call_id else call.name == name:
+                return self._open.pop(at)
+        known = ", ".join(call.id or call.name for call in self._open) or "none"
+        wanted = call_id or name or ""
+        raise misread(where, f"a result for {wanted!r}, and the calls that wait for one are: {known}")
+
+    def _close(self) -> None:
+        if self._results:
+            self._messages.append(Results(tuple(self._results)))
+            self._results = []
+
+
+def misread(where: str, what: str) -> UsageError:
+    """What is not understood, and where it is."""
+    return UsageError(f"{where}: {what}")
+
+
+def replied(dialect: str, body: JsonObject, where: str) -> Reply:
+    """What the model said, read from the body that it would have come in."""
+    try:
+        return load(dialect).decode(msgspec.json.encode(body))
+    except (RightcallError, msgspec.EncodeError, ValueError, TypeError) as error:
+        raise misread(where, f"not what a model says in this dialect: {error}") from error
+
+
+def objects(value: object, where: str) -> Iterator[tuple[str, JsonObject]]:
+    """The objects of a list, each with its place."""
+    if not isinstance(value, list | tuple):
+        raise misread(where, f"a list of objects, and not {type(value).__name__}")
+    for at, item in enumerate(value):
+        if not isinstance(item, Mapping):
+            raise misread(f"{where}[{at}]", f"an object, and not {type(item).__name__}")
+        yield f"{where}[{at}]", item
+
+
+def string(item: Mapping[str, Any], member: str, where: str) -> str:
+    """A member that must be text."""
+    value = item.get(member)
+    if not isinstance(value, str):
+        raise misread(f"{where}.{member}", f"text, and not {type(value).__name__}")
+    return value
+
+
+def others(item: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """The members besides, as far as they say anything."""
+    return {key: value for key, value in item.items() if key not in known and value is not None}
+
+
+def media_at(url: str, kind: str, where: str, name: str | None = None, **more: Any) -> Media:
+    """Media at an address, or in one that holds them; ``kind`` where it does not say."""
+    if not url.startswith("data:"):
+        return Media(b"", kind, name, url=url, **more)
+    head, _, data = url.removeprefix("data:").partition(",")
+    return Media(decoded(data, where), head.partition(";")[0] or kind, name, **more)
+
+
+def decoded(data: str, where: str) -> bytes:
+    """Base64 of either alphabet as bytes."""
+    try:
+        return b64decode(data.replace("-", "+").replace("_", "/"), validate=True)
+    except (Base64Error, ValueError) as error:
+        raise misread(where, "not valid base64") from error
+
+
+def bag(dialect: str, members: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """A vendor's bag with these members; none without any."""
+    return {dialect: dict(members)} if members else {}
+
+
+def history_of(given: "Said | Sequence[Any]") -> Said:
+    """What ``history=`` was given: a transcript, or a conversation in a vendor's shape."""
+    if isinstance(given, Said):
+        return given
+    messages = tuple(given)
+    ours = [isinstance(message, User | Reply | Results) for message in messages]
+    if all(ours):
+        return Said(messages)
+    if any(ours):
+        raise misread(f"history[{ours.index(False)}]", "messages of ours and of a vendor's in one list")
+    return from_messages(messages)
+
+
+def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
+    """A conversation in a vendor's shape as a transcript, with the system text beside it.
+
+    The messages are dictionaries or the SDK's own objects, of OpenAI's Chat or Responses, Anthropic's or
+    Gemini's. The dialect is told by their shape, unless it is given. What is not understood is an
+    error that names its place.
+    """
+    plain = [_plain(message) for message in messages]
+    for at, message in enumerate(plain):
+        if not isinstance(message, Mapping):
+            raise misread(f"messages[{at}]", f"an object, and not {type(message).__name__}")
+    name = _known(dialect) if dialect else _dialect_of(plain)
+    said: Said = import_module(f"rightcall.wire.{name}.history").read(plain)
+    return said
+
+
+def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> list[Any]:
+    """A transcript in a vendor's shape, as its SDK takes it.
+
+    ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic`` or ``gemini``. The system text
+    goes first where the vendor takes it among the messages.
+    """
+    name = _known(dialect)
+    if system and name not in _IN_LIST:
+        raise UsageError(f"{name} takes the system text beside the messages, and not among them")
+    found: list[Any] = []
+    if transcript:
+        request = Request(messages=tuple(transcript), options={"cache": False})
+        body = msgspec.json.decode(load(name).encode(request, model=_NEWEST, stream=False).body)
+        found = body[_MEMBERS.get(name, "messages")]
+    return [{"role": "system", "content": system}, *found] if system else found
+
+
+def _known(dialect: str) -> str:
+    if dialect not in DIALECTS:
+        raise UsageError(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+    return dialect
+
+
+def _plain(value: Any) -> Any:
+    """Objects of the vendors' SDKs as dictionaries, at any depth."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, bytes):
+        # As Google's SDK takes them.
+        return b64encode(value).decode()
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _dialect_of(messages: Sequence[JsonObject]) -> str:
+    """Whose shape it is. Plain texts with roles are everybody's, and read as Chat."""
+    for message in messages:
+        if "parts" in message:
+            return "gemini"
+        if "role" not in message or message.get("type") == "message":
+            return "openai_responses"
+        if message["role"] in ("tool", "function") or message.get("tool_calls"):
+            return "openai_chat"
+        content = message.get("content")
+        kinds = (
+            {part.get("type") for part in content if isinstance(part, Mapping)}
+            if isinstance(content, list)
+            else set()
+        )
+        if kinds & _BLOCKS:
+            return "anthropic"
+        if any(str(kind).startswith(("input_", "output_")) for kind in kinds - _CHAT_PARTS):
+            return "openai_responses"
+        if kinds & _CHAT_PARTS:
+            return "openai_chat"
+    return "openai_chat"
+
+
+UNTYPED = ANY_BYTES
+"""The type of what is named by an id, and nothing is known of."""

@@ -1,0 +1,89 @@
+"""Which media a dialect takes, as data, and what happens to the others.
+
+In what is new, what cannot be sent is an error, before anything is sent. In what was answered before,
+and in a tool's result, words stand in its place: the conversation must be able to go on, also with
+another vendor.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.media_type import MediaKind, essence
+from rightcall.core.message import Reply, Transcript
+from rightcall.core.parts import Media, Way
+from rightcall.errors import EncodeError
+
+BYTES: tuple[Way, ...] = ("bytes",)
+ANYWHERE: tuple[Way, ...] = ("bytes", "address", "id")
+NOWHERE: tuple[Way, ...] = ()
+
+_NAMES: Mapping[MediaKind, str] = {
+    "image": "images",
+    "pdf": "PDF",
+    "document": "office documents",
+    "text": "text",
+    "audio": "audio",
+    "video": "video",
+    "other": "files of an unknown type",
+}
+_WAYS: Mapping[Way, str] = {"bytes": "as bytes", "address": "by address", "id": "by a file's id"}
+
+
+class Takes(Struct, frozen=True):
+    """How media of one kind are taken."""
+
+    ways: tuple[Way, ...]
+    types: frozenset[str] = frozenset()
+    """The only types, where not all of the kind are."""
+
+
+MediaTable: TypeAlias = Mapping[MediaKind, Takes]
+"""What a dialect takes. A kind that is not in it is not taken."""
+
+
+def is_taken(media: Media, table: MediaTable) -> bool:
+    """Whether the dialect has a place for it."""
+    takes = table.get(media.kind)
+    return takes is not None and media.way in takes.ways and _is_of(media, takes)
+
+
+def check_taken(media: Media, table: MediaTable, dialect: str, where: str) -> bool:
+    """Whether the dialect takes it; in a new message, which ``where`` names, a no is an error."""
+    if is_taken(media, table):
+        return True
+    if where:
+        raise EncodeError(dialect, _words(media, table), where=where)
+    return False
+
+
+def first_new(messages: Transcript) -> int:
+    """Where the messages begin that no reply has answered yet."""
+    ends = range(len(messages), 0, -1)
+    return next((end for end in ends if isinstance(messages[end - 1], Reply)), 0)
+
+
+def place_of(at: int, new: int) -> str:
+    """The place of a message in an error; none for one that was answered before."""
+    return f"messages[{at}]" if at >= new else ""
+
+
+def _is_of(media: Media, takes: Takes) -> bool:
+    plain = essence(media.media_type)
+    # ``image/*`` is an image of which nobody said more; the vendor will see.
+    return not takes.types or plain in takes.types or plain.endswith("/*")
+
+
+def _words(media: Media, table: MediaTable) -> str:
+    takes = table.get(media.kind)
+    if takes is not None and not _is_of(media, takes):
+        listed = ", ".join(sorted(takes.types))
+        return f"{media.media_type} cannot be sent; of {_NAMES[media.kind]}, {listed} can."
+    if takes is not None and takes.ways:
+        ways = " or ".join(_WAYS[way] for way in takes.ways)
+        return f"{media.media_type} cannot be sent {_WAYS[media.way]}; give it {ways}."
+    sent = [_NAMES[kind] for kind, each in table.items() if each.ways and kind != "other"]
+    if not sent:
+        return f"{media.media_type} cannot be sent; this host takes text only."
+    return f"{media.media_type} cannot be sent; {', '.join(sent)} can."

@@ -1,0 +1,134 @@
+"""Input items of the Responses API into a transcript."""
+
+from collections.abc import Sequence
+from re import compile as pattern
+from typing import Any
+
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.parts import Media, Part, Text
+from rightcall.wire.history import (
+    UNTYPED,
+    HistoryReader,
+    Said,
+    bag,
+    media_at,
+    misread,
+    objects,
+    others,
+    replied,
+    string,
+)
+from rightcall.wire.openai_responses.tables import NAME, OUTPUTS
+
+_OUTPUTS = frozenset(OUTPUTS.values())
+_MADE = pattern(r"reasoning|compaction|item_reference|mcp_\w+|tool_search_output|\w+_call")
+"""The types of the items that a model or the vendor's own tools make."""
+
+
+def read(items: Sequence[JsonObject]) -> Said:
+    """The conversation. Neighbours that the model made are one reply."""
+    reader = HistoryReader()
+    made: list[JsonObject] = []
+    first = 0
+    for at, item in enumerate(items):
+        where = f"messages[{at}]"
+        kind, role = item.get("type", "message"), item.get("role")
+        is_said = kind == "message" and role != "assistant"
+        if not is_said and kind not in _OUTPUTS:
+            first = first if made else at
+            made.append(_made(item, kind, where))
+            continue
+        _reply(reader, made, first)
+        made = []
+        if kind in _OUTPUTS:
+            _result(reader, item, where)
+        elif role in ("system", "developer"):
+            reader.instruct("".join([part.text for part in _texts(item, where)]))
+        elif role == "user":
+            reader.say(_parts(item.get("content"), f"{where}.content"))
+        else:
+            raise misread(f"{where}.role", f"{role!r} is no role of a message")
+    _reply(reader, made, first)
+    return reader.said()
+
+
+def _reply(reader: HistoryReader, made: list[JsonObject], first: int) -> None:
+    if made:
+        body: Any = {"object": "response", "status": "completed", "output": made}
+        reader.reply(replied(NAME, body, f"messages[{first}]"))
+
+
+def _made(item: JsonObject, kind: object, where: str) -> JsonObject:
+    """An item that the model made; a message in the form in which the model gives it."""
+    if kind != "message":
+        if not isinstance(kind, str) or not _MADE.fullmatch(kind):
+            raise misread(f"{where}.type", f"{kind!r} is no item that is known here")
+        return item
+    content = item.get("content")
+    if isinstance(content, str):
+        parts: list[Any] = [{"type": "output_text", "text": content, "annotations": []}]
+    else:
+        parts = [part for _, part in objects(content, f"{where}.content")]
+    return {**item, "type": "message", "content": parts}
+
+
+def _result(reader: HistoryReader, item: JsonObject, where: str) -> None:
+    output = item.get("output")
+    if item.get("type") in ("function_call_output", "custom_tool_call_output"):
+        content: list[Part] = _parts(output, f"{where}.output")
+    else:
+        # What a shell printed has a form of its own.
+        content = [Text(output if isinstance(output, str) else dump(output))]
+    known = ("type", "call_id", "output", "id", "status", "max_output_length")
+    reader.result(
+        where,
+        content,
+        call_id=string(item, "call_id", where),
+        outcome="failed" if item.get("status") == "failed" else "returned",
+        vendor=bag(NAME, others(item, *known)),
+    )
+
+
+def _texts(item: JsonObject, where: str) -> list[Text]:
+    parts = _parts(item.get("content"), f"{where}.content")
+    if not all(isinstance(part, Text) for part in parts):
+        raise misread(f"{where}.content", "system text is text only")
+    return [part for part in parts if isinstance(part, Text)]
+
+
+def _parts(content: object, where: str) -> list[Part]:
+    if isinstance(content, str):
+        return [Text(content)]
+    return [_part(part, place) for place, part in objects(content, where)]
+
+
+def _part(part: JsonObject, where: str) -> Part:
+    match part.get("type"):
+        case "input_text" | "output_text" | "text":
+            return Text(string(part, "text", where))
+        case "input_image":
+            vendor = bag(NAME, others(part, "type", "image_url", "file_id"))
+            if part.get("file_id"):
+                return Media(media_type="image/*", id=string(part, "file_id", where), vendor=vendor)
+            place = f"{where}.image_url"
+            return media_at(string(part, "image_url", where), "image/*", place, vendor=vendor)
+        case "input_file":
+            return _file(part, where)
+        case kind:
+            raise misread(f"{where}.type", f"{kind!r} is no part of a message that is known here")
+
+
+def _file(part: JsonObject, where: str) -> Media:
+    name = part.get("filename")
+    called = name if isinstance(name, str) else None
+    known = ("type", "filename", "file_id", "file_url", "file_data")
+    vendor = bag(NAME, others(part, *known))
+    if part.get("file_id"):
+        return Media(media_type=UNTYPED, name=called, id=string(part, "file_id", where), vendor=vendor)
+    if part.get("file_url"):
+        url = string(part, "file_url", where)
+        return Media(media_type=UNTYPED, name=called, url=url, vendor=vendor)
+    data = string(part, "file_data", where)
+    if not data.startswith("data:"):
+        data = f"data:application/pdf;base64,{data}"
+    return media_at(data, UNTYPED, f"{where}.file_data", called, vendor=vendor)

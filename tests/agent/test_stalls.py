@@ -1,0 +1,67 @@
+"""Results as large as a tool may give them, recorded without secrets and labelled: the loop turns."""
+
+import json
+import os
+
+import pytest
+
+import rightcall as rc
+from rightcall.core.message import Reply, Results, said
+from rightcall.core.parts import Result, Text
+from rightcall.record.jsonl import JsonLinesJournal
+from rightcall.record.sqlite import SqliteJournal
+from rightcall.testing import ScriptedModel, call, reply
+from rightcall.trust import Rules
+from watchdog import LONGEST, stall_of
+
+ROW = {"api_key_name": "key-17", "id": 17, "email": "u17@example.com", "note": "the token of the day"}
+ROWS = [{**ROW, "id": number} for number in range(560)]
+LINE = "user=x password=hunter2 line of text, api_key=abc, mail a@b.example or call +49 30 123456;\n"
+VALUES = {
+    "rows": ROWS,
+    "rows as text": json.dumps(ROWS),
+    "prose": (LINE * 800)[: 64 * 1024],
+    "a long text": LINE * 200_000,
+    "a picture": b"\x89PNG\r\n\x1a\n" + os.urandom(5_000_000),
+    "a file of text": (LINE * 12_000).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", [JsonLinesJournal, SqliteJournal])
+@pytest.mark.parametrize("name", VALUES)
+async def test_a_large_result_is_recorded_and_labelled_and_the_loop_turns(name, kind, tmp_path):
+    @rc.tool(effect="read")
+    async def read() -> object:
+        return VALUES[name]
+
+    async def scenario() -> None:
+        with kind(tmp_path / "journal") as journal:
+            model = ScriptedModel([reply(call("read")), "Done."])
+            agent = rc.Agent(model, [read], journal=journal, trust=Rules())
+            result = await agent.run("Go.")
+            assert (result.text, result.calls[0].result.outcome) == ("Done.", "returned")
+            runs.append(result.run)
+
+    runs: list[str] = []
+    assert await stall_of(scenario) < LONGEST
+    with kind(tmp_path / "journal") as journal:
+        assert "hunter2" not in str(journal.entries(runs[0]))
+
+
+async def test_a_long_history_is_recorded_and_labelled_and_the_loop_turns(tmp_path):
+    history: list[object] = []
+    for turn in range(500):
+        asked = rc.Call(id=f"c{turn}", name="read", arguments="{}")
+        shown = Result(call_id=asked.id, name="read", outcome="returned", content=(Text(LINE * 6),))
+        history += [said(f"Question {turn}?"), Reply((asked,), "calls"), Results((shown,)), reply("So.")]
+
+    @rc.tool(effect="read")
+    async def read() -> str:
+        return ""
+
+    async def scenario() -> None:
+        with SqliteJournal(tmp_path / "journal.db") as journal:
+            agent = rc.Agent(ScriptedModel(["Done."]), [read], journal=journal, trust=Rules())
+            assert (await agent.run("Go.", history=history)).text == "Done."
+
+    assert await stall_of(scenario) < LONGEST

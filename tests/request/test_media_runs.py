@@ -1,0 +1,96 @@
+"""A whole run with a picture said and a picture returned, over HTTP, in every dialect."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import rightcall as rc
+from request.server import serving, streamed
+from rightcall.errors import EncodeError
+from rightcall.models.providers import PROVIDERS
+from rightcall.wire.dialects import DIALECTS
+
+PNG = b"\x89PNG\r\n\x1a\n"
+B64 = "iVBORw0KGgo="
+
+
+def frames(*values: object) -> bytes:
+    return b"".join(b"data: " + json.dumps(value).encode() + b"\n\n" for value in values)
+
+
+def chat(delta: dict[str, object], stop: str) -> bytes:
+    return frames({"choices": [{"index": 0, "delta": delta, "finish_reason": stop}]})
+
+
+def block(start: dict[str, object], delta: dict[str, object], stop: str) -> bytes:
+    return frames(
+        {"type": "message_start", "message": {}},
+        {"type": "content_block_start", "index": 0, "content_block": start},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": stop}},
+        {"type": "message_stop"},
+    )
+
+
+def completed(item: dict[str, object]) -> bytes:
+    return frames({"type": "response.completed", "response": {"status": "completed", "output": [item]}})
+
+
+def candidate(part: dict[str, object]) -> bytes:
+    return frames({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+
+
+CALL = {"id": "c1", "index": 0, "type": "function", "function": {"name": "see", "arguments": "{}"}}
+USE = {"type": "tool_use", "id": "c1", "name": "see", "input": {}}
+REPLIES = {
+    "openai_chat": (
+        chat({"tool_calls": [CALL]}, "tool_calls") + b"data: [DONE]\n\n",
+        chat({"content": "A cat."}, "stop") + b"data: [DONE]\n\n",
+    ),
+    "anthropic": (
+        block(USE, {"type": "input_json_delta", "partial_json": "{}"}, "tool_use"),
+        block({"type": "text", "text": ""}, {"type": "text_delta", "text": "A cat."}, "end_turn"),
+    ),
+    "openai_responses": (
+        completed({"type": "function_call", "call_id": "c1", "name": "see", "arguments": "{}"}),
+        completed(
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "A cat."}],
+            }
+        ),
+    ),
+    "gemini": (
+        candidate({"functionCall": {"name": "see", "args": {}}}),
+        candidate({"text": "A cat."}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+async def test_a_picture_said_and_one_returned_reach_the_vendor(name, tmp_path):
+    picture = tmp_path / "a.png"
+    picture.write_bytes(PNG)
+
+    @rc.tool(effect="read")
+    def see() -> rc.Media:
+        """Look."""
+        return rc.image(picture)
+
+    first, second = REPLIES[name]
+    provider = next(key for key, each in PROVIDERS.items() if each.dialect == name)
+    async with serving(streamed(first), streamed(second)) as server:
+        place = f"{provider}:gemini-3-pro"
+        async with rc.connect(place, base_url=server.url, api_key="k") as model:
+            agent = rc.Agent(model, [see])
+            result = await agent.run(["What is this?", Path(picture)])
+            assert result.text == "A cat."
+            sent = [body.decode() for _, _, body in server.requests]
+            assert [body.count(B64) for body in sent] == [1, 2]
+            # What it cannot take never leaves.
+            with pytest.raises(EncodeError, match="cannot be sent"):
+                await agent.run(["?", rc.file(b"\0\1\2")], history=result.transcript)
+            assert len(server.requests) == 2

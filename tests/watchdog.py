@@ -1,0 +1,66 @@
+"""A watchdog for event loops: how long the loop of a test was not turned.
+
+What the machine does is not the loop's fault: time that threads of this process stood ready and were
+given no processor is taken off where the system tells it (one of them may have had the interpreter), and
+of several tries the best one counts.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+LONGEST = 0.1
+"""Seconds for which a loop may stand still."""
+_BEAT = 0.004
+_TRIES = 5
+
+
+class Watchdog:
+    """Beats with the event loop while it is entered, and keeps the longest time between two beats."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._last, self._queued = time.monotonic(), _queued()
+        self._timer = self._loop.call_later(_BEAT, self._beat)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._look()
+
+    def _beat(self) -> None:
+        self._look()
+        self._timer = self._loop.call_later(_BEAT, self._beat)
+
+    def _look(self) -> None:
+        now, queued = time.monotonic(), _queued()
+        waited = sum(max(queued[each] - self._queued.get(each, 0), 0) for each in queued) / 1e9
+        self.longest = max(self.longest, now - self._last - waited)
+        self._last, self._queued = now, queued
+
+
+def _queued() -> dict[str, int]:
+    """Nanoseconds that each thread has waited for a processor so far; none where no system says so."""
+    found = {}
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        with suppress(OSError, ValueError, IndexError):  # one that has just ended
+            found[thread.parent.name] = int(thread.read_text().split()[1])
+    return found
+
+
+async def stall_of(scenario: Callable[[], Awaitable[object]]) -> float:
+    """The longest time that the loop stood still while a scenario ran, in the best of some tries."""
+    best = float("inf")
+    for _ in range(_TRIES):
+        async with Watchdog() as watchdog:
+            await scenario()
+        best = min(best, watchdog.longest)
+        if best < LONGEST:
+            break
+    return best
