@@ -188,7 +188,7 @@ def test_what_a_dump_says_reaches_no_terminal_as_a_command(dump, capsys):
     assert not {"\x1b", "\x9b"} & set(capsys.readouterr().out)
 
 
-DIALECTS = ["anthropic", "gemini", "openai_chat", "openai_responses", None]
+DIALECTS = ["anthropic", "bedrock", "gemini", "openai_chat", "openai_responses", None]
 pieces = st.sampled_from(
     b"data: |event: error\n|\n\n|\r|{|}|[DONE]|\xff|id: 1\n|"
     b'{"type": "message_start"}|{"choices": [{}]}|{"candidates": 5}|{"type":"response.completed"}'.split(

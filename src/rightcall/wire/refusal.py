@@ -27,7 +27,7 @@ _REFUSED = 400
 
 _REQUEST_IDS = (
     "request-id", "x-request-id", "x-goog-request-id", "apim-request-id", "x-ms-request-id",
-    "x-groq-request-id", "x-generation-id", "x-cloud-trace-context", "cf-ray",
+    "x-groq-request-id", "x-generation-id", "x-cloud-trace-context", "x-amzn-requestid", "cf-ray",
 )  # fmt: skip
 """The headers that name a request: Anthropic's, OpenAI's, Google's, Azure's, and those of hosts."""
 
@@ -63,17 +63,26 @@ class Refusals(Struct, frozen=True, kw_only=True):
         return self.inside(readable(body), status=status, headers=headers)
 
     def inside(
-        self, value: Any, *, status: int | None = None, headers: Mapping[str, str] | None = None
+        self,
+        value: Any,
+        *,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        code: str = "",
     ) -> VendorError:
-        """The refusal that a JSON value or a text tells of: a body's, or an event's within a stream."""
+        """The refusal that a JSON value or a text tells of: a body's, or an event's within a stream.
+
+        ``code`` names the kind where it does not stand in the value, but beside it.
+        """
         named = {name.lower(): text for name, text in (headers or {}).items()}
         if isinstance(value, str) and re.match(_PAGE, value, re.IGNORECASE):
             return _page(value, status, named)
         layers = list(_layers(value))
-        code = self._code(layers)
+        refused = code
+        code = code or self._code(layers)
         if status is None or status < _REFUSED:
             status = _status(layers) or self.statuses.get(code)
-        refused = f"HTTP {status}" if status else "refused"
+        refused = refused or (f"HTTP {status}" if status else "refused")
         words = _message(layers, value)
         beyond = _beyond(layers)
         told = f"{words} ({beyond.words})" if words and beyond.words else words or beyond.words
@@ -210,7 +219,7 @@ def _one(value: Any) -> Any:
 
 def _message(layers: list[dict[str, Any]], value: Any) -> str:
     for layer in layers:
-        for name in ("message", "error_description", "detail", "msg", "error"):
+        for name in ("message", "Message", "error_description", "detail", "msg", "error"):
             if isinstance(found := layer.get(name), str) and found:
                 return found
             if found and layer is layers[0]:

@@ -186,30 +186,35 @@ def test_what_is_said_besides_is_kept():
 
 
 EXCEPTIONS = {
-    "throttlingException": (429, True),
-    "serviceUnavailableException": (503, True),
-    "internalServerException": (500, True),
-    "modelStreamErrorException": (None, True),
-    "modelTimeoutException": (408, True),
-    "validationException": (400, False),
-    "accessDeniedException": (403, False),
-    "someNewException": (None, False),
+    "throttlingException": (429, True, "rate_limit"),
+    "modelNotReadyException": (429, True, "overloaded"),
+    "serviceUnavailableException": (503, True, "overloaded"),
+    "internalServerException": (500, True, "server"),
+    "modelStreamErrorException": (None, True, "server"),
+    "modelTimeoutException": (408, True, "timeout"),
+    "modelErrorException": (424, False, "server"),
+    "validationException": (400, False, "bad_request"),
+    "resourceNotFoundException": (404, False, "not_found"),
+    "accessDeniedException": (403, False, "auth"),
+    "expiredTokenException": (None, False, "auth"),
+    "someNewException": (None, False, "server"),
 }
 
 
 @pytest.mark.parametrize(("kind", "meaning"), EXCEPTIONS.items())
 def test_an_exception_in_the_stream_is_a_refusal(kind, meaning):
-    with pytest.raises(VendorError, match="Too many tokens") as caught:
-        fed(bedrock.Decoder(), START, exception(kind, {"message": "Too many tokens"}))
+    with pytest.raises(VendorError, match="So it is") as caught:
+        fed(bedrock.Decoder(), START, exception(kind, {"message": "So it is"}))
     refusal = caught.value
-    assert (refusal.status, refusal.retryable) == meaning
+    assert (refusal.status, refusal.retryable, refusal.kind) == meaning
+    assert refusal.body == '{"message":"So it is"}'
     assert refusal.vendor_code == kind[0].upper() + kind[1:]
 
 
 def test_an_exception_without_a_body_or_of_words_is_one_too():
     with pytest.raises(VendorError, match="ThrottlingException, and the vendor did not say why"):
         fed(bedrock.Decoder(), of_kind("exception", "throttlingException", b""))
-    assert str(bedrock.error(403, {}, b'{"Message": "Not you"}')) == "Not you"
+    assert bedrock.error(403, {}, b'{"Message": "Not you"}').message == "Not you"
     with pytest.raises(VendorError, match="Busy"):
         fed(bedrock.Decoder(), of_kind("exception", "throttlingException", b"Busy"))
 
@@ -231,8 +236,50 @@ def test_an_error_of_the_framing_is_a_refusal():
 def test_over_http_a_header_names_the_kind_and_the_request(named, code):
     headers = {"x-amzn-ErrorType": named, "x-amzn-RequestId": "r-1", "retry-after": "2"}
     refusal = bedrock.error(429, headers, b'{"message": "Too many requests"}')
-    assert (str(refusal), refusal.vendor_code, refusal.request_id) == ("Too many requests", code, "r-1")
-    assert (refusal.retryable, refusal.retry_after) == (True, 2.0)
+    assert str(refusal) == f"HTTP 429 {code}: Too many requests (retry after 2 s; request r-1)"
+    assert (refusal.message, refusal.vendor_code) == ("Too many requests", code)
+    assert (refusal.retryable, refusal.retry_after, refusal.request_id) == (True, 2.0, "r-1")
+    assert (refusal.kind, refusal.body) == ("rate_limit", '{"message":"Too many requests"}')
+
+
+WORDS = {
+    "Input is too long for requested model.": ("ValidationException", 400, "context_overflow"),
+    "The model returned the following errors: prompt is too long: 9 tokens > 8 maximum": (
+        "ValidationException",
+        400,
+        "context_overflow",
+    ),
+    "Too many input tokens. Max input tokens: 8192, request input token count: 9000": (
+        "ValidationException",
+        400,
+        "context_overflow",
+    ),
+    "too many total text bytes: 30000000 > 25000000": ("ValidationException", 400, "context_overflow"),
+    "The provided model identifier is invalid.": ("ValidationException", 400, "not_found"),
+    "temperature must be at most 1": ("ValidationException", 400, "bad_request"),
+    "Too many tokens, please wait before trying again.": ("ThrottlingException", 429, "rate_limit"),
+    "Too many tokens per day, please wait before trying again.": ("ThrottlingException", 429, "quota"),
+    "The security token included in the request is expired": ("ExpiredTokenException", 403, "auth"),
+    "The security token included in the request is invalid.": (
+        "UnrecognizedClientException",
+        403,
+        "auth",
+    ),
+    "Bedrock is unable to process your request.": ("ServiceUnavailableException", 503, "overloaded"),
+}
+
+
+@pytest.mark.parametrize(("words", "refused"), WORDS.items())
+def test_a_refusal_has_the_kind_that_it_would_have_elsewhere(words, refused):
+    code, status, kind = refused
+    body = json.dumps({"message": words}).encode()
+    refusal = bedrock.error(status, {"x-amzn-errortype": code}, body)
+    assert (refusal.kind, refusal.vendor_code, refusal.status) == (kind, code, status)
+    # What is used up for the day does not come back by waiting a little.
+    assert refusal.retryable == (status in (429, 503) and kind != "quota")
+    with pytest.raises(VendorError) as caught:
+        fed(bedrock.Decoder(), of_kind("exception", code[0].lower() + code[1:], body))
+    assert (caught.value.kind, caught.value.retryable) == (kind, refusal.retryable)
 
 
 def test_over_http_the_status_goes_before_the_kind():

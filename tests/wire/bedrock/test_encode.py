@@ -237,6 +237,49 @@ def test_a_document_comes_with_words_and_a_name_of_its_own():
     assert content(Media(b"a", "application/pdf"), Text("See."))[0]["document"]["name"] == "Document"
 
 
+def test_what_is_in_s3_is_sent_by_its_address():
+    picture = Media(media_type="image/png", url="s3://bucket/a.png")
+    assert content(picture) == [
+        {"image": {"format": "png", "source": {"s3Location": {"uri": "s3://bucket/a.png"}}}}
+    ]
+    assert result(picture)["content"] == content(picture)
+    location = {"uri": "s3://bucket/a.pdf", "bucketOwner": "123456789012"}
+    bag = {"source": {"s3Location": location}, "citations": {"enabled": True}}
+    report = Media(media_type="application/pdf", url=location["uri"], vendor={"bedrock": bag})
+    assert content(report, Text("See."))[0] == {"document": {"format": "pdf", "name": "Document", **bag}}
+    with pytest.raises(
+        EncodeError, match=r"give it as bytes or by address\. An address must begin with s3"
+    ):
+        content(Media(media_type="image/png", url="https://example.com/a.png"))
+    vague = User((Text("See"), Media(media_type="image/*", url="s3://bucket/a")))
+    with pytest.raises(EncodeError, match=r"image/\* says too little; give its media_type in full"):
+        sent(vague)
+    assert "not shown" in str(sent(vague, Reply((Text("Yes"),)), said("So?"))["messages"][0])
+
+
+def test_a_cache_point_of_ones_own_stands_after_its_part():
+    mark = {"cachePoint": {"type": "default"}}
+    text = Text("Long", {"bedrock": mark})
+    assert content(text, Text("Short")) == [{"text": "Long"}, mark, {"text": "Short"}]
+    # Four are as many as may be, and those given count.
+    marked = sent(*[User((text,))] * 4, system="Be brief.", cache=True)
+    assert str(marked).count("cachePoint") == 4
+    assert result(Text("a", {"bedrock": mark}))["content"] == [{"text": "a"}]
+
+
+def test_json_mode_has_no_word_and_one_tool_may_be_strict():
+    assert "outputConfig" not in sent(output={"type": "object"})
+    strict = Spec(name="held", description="", parameters=LOOK.parameters, strict=True)
+    tools = sent(specs=(LOOK, strict))["toolConfig"]["tools"]
+    assert [tool["toolSpec"].get("strict", False) for tool in tools if "toolSpec" in tool] == [
+        False,
+        True,
+    ]
+    loose = Spec(name="loose", description="", parameters={"type": "object"}, strict=False)
+    (tool,) = sent(specs=(loose,), options={"strict": True}, model=NOVA)["toolConfig"]["tools"]
+    assert "strict" not in tool["toolSpec"]
+
+
 def test_what_cannot_be_sent_is_refused_when_new_and_noted_when_old():
     odd = User((Text("See"), Media(b"abc", "application/zip", "a.zip")))
     with pytest.raises(EncodeError, match="application/zip cannot be sent") as caught:

@@ -109,7 +109,7 @@ def test_every_recorded_reply_is_read(recorded):
         value = json.loads(body)
         if row["status"] != 200:
             refusal = bedrock.error(row["status"], {}, body)
-            assert (str(refusal), refusal.retryable) == (value["message"], False)
+            assert (refusal.message, refusal.retryable) == (value["message"], False)
             continue
         reply, content = bedrock.decode(body), value["output"]["message"]["content"]
         assert reply.text == "".join(block.get("text", "") for block in content), row["id"]

@@ -11,7 +11,8 @@ Choices where the vendor and a request do not fit together:
   own that OpenAI's, Qwen's and Nova's models have. A number is Claude's manual budget. A forced choice
   is refused beside that, so there it becomes the model's own.
 - ``extra`` is merged into the body, so that ``additionalModelRequestFields`` gains members.
-- ``seed`` has no counterpart and is left out; ``user`` is sent as metadata, for AWS's own logs.
+- ``seed`` has no counterpart and is left out. Neither has JSON mode: the instructions ask for it.
+- ``user`` is sent as metadata, for AWS's own logs.
 - A native definition is a tool of Claude's own, and sent in its fields; to others it goes as any tool.
 """
 
@@ -24,7 +25,7 @@ import msgspec
 
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.ports import Encode
-from rightcall.core.request import Named, Outgoing, Request, Sign
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request, Sign
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.bedrock.messages import MARK, Turns, encode_messages, marked, marks_in
@@ -41,6 +42,7 @@ from rightcall.wire.bedrock.tables import (
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
+    is_strict,
     mapping,
     native_of,
     sequence,
@@ -89,7 +91,7 @@ def encode(
     if settings := _inference(request):
         body["inferenceConfig"] = settings
     body |= _tools(request, cache, maker, turns, fields)
-    if request.output is not None:
+    if request.output is not None and request.output != ANY_OBJECT:
         output["textFormat"] = _text_format(request.output)
     if output:
         body["outputConfig"] = output
@@ -245,35 +247,36 @@ def _check_choice(request: Request, names: Sequence[str], *, is_any: bool) -> No
 
 
 def _ours(request: Request, cache: EncodeCache, *, is_claude: bool) -> _Ours:
-    specs, is_strict = request.specs, bool(request.options.get("strict"))
-    given = (specs, is_strict, is_claude)
+    specs, strict = request.specs, bool(request.options.get("strict"))
+    given = (specs, strict, is_claude)
     return cache.made(
-        f"{NAME}.tools", given, lambda: _written(specs, is_strict=is_strict, is_claude=is_claude)
+        f"{NAME}.tools", given, lambda: _written(specs, strict=strict, is_claude=is_claude)
     )
 
 
-def _written(specs: Sequence[Spec], *, is_strict: bool, is_claude: bool) -> _Ours:
+def _written(specs: Sequence[Spec], *, strict: bool, is_claude: bool) -> _Ours:
     native = [spec for spec in specs if is_claude and spec.native.get(NAME)]
     ours = [spec for spec in specs if not (is_claude and spec.native.get(NAME))]
-    tools = [_tool(spec, is_strict=is_strict) for spec in ours]
-    if is_strict:
-        check_ceilings(ours, [tool["inputSchema"]["json"] for tool in tools], RULES)
+    tools = [_tool(spec, strict=is_strict(spec, strict)) for spec in ours]
+    held = [each for each in zip(ours, tools, strict=True) if "strict" in each[1]]
+    schemas = [tool["inputSchema"]["json"] for _, tool in held]
+    check_ceilings([spec for spec, _ in held], schemas, RULES)
     return _Ours(
         sent=[msgspec.Raw(as_bytes({"toolSpec": tool}, NAME)) for tool in tools],
         native=[native_of(spec, NAME) for spec in native],
     )
 
 
-def _tool(spec: Spec, *, is_strict: bool) -> _Json:
+def _tool(spec: Spec, *, strict: bool) -> _Json:
     schema = spec.parameters
-    if is_strict:
+    if strict:
         schema = strict_schema(schema, RULES, tool=spec.name).schema
     description = with_examples(spec.description, spec)
     return {
         "name": spec.name,
         **({"description": description} if description.strip() else {}),
         "inputSchema": {"json": schema},
-        **({"strict": True} if is_strict else {}),
+        **({"strict": True} if strict else {}),
     }
 
 

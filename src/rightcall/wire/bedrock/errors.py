@@ -25,15 +25,13 @@ REFUSALS = Refusals(
 )
 
 _KIND = "x-amzn-errortype"
-_REQUEST_ID = "x-amzn-requestid"
+_FOR_THE_DAY = "tokens per day"
 
 
 def error(status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
     """The vendor's refusal, whatever the body looks like."""
     named = {name.lower(): text for name, text in headers.items()}
-    refusal = refused(readable(body), named.get(_KIND, ""), status=status, headers=named)
-    refusal.request_id = refusal.request_id or named.get(_REQUEST_ID, "")
-    return refusal
+    return refused(readable(body), named.get(_KIND, ""), status=status, headers=named)
 
 
 def refused(
@@ -41,15 +39,12 @@ def refused(
 ) -> VendorError:
     """The refusal of a kind, that a JSON value or a text tells of."""
     named = kind or (value.get("__type") if isinstance(value, dict) else "")
-    if isinstance(value, dict) and isinstance(value.get("Message"), str):
-        # What stands before the service writes it so.
-        value = {"message": value["Message"], **value}
-    if named and isinstance(named, str):
-        code = _plain(named)
-        words = value if isinstance(value, dict) else {"message": value}
-        words = words if any(words.values()) else {"message": f"{code}, and the vendor did not say why"}
-        value = {**words, "code": code}
-    return REFUSALS.inside(value, status=status, headers=headers)
+    code = _plain(named) if isinstance(named, str) else ""
+    refusal = REFUSALS.inside(value, status=status, headers=headers, code=code)
+    if refusal.kind == "rate_limit" and _FOR_THE_DAY in refusal.message:
+        # "Too many tokens per day, please wait before trying again.": waiting a little will not help.
+        refusal.kind, refusal.retryable = "quota", False
+    return refusal
 
 
 def _plain(kind: str) -> str:

@@ -4,7 +4,6 @@ What nothing later can change is written into bytes once, and kept for the next 
 """
 
 import re
-from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
@@ -13,6 +12,7 @@ from msgspec import Raw, Struct
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.media_type import MediaKind, essence
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
@@ -21,13 +21,15 @@ from rightcall.wire.bedrock.tables import (
     CUTTING,
     DOCUMENTS,
     IMAGES,
+    MEDIA,
     NAME,
     SOUNDS,
     UNPARSED,
     VIDEOS,
     Maker,
 )
-from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in
+from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
+from rightcall.wire.media import check_taken, first_new, place_of
 
 _Block: TypeAlias = dict[str, Any]
 
@@ -101,11 +103,10 @@ class Turns(Struct, frozen=True):
 def encode_messages(request: Request, cache: EncodeCache, maker: Maker) -> Turns:
     """The messages of a request, for a model of that maker."""
     messages = request.messages
-    ends = range(len(messages), 0, -1)
-    answered = next((end for end in ends if isinstance(messages[end - 1], Reply)), 0)
+    new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
-        writer.write(message, where="" if at < answered else f"messages[{at}]")
+        writer.write(message, where=place_of(at, new))
 
     ways = f"{NAME} {maker.signs_thoughts} {maker.json_results}"
     turns = cache.written(ways, messages, lambda: _Writer(maker), write).turns()
@@ -157,7 +158,7 @@ class _Writer:
                 # Thoughts alone cannot be sent, and two turns of the user's must not be neighbours.
                 return blocks if any("reasoningContent" not in block for block in blocks) else []
             case Results():
-                return [self._result(result) for result in message.results]
+                return [block for result in message.results for block in self._result(result)]
             case _:
                 assert_never(message)
 
@@ -205,7 +206,7 @@ class _Writer:
         elif "signature" in bag:
             yield {"reasoningContent": {"reasoningText": {"text": part.text, **bag}}}
 
-    def _result(self, result: Result) -> _Block:
+    def _result(self, result: Result) -> list[_Block]:
         parts = [part for part in result.content if _says(part)]
         if result.is_error:
             # Claude takes nothing but text beside an error.
@@ -214,43 +215,68 @@ class _Writer:
             _as_object(block["text"]) if self._maker.json_results and "text" in block else block
             for block in self._parts(parts, "", result=True)
         ]
-        return {
-            "toolResult": {
-                "toolUseId": self._names.of_result(result),
-                "content": content or [{"text": _NOTHING}],
-                **({"status": "error"} if result.is_error else {}),
-                **mapping(result.vendor.get(NAME)),
-            }
+        bag = mapping(result.vendor.get(NAME))
+        answer = {
+            "toolUseId": self._names.of_result(result),
+            "content": content or [{"text": _NOTHING}],
+            **({"status": "error"} if result.is_error else {}),
+            **_unmarked(bag),
         }
+        return [{"toolResult": answer}, *_mark_in(bag)]
 
     def _parts(self, parts: Iterable[Text | Media], where: str, *, result: bool = False) -> list[_Block]:
-        return [
-            {"text": part.text} if isinstance(part, Text) else self._media(part, where, result=result)
-            for part in parts
-            if _says(part)
-        ]
+        blocks: list[_Block] = []
+        for part in filter(_says, parts):
+            if isinstance(part, Text):
+                blocks.append({"text": part.text})
+            else:
+                blocks.append(self._media(part, where, result=result))
+            # Within a result there is no place for one.
+            blocks += [] if result else _mark_in(mapping(part.vendor.get(NAME)))
+        return blocks
 
     def _media(self, part: Media, where: str, *, result: bool) -> _Block:
         """Media as a block. What the vendor does not take is an error in a new message, else a note."""
-        kind = part.media_type.partition(";")[0].strip().lower()
-        source = {"source": {"bytes": b64encode(part.data).decode()}}
-        if kind in IMAGES:
-            return {"image": {"format": IMAGES[kind], **source}}
-        form = DOCUMENTS.get(kind, "txt" if kind.startswith("text/") else "")
-        if form and part.data.strip():
-            return {"document": {"format": form, "name": self._names.of_document(part), **source}}
-        if kind in VIDEOS:
-            return {"video": {"format": VIDEOS[kind], **source}}
-        if kind in SOUNDS and not result:
-            return {"audio": {"format": SOUNDS[kind], **source}}
-        if where and not form:
-            raise EncodeError(
-                NAME,
-                f"{part.media_type} cannot be sent; images (JPEG, PNG, GIF, WebP), PDF, text, Word, "
-                "Excel, and the usual kinds of video and sound can.",
-                where=where,
-            )
-        return {"text": note_of(part)}
+        member, formats = _FORMS.get(part.kind, _DOCUMENT)
+        # A document must not be empty, and a result holds no sound; words can be and do.
+        is_blank = member == "document" and part.way == "bytes" and not part.data.strip()
+        is_unheard = result and member == "audio"
+        if is_blank or is_unheard or not check_taken(part, MEDIA, NAME, where):
+            return {"text": note_of(part)}
+        form = formats.get(essence(part.media_type), "txt" if part.kind == "text" else "")
+        if not form:
+            # Such as ``image/*``, of which other vendors find out the rest.
+            if where:
+                words = f"{part.media_type} says too little; give its media_type in full."
+                raise EncodeError(NAME, words, where=where)
+            return {"text": note_of(part)}
+        named = {"name": self._names.of_document(part)} if member == "document" else {}
+        more = _unmarked(mapping(part.vendor.get(NAME)))
+        return {member: {"format": form, **named, "source": _source(part), **more}}
+
+
+_DOCUMENT = ("document", DOCUMENTS)
+_FORMS: Mapping[MediaKind, tuple[str, Mapping[str, str]]] = {
+    "image": ("image", IMAGES),
+    "audio": ("audio", SOUNDS),
+    "video": ("video", VIDEOS),
+}
+"""What media of a kind are sent in, and the words for their types; else those of documents."""
+
+
+def _source(part: Media) -> _Block:
+    if part.url is not None:
+        return {"s3Location": {"uri": part.url}}
+    return {"bytes": base64_raw(part)}
+
+
+def _mark_in(bag: Mapping[str, Any]) -> list[_Block]:
+    """The cache point that was said to stand after a part."""
+    return [{MARK: bag[MARK]}] if MARK in bag else []
+
+
+def _unmarked(bag: Mapping[str, Any]) -> _Block:
+    return {name: value for name, value in bag.items() if name != MARK}
 
 
 def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:

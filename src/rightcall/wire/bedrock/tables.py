@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from rightcall.core.message import StopReason
+from rightcall.wire.media import MediaTable, Takes
 from rightcall.wire.schema_rules import STRING_FORMATS, Rules
 
 NAME = "bedrock"
@@ -49,7 +50,6 @@ DOCUMENTS: Mapping[str, str] = {
     "text/html": "html",
     "text/markdown": "md",
     "text/plain": "txt",
-    "application/json": "txt",
 }
 """Any other text goes as ``txt``."""
 
@@ -75,6 +75,25 @@ SOUNDS: Mapping[str, str] = {
     "audio/mp4": "m4a",
     "audio/webm": "webm",
 }
+
+S3 = "s3://"
+_OFFICE = frozenset(kind for kind in DOCUMENTS if kind.startswith("application/")) - {"application/pdf"}
+
+
+def _taken(types: frozenset[str] = frozenset()) -> Takes:
+    return Takes(("bytes", "address"), types, S3)
+
+
+MEDIA: MediaTable = {
+    "image": _taken(frozenset(IMAGES)),
+    "pdf": _taken(),
+    "document": _taken(_OFFICE),
+    "text": _taken(),
+    "audio": _taken(frozenset(SOUNDS)),
+    "video": _taken(frozenset(VIDEOS)),
+}
+"""As bytes, or where they are in S3.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
 
 MAX_MARKS = 4
 """Cache points in one request. https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html"""
