@@ -31,6 +31,9 @@ _REQUEST_IDS = (
 )  # fmt: skip
 """The headers that name a request: Anthropic's, OpenAI's, Google's, Azure's, and those of hosts."""
 
+_KIND = "x-amzn-errortype"
+"""Amazon's header for the kind of a refusal, whatever dialect is spoken behind it."""
+
 _EXCERPT = 200
 _WORDS = 2000
 """Characters of a vendor's words that are kept as such; ``body`` has more."""
@@ -78,11 +81,11 @@ class Refusals(Struct, frozen=True, kw_only=True):
         if isinstance(value, str) and re.match(_PAGE, value, re.IGNORECASE):
             return _page(value, status, named)
         layers = list(_layers(value))
-        refused = code
-        code = code or self._code(layers)
+        beside = _plain(code or named.get(_KIND, ""))
+        code = beside or self._code(layers)
         if status is None or status < _REFUSED:
             status = _status(layers) or self.statuses.get(code)
-        refused = refused or (f"HTTP {status}" if status else "refused")
+        refused = beside or (f"HTTP {status}" if status else "refused")
         words = _message(layers, value)
         beyond = _beyond(layers)
         told = f"{words} ({beyond.words})" if words and beyond.words else words or beyond.words
@@ -122,6 +125,12 @@ class Refusals(Struct, frozen=True, kw_only=True):
 
 def _request_id(headers: Mapping[str, str]) -> str:
     return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), "")
+
+
+def _plain(kind: str) -> str:
+    """``com.amazon.coral#ThrottlingException:http://…`` and ``throttlingException`` are one."""
+    word = kind.partition(":")[0].rpartition("#")[2].strip()[:_EXCERPT]
+    return word[:1].upper() + word[1:]
 
 
 def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorError:

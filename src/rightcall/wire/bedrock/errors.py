@@ -24,30 +24,22 @@ REFUSALS = Refusals(
     transient=frozenset(["ModelStreamErrorException"]),
 )
 
-_KIND = "x-amzn-errortype"
 _FOR_THE_DAY = "tokens per day"
 
 
 def error(status: int, headers: Mapping[str, str], body: bytes, /) -> VendorError:
     """The vendor's refusal, whatever the body looks like."""
-    named = {name.lower(): text for name, text in headers.items()}
-    return refused(readable(body), named.get(_KIND, ""), status=status, headers=named)
+    return refused(readable(body), status=status, headers=headers)
 
 
 def refused(
     value: Any, kind: str = "", *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> VendorError:
     """The refusal of a kind, that a JSON value or a text tells of."""
-    named = kind or (value.get("__type") if isinstance(value, dict) else "")
-    code = _plain(named) if isinstance(named, str) else ""
-    refusal = REFUSALS.inside(value, status=status, headers=headers, code=code)
+    typed = value.get("__type") if isinstance(value, dict) else ""
+    named = kind or (typed if isinstance(typed, str) else "")
+    refusal = REFUSALS.inside(value, status=status, headers=headers, code=named)
     if refusal.kind == "rate_limit" and _FOR_THE_DAY in refusal.message:
         # "Too many tokens per day, please wait before trying again.": waiting a little will not help.
         refusal.kind, refusal.retryable = "quota", False
     return refusal
-
-
-def _plain(kind: str) -> str:
-    """``com.amazon.coral#ThrottlingException:http://…`` and ``throttlingException`` are one."""
-    word = kind.partition(":")[0].rpartition("#")[2].strip()
-    return word[:1].upper() + word[1:]

@@ -161,7 +161,7 @@ def _media(
     inner: JsonObject, formats: Mapping[str, str], mark: dict[str, Any], where: str
 ) -> Media | None:
     """Media, unless they are in a form that only this vendor has."""
-    kind = formats.get(string(inner, "format", where))
+    kind = formats.get(str(inner.get("format")))
     place = f"{where}.source"
     ((_, source),) = objects([inner.get("source")], place)
     name = inner.get("name")
