@@ -10,7 +10,7 @@ import rightcall as rc
 MODEL = "anthropic:claude-opus-4-8"
 
 
-@rc.tool(effect="read", limits=rc.Limits(timeout=5, retries=2, rate=(10, 60)))
+@rc.tool(effect="read", timeout=5, retries=2, retry_on=(ConnectionError,), rate=(10, 60))
 async def search_archive(words: str) -> list[str]:
     """Search the archive."""
     return [f"nothing about {words}"]

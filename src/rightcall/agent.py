@@ -16,7 +16,7 @@ from rightcall.core.events import Emit
 from rightcall.core.handler import Context
 from rightcall.core.history import mend
 from rightcall.core.message import Author, User, said
-from rightcall.core.options import checked
+from rightcall.core.options import checked, fits
 from rightcall.core.ports import AsyncJournal, Journal, Steps
 from rightcall.core.request import Wanted, check_model_options
 from rightcall.core.tool import ErrorWords, Tool
@@ -192,6 +192,9 @@ class Agent(Generic[Deps, Out]):
         RunHeld. A run that was given a ``model``, ``tools``, ``options`` or ``max_tokens`` of its own is
         given them again here.
         """
+        if not fits(result, RunResult):
+            kind = type(result).__name__
+            raise UsageError(f"agent.resume takes the result that waits, a RunResult, and not {kind}")
         decided = decided_about(result.pending, decisions)
         async with Holding(self._journal, result.run, wait=wait) as held:
             given = decisions_in(held.entries)

@@ -1,6 +1,7 @@
 """The loggers that everything in rightcall writes to. What looks like a secret is taken out on the way.
 
-So is half a surrogate pair, which a handler could not write.
+So is half a surrogate pair, which a handler could not write. What a terminal would obey is shown: the
+words of vendors and tools are in these lines.
 A filter of a logger holds for whoever asks for that logger by its name, and not for those below it: so
 every name stands here. No handler is installed: where the program configures nothing, Python itself
 writes warnings to standard error, so that a tool that breaks is seen; everything else is silent.
@@ -9,8 +10,12 @@ writes warnings to standard error, so that a tool that breaks is seen; everythin
 import logging
 from traceback import format_exception
 
-from rightcall.core.sanitize import encodable
+from rightcall.core.sanitize import encodable, printable
 from rightcall.core.secret import redact_formats
+
+
+def _clean(text: str) -> str:
+    return printable(encodable(redact_formats(text)))
 
 
 def _redact(record: logging.LogRecord) -> bool:
@@ -19,12 +24,12 @@ def _redact(record: logging.LogRecord) -> bool:
     except (TypeError, ValueError):
         # The handler will say that the arguments do not fit the message.
         return True
-    clean = encodable(redact_formats(message))
+    clean = _clean(message)
     if clean != message:
         record.msg, record.args = clean, ()
     if record.exc_info and record.exc_info[1] is not None:
         trace = "".join(format_exception(record.exc_info[1])).rstrip("\n")
-        clean = encodable(redact_formats(trace))
+        clean = _clean(trace)
         if clean != trace:
             # Handlers print the text where there is one; the exception itself would tell it again.
             record.exc_text, record.exc_info = clean, None

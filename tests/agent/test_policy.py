@@ -234,7 +234,7 @@ async def test_an_approver_that_is_not_async_is_told_so():
     agent = Agent(
         ScriptedModel([reply(SEND)]), [Desk().tool("send", approval=True)], approve=lambda _: True
     )
-    with pytest.raises(UsageError, match="approve is an async function"):
+    with pytest.raises(UsageError, match="approve= takes an async function"):
         await agent.run("Go.")
 
 

@@ -175,3 +175,9 @@ async def test_a_result_with_half_a_surrogate_pair_still_becomes_json():
     again = RunResult.from_json(result.to_json())
     assert told(again.transcript)[0] == "user: Go ?!"
     assert (again.stop, len(again.calls)) == (result.stop, 1)
+
+
+@pytest.mark.parametrize("stored", [b"{}", "", "[1]", b'{"run": 1}'])
+def test_what_is_no_stored_result_is_refused_in_words(stored):
+    with pytest.raises(UsageError, match=r"not what RunResult\.to_json wrote"):
+        RunResult.from_json(stored)

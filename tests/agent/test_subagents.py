@@ -201,6 +201,23 @@ async def test_a_run_may_pause_again_in_the_same_turn_and_nobody_is_asked_twice(
         assert desk.done == ["send 1"]
 
 
+async def test_a_replay_of_a_run_that_waits_inside_waits_there_too_and_can_be_resumed():
+    desk, journal = Desk(), MemoryJournal()
+    below = helper_of(desk, name="below")
+    between = Agent(
+        turns(reply(call("below", id="b", task="Write."), call("find", what="y")), "Written."),
+        [below.as_tool(), desk.tool("find")],
+        name="helper",
+    )
+    boss = boss_of(between.as_tool(), journal=journal)
+    paused = await boss.run("Write.", run="r")
+    again = await replay(journal, "r")
+    assert (again.stop, again.pending) == (paused.stop, paused.pending)
+    result = await boss.resume(again, {each.call_id: True for each in again.pending})
+    assert (result.text, desk.done.count("send mail"), len(desk.done)) == ("Done.", 1, 3)
+    assert (await replay(journal, "r")).transcript == result.transcript
+
+
 async def test_the_inner_agents_events_reach_the_outer_stream_marked_with_their_agent():
     @tool
     async def dig(context: Context[None]) -> str:
@@ -381,6 +398,8 @@ async def test_an_inner_decision_decides_about_no_call_of_the_outer_run():
     again = await boss.resume(paused, {PENDING: True})
     assert (again.stop.reason, [each.name for each in again.pending]) == ("pending", ["wipe"])
     assert "wipe" not in desk.done
+    done = await boss.resume(again, {each.call_id: True for each in again.pending})
+    assert (done.text, desk.done[-1].split()[0]) == ("Done.", "wipe")
 
 
 async def test_the_time_and_the_turns_that_an_agent_has_go_on_after_a_pause():

@@ -254,3 +254,59 @@ def test_only_what_is_listed_is_read(home):
     assert (len(listed), listed[1].split()[2]) == (21, "run-30")
     first = run(home, "journal", "list", "runs.jsonl", "--all").out.splitlines()[1]
     assert first.split()[-1] == "damaged"
+
+
+NEST = """
+import rightcall as rc
+from rightcall.testing import ScriptedModel, call, reply
+
+
+@rc.tool(approval=True)
+def order(item: str) -> str:
+    "Order an item."
+    with open("orders.txt", "a") as file:
+        file.write(item + " ")
+    return f"{item} is on its way"
+
+
+def clerk_says(request):
+    replies = sum(isinstance(message, rc.Reply) for message in request.messages)
+    items = ["tea", "milk"]
+    return reply(call("order", id=items[replies], item=items[replies])) if replies < 2 else "Ordered."
+
+
+clerk = rc.Agent(ScriptedModel(clerk_says), [order], name="clerk")
+agent = rc.Agent(ScriptedModel(["Done."]), [clerk.as_tool()])
+"""
+
+
+@pytest.mark.parametrize("file", KINDS)
+def test_a_run_that_waits_inside_another_agent_is_resumed_and_shown(home, file):
+    (home / "nest.py").write_text(NEST)
+    scope = {}
+    exec(NEST, scope)
+    model = ScriptedModel([reply(call("clerk", task="Tea and milk."))])
+    with journal_at(str(home / file)) as journal:
+        agent = rc.Agent(model, [scope["clerk"].as_tool()], journal=journal)
+        assert asyncio.run(agent.run("Order.", run="shop")).stop.reason == "pending"
+    told = ["journal", "resume", file, "--agent", "nest.py:agent"]
+    ran = run(home, *told)
+    assert (ran.code, "--allow t1.0.clerk/tea" in ran.err) == (2, True)
+    ran = run(home, *told, "--allow", "t1.0.clerk/tea")
+    assert (ran.code, (home / "orders.txt").read_text()) == (1, "tea ")
+    ran = run(home, *told, "--yes")
+    assert (ran.code, ran.out, (home / "orders.txt").read_text()) == (0, "Done.\n", "tea milk ")
+    shown = run(home, "journal", "show", file).out
+    assert 't1.0.clerk |   -> order {"item":"milk"} [milk]\nt1.0.clerk |      allowed by person' in shown
+
+
+def test_yes_is_said_to_all_that_comes(home):
+    (home / "nest.py").write_text(NEST)
+    scope = {}
+    exec(NEST, scope)
+    model = ScriptedModel([reply(call("clerk", task="Tea and milk."))])
+    with journal_at(str(home / "runs.sqlite")) as journal:
+        agent = rc.Agent(model, [scope["clerk"].as_tool()], journal=journal)
+        asyncio.run(agent.run("Order.", run="shop"))
+    ran = run(home, "journal", "resume", "runs.sqlite", "--agent", "nest.py:agent", "--yes")
+    assert (ran.code, (home / "orders.txt").read_text()) == (0, "tea milk ")

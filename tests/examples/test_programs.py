@@ -1,9 +1,11 @@
 """Every program in examples/ runs, in a process of its own, against a scripted vendor on loopback."""
 
 import asyncio
+import base64
 import importlib
 import json
 import os
+import struct
 import sys
 from pathlib import Path
 
@@ -39,6 +41,17 @@ async def run(program: str, *arguments: str, at: Vendor, cwd: Path, **more: str)
     out, errors = await asyncio.wait_for(process.communicate(), 60)
     assert (process.returncode, errors.decode()) == (0, ""), out.decode() + errors.decode()
     return out.decode()
+
+
+async def test_the_first_program_of_the_readme(tmp_path):
+    text = (EXAMPLES.parent / "README.md").read_text()
+    program = tmp_path / "first.py"
+    program.write_text(text.partition("```py\n")[2].partition("```")[0])
+    async with vendor([[("get_weather", {"city": "Paris"})], "It is sunny."]) as at:
+        assert await run(str(program), at=at, cwd=tmp_path) == "It is sunny.\n"
+    assert at.requests[1]["messages"][2]["content"][0]["content"] == [
+        {"type": "text", "text": "Paris: sunny"}
+    ]
 
 
 async def test_streaming(tmp_path):
@@ -101,6 +114,69 @@ async def test_approval_in_two_processes(tmp_path, answer):
             assert printed == ("Paid.\n" if answer == "yes" else "It was not paid.\n")
     paid = tmp_path / "payments.txt"
     assert (paid.read_text() if paid.exists() else "") == ("40 to Ann Lee\n" if answer == "yes" else "")
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+async def test_subagent_in_two_processes(tmp_path, answer):
+    def script(body):
+        said = json.dumps(body["messages"])
+        if any(tool["name"] == "writer" for tool in body["tools"]):
+            if "It is sent." in said or "I may not." in said:
+                return "Ann is thanked." if "It is sent." in said else "Ann is not thanked."
+            return [("writer", {"task": "Thank Ann Lee."})]
+        if "sent to ann" in said or "too friendly" in said:
+            return "It is sent." if "sent to ann" in said else "I may not."
+        if "ann.lee@example.com" in said:
+            return [("send_mail", {"to": "ann.lee@example.com", "text": "Thank you!"})]
+        return [("find_address", {"name": "Ann Lee"})]
+
+    outbox = tmp_path / "outbox.txt"
+    async with vendor(script) as at:
+        asked = await run("subagent.py", "ask", "Thank Ann Lee", at=at, cwd=tmp_path)
+        assert asked.startswith('writer: find_address {"name": "Ann Lee"}\nwriter: send_mail ')
+        assert asked.splitlines()[-1].startswith("writer waits for you: send_mail {'to': 'ann.lee@")
+        assert not outbox.exists()
+        before = len(at.requests)
+        words = () if answer == "yes" else ("too friendly",)
+        for _ in range(2):
+            printed = await run("subagent.py", answer, *words, at=at, cwd=tmp_path)
+            assert printed == ("Ann is thanked.\n" if answer == "yes" else "Ann is not thanked.\n")
+        # One more reply of each agent: what was said and done before the pause is not asked for again.
+        assert len(at.requests) == before + 2
+    sent = "ann.lee@example.com: Thank you!\n"
+    assert (outbox.read_text() if outbox.exists() else "") == (sent if answer == "yes" else "")
+
+
+async def test_images(tmp_path):
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "report.pdf").write_bytes(b"%PDF-1.7\n")
+    question = "Does the photo belong to the report?"
+    async with vendor([[("draw_bars", {"heights": [1, 4, 9]})], "It does."]) as at:
+        printed = await run("images.py", "photo.png", "report.pdf", question, at=at, cwd=tmp_path)
+    asked, answered = at.requests
+    sent = [part["type"] for part in asked["messages"][0]["content"]]
+    assert sent == ["image", "document", "text"]
+    (result,) = answered["messages"][2]["content"]
+    text, picture = result["content"]
+    assert (text["text"], picture["source"]["media_type"]) == ("3 bars:", "image/png")
+    # Width, height, one byte to a pixel: what a viewer would see is what was asked for.
+    png = base64.b64decode(picture["source"]["data"])
+    assert struct.unpack(">II", png[16:24]) == (3, 9)
+    assert printed == f'draw_bars {{"heights": [1, 4, 9]}} -> image/png, {len(png)} bytes\nIt does.\n'
+
+
+async def test_fallback(tmp_path):
+    script: Script = [[("get_capital", {"country": "France"})], "Paris."]
+    second = {"OPENAI_API_KEY": "key"}
+    async with vendor(script, 529) as busy, vendor(script) as at, vendor(script, 401) as closed:
+        second["OPENAI_BASE_URL"] = f"{at.url}/v1"
+        printed = await run("fallback.py", at=busy, cwd=tmp_path, **second)
+        second["OPENAI_BASE_URL"] = f"{closed.url}/v1"
+        nobody = await run("fallback.py", at=busy, cwd=tmp_path, **second)
+    assert "anthropic:claude-opus-4-8 is down, so openai:gpt-5 is asked\n" in printed
+    assert printed.endswith("Paris. (says openai:gpt-5)\n")
+    assert "nobody is there (auth): openai: HTTP 401" in nobody
+    assert nobody.splitlines()[-1].startswith("before that, anthropic:claude-opus-4-8 failed: ")
 
 
 async def test_progress(tmp_path):

@@ -15,6 +15,8 @@ Said: TypeAlias = str | list[tuple[str, dict[str, Any]]]
 """A reply: words, or calls by name and arguments."""
 Script: TypeAlias = Sequence[Said] | Callable[[dict[str, Any]], Said]
 
+_ERRORS = {401: "authentication_error", 529: "overloaded_error"}
+
 
 class Vendor:
     """What was asked, and where."""
@@ -30,7 +32,8 @@ class Vendor:
         body = await request.json()
         self.requests.append(body)
         if self.status != 200:
-            error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+            kind = _ERRORS[self.status]
+            error = {"type": "error", "error": {"type": kind, "message": kind}}
             return web.json_response(error, status=self.status)
         said = self._next(body)
         anthropic = request.path.endswith("/messages")

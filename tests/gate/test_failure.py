@@ -179,6 +179,12 @@ async def test_it_is_logged_once_with_its_traceback_and_without_secrets(make, ca
     assert KEY not in caplog.text
 
 
+async def test_what_a_terminal_would_obey_is_shown_in_the_log(caplog):
+    await asked([raising(ValueError("no \x1b[2J\x1b]0;mine\x07 account"))])
+    assert "look raised ValueError: no ␛[2J␛]0;mine␇ account" in caplog.text
+    assert "\x1b" not in caplog.text
+
+
 async def test_turns_and_calls_are_logged_without_arguments(caplog):
     caplog.set_level(logging.INFO, "rightcall")
 

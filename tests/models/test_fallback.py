@@ -191,6 +191,12 @@ def test_what_makes_no_fallback_is_refused(arguments, on, words):
         rc.fallback(*arguments, on=on)
 
 
+async def test_a_fallback_all_of_whose_models_are_down_gives_way_to_the_next():
+    both = rc.fallback(scripted("one", down()), scripted("two", down()))
+    result = await rc.Agent(rc.fallback(both, scripted("three", "Sunny."))).run("Weather?")
+    assert (result.text, result.models) == ("Sunny.", ("three",))
+
+
 async def test_an_answer_of_a_form_is_asked_for_as_the_model_that_is_asked_can_give_it():
     one = scripted("one", down(), structured="native")
     two = scripted("two", '{"answer": 5}', structured="text")

@@ -40,7 +40,8 @@ def forget_key(name: str) -> None:
     """Keep it no longer."""
     kept = _read()
     if kept.pop(name, None) is None:
-        raise UsageError(f"there is no key for {name!r}; there is {', '.join(sorted(kept)) or 'none'}")
+        others = f"; there is {', '.join(sorted(kept))}" if kept else ""
+        raise UsageError(f"there is no key for {name!r}{others}")
     _write(kept)
 
 

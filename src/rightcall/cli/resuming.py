@@ -76,13 +76,15 @@ class _Showing:
 async def _resume(
     options: Namespace, agent: Agent[Any], run: str, paused: RunResult[Any] | None, view: View
 ) -> int:
-    decisions = {} if paused is None else await _decisions(options, paused.pending, view)
     started, progress, error = time.monotonic(), Progress(), None
     try:
-        if paused is None:
-            progress.see(RunEnd(await agent.recover(run)))
-        else:
-            progress.see(RunEnd(await agent.resume(paused, decisions)))
+        # One that was cut off may come to wait for somebody.
+        result = paused or await agent.recover(run)
+        decisions = await _decisions(options, result.pending, view) if result.pending else {}
+        while decisions:
+            result = await agent.resume(result, decisions)
+            decisions = await _answers(options, result.pending, view)
+        progress.see(RunEnd(result))
     except UsageError:
         raise
     except RightcallError as problem:
@@ -102,15 +104,21 @@ async def _decisions(
             raise UsageError(f"no call {given!r} waits for a decision; there is {', '.join(ids)}")
     decided: dict[str, FinalDecision] = dict.fromkeys(options.allow, Allow())
     decided |= dict.fromkeys(options.deny, Deny())
-    ask = approver(options, view)
+    rest = [proposal for proposal in pending if proposal.call_id not in decided]
+    answers = await _answers(options, rest, view)
+    if rest and not answers:
+        call_id = rest[0].call_id
+        raise UsageError(f"{rest[0].name} waits for a decision: --allow {call_id} or --deny {call_id}")
+    return decided | answers
+
+
+async def _answers(
+    options: Namespace, pending: Sequence[Proposal], view: View
+) -> dict[str, FinalDecision]:
+    """What a person says now, or has said for all; nothing where nobody is there."""
+    ask, answers = approver(options, view), dict[str, FinalDecision]()
     for proposal in pending:
-        if proposal.call_id in decided:
-            continue
-        answer = final_decision(await ask(proposal))
+        answers[proposal.call_id] = answer = final_decision(await ask(proposal))
         if answer == NOBODY:
-            call_id = proposal.call_id
-            raise UsageError(
-                f"{proposal.name} waits for a decision: --allow {call_id} or --deny {call_id}"
-            )
-        decided[proposal.call_id] = answer
-    return decided
+            return {}
+    return answers

@@ -25,6 +25,7 @@ from rightcall.core.entry import (
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.message import Message, Reply, Results, User
 from rightcall.core.parts import Media, Result, Text, Usage
+from rightcall.record.steps import unfolded
 
 _WIDTH = 60
 _LONGEST_LINE = 2000
@@ -137,34 +138,45 @@ def page_of(row: Row, entries: Sequence[Entry], *, reasoning: bool) -> Iterator[
     spent = f"{row.seconds:.1f} s, {usage_words(row.usage)}"
     yield f"run {row.run}: {begun}{model}{turns}, {spent}, {row.stop}"
     facts = _Facts(entries)
-    for entry in entries:
-        match entry:
-            case RunStarted(messages=messages, system=system):
-                if system:
-                    yield f"\nsystem: {system}"
-                for message in messages:
-                    yield from _message(message, reasoning=reasoning)
-            case ReplyReceived(key=key, reply=reply, seconds=seconds):
-                yield from _reply(reply, f" ({seconds:.1f} s)", reasoning=reasoning)
-                for index, call in enumerate(reply.calls):
-                    yield from facts.lines(f"{key.removesuffix('.model')}.{index}.{call.name}", call)
-            case RunFailed(message=message):
-                yield f"\nfailed: {message}"
-            case RunPaused(call_ids=call_ids):
-                yield f"\npaused, for a decision about {', '.join(call_ids)}"
-            case RunResumed(decisions=decisions):
-                told = ", ".join(f"{call_id} {_decision(each)}" for call_id, each in decisions.items())
-                yield f"\nresumed: {told}"
-            case _:
-                pass
+    for at, entry in unfolded(entries):
+        for line in _lines(entry, facts, at, reasoning=reasoning):
+            # What happened in an agent that was handed a task stands behind its call's key.
+            yield re.sub("^(?=.)", f"{at[:-1]} | ", line, flags=re.MULTILINE) if at else line
+
+
+def _lines(entry: Entry, facts: "_Facts", at: str, *, reasoning: bool) -> Iterator[str]:
+    match entry:
+        case RunStarted(messages=messages, system=system):
+            if system:
+                yield f"\nsystem: {system}"
+            for message in messages:
+                yield from _message(message, reasoning=reasoning)
+        case ReplyReceived(key=key, reply=reply, seconds=seconds):
+            yield from _reply(reply, f" ({seconds:.1f} s)", reasoning=reasoning)
+            for index, call in enumerate(reply.calls):
+                yield from facts.lines(f"{at}{key.removesuffix('.model')}.{index}.{call.name}", call)
+        case RunFailed(message=message):
+            yield f"\nfailed: {message}"
+        case RunPaused(call_ids=call_ids):
+            yield f"\npaused, for a decision about {', '.join(call_ids)}"
+        case RunResumed(decisions=decisions):
+            told = ", ".join(f"{call_id} {_decision(each)}" for call_id, each in decisions.items())
+            yield f"\nresumed: {told}"
+        case _:
+            pass
 
 
 class _Facts:
-    """What the record knows of each call, by its key."""
+    """What the record knows of each call, by its key and those of the calls it was made in."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self._ends = {entry.key: entry for entry in entries if isinstance(entry, CallFinished)}
-        self._decided = {entry.key: entry for entry in entries if isinstance(entry, CallDecided)}
+        self._ends: dict[str, CallFinished] = {}
+        self._decided: dict[str, CallDecided] = {}
+        for at, entry in unfolded(entries):
+            if isinstance(entry, CallFinished):
+                self._ends[f"{at}{entry.key}"] = entry
+            elif isinstance(entry, CallDecided):
+                self._decided[f"{at}{entry.key}"] = entry
 
     def lines(self, key: str, call: Call) -> Iterator[str]:
         """The call, the decision about it, and its result."""

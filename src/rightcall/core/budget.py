@@ -1,13 +1,14 @@
 """What a run may use, and why one ended."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from rightcall.core.options import Worded
+from rightcall.errors import UsageError
 
 LimitName: TypeAlias = Literal["turns", "calls", "seconds", "tokens", "cost", "repeats"]
-
+_AMOUNTS = get_args(LimitName)
 
 _COST = 10.0
 """The limit that holds unless one is given, and only as far as prices are known."""
@@ -32,6 +33,15 @@ class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, me
     if it goes on, the run stops."""
     strict: bool = False
     """Refuse to run a model whose costs nobody knows, instead of warning that ``cost`` is not held."""
+
+    def __post_init__(self) -> None:
+        for name in _AMOUNTS:
+            amount = getattr(self, name)
+            # Said so that it holds of nan, too, which no amount would ever exceed.
+            if amount is not None and not amount >= 0:
+                raise UsageError(
+                    f"rc.Budget: {name} must not be less than 0, not {amount!r}; None lifts it"
+                )
 
     @property
     def names_cost(self) -> bool:

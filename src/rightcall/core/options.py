@@ -37,6 +37,7 @@ _INSTRUCTIONS = "instructions=… of rc.Agent"
 _OUTPUT = "output=… of rc.Agent"
 _OPTIONS = "options={{{!r}: …}} of rc.Agent"
 _CONNECT = "rc.Agent(rc.connect(name, {}=…))"
+_RETRY = "retries=… of a tool, and retry=rc.Retry(attempts=…) of rc.connect"
 
 _ELSEWHERE = {
     **dict.fromkeys(
@@ -45,7 +46,7 @@ _ELSEWHERE = {
     **dict.fromkeys(["max_turns", "max_steps", "max_iterations", "max_iter", "recursion_limit"], _TURNS),
     **{name: f"budget=rc.Budget({name}=…)" for name in ("turns", "calls", "seconds", "tokens", "cost")},
     **dict.fromkeys(["usage_limits", "limits_per_run", "max_budget"], "budget=rc.Budget(…)"),
-    "max_cost": "budget=rc.Budget(cost=…)",
+    **dict.fromkeys(["max_cost", "dollars", "usd"], "budget=rc.Budget(cost=…)"),
     **dict.fromkeys(["system_prompt", "system", "system_message", "prompt_template"], _INSTRUCTIONS),
     **dict.fromkeys(["response_model", "output_type", "result_type", "output_schema"], _OUTPUT),
     **dict.fromkeys(["response_format", "response_schema", "text_format"], _OUTPUT),
@@ -67,7 +68,7 @@ _ELSEWHERE = {
     **dict.fromkeys(
         ["needs_approval", "require_approval", "requires_approval"], "approval=True of a tool"
     ),
-    **dict.fromkeys(["max_retries", "num_retries", "tries"], "retries=… of a tool"),
+    **dict.fromkeys(["max_retries", "num_retries", "tries"], _RETRY),
     **dict.fromkeys(
         ["args_schema", "input_schema", "inputSchema"], "rc.Tool(name, description, schema)"
     ),
@@ -85,6 +86,9 @@ _HINTS = {
     "retry_on": "as in (ConnectionError, TimeoutError)",
     "hooks": "as in rc.Hooks(before_tool=…)",
     "window": "as in rc.Window(tokens=…)",
+    "journal": 'as in rc.record.SqliteJournal("runs.db")',
+    "observers": "as in [watch]",
+    "history": "as in history=result.transcript; an empty one is ()",
 }
 
 _places: list["Known"] = []

@@ -6,12 +6,14 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from rightcall.core.options import Worded
+
 MAX_REPLY_BYTES = 128 * 1024 * 1024
 """A streamed reply longer than this, in all its events, is an attack or a fault: 128,000 tokens, each in
 an event of 350 bytes, are a third of it."""
 
 
-class Timeouts(Struct, frozen=True, kw_only=True, gc=False):
+class Timeouts(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     """How long each part of an exchange may take, in seconds. None lifts a limit."""
 
     connect: float | None = 10.0

@@ -119,7 +119,8 @@ def _part(piece: object, where: str) -> Part:
 
 def _misfit(piece: object, where: str) -> str:
     kinds = "text, a Path, bytes, rc.image(…) or rc.file(…)"
-    return f"{where}: {kinds}, and not {type(piece).__name__}"
+    hint = "; earlier messages go into history=" if isinstance(piece, Mapping) else ""
+    return f"{where}: {kinds}, and not {type(piece).__name__}{hint}"
 
 
 def _read(path: Path) -> bytes:

@@ -205,9 +205,10 @@ def _declare(target: Any, *, namespace: Mapping[str, Any], options: ToolOptions)
     if inspect.isclass(target) and issubclass(target, BaseModel):
         return _from_model(target, options)
     if not callable(target) and not isinstance(target, classmethod):
+        hint = " An agent becomes a tool by as_tool()." if hasattr(target, "as_tool") else ""
         raise DeclarationError(
             options.get("name", type(target).__name__),
-            f"{type(target).__name__} is not a function, a callable or a pydantic model.",
+            f"{type(target).__name__} is not a function, a callable or a pydantic model.{hint}",
         )
     return _from_function(target, namespace, options)
 

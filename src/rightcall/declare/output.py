@@ -27,12 +27,15 @@ def asked_in_words(system: str, schema: JsonObject) -> str:
     return f"{system}\n\n{words}".strip()
 
 
-class Output(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
-    """How an answer is to be given, where the type alone does not say enough."""
-
+class _Typed(Struct, frozen=True, eq=False, metaclass=Worded):
     type: Any = dict
     """The type, or a JSON Schema as a mapping: then the answer is plain JSON values. Unless given, any
     JSON object."""
+
+
+class Output(_Typed, frozen=True, kw_only=True, eq=False):
+    """How an answer is to be given, where the type alone does not say enough."""
+
     mode: OutputMode | None = None
     """How the model is held to it; what its profile says, unless given. ``json`` is the vendors' JSON
     mode: the model is held to the syntax, and told of the type."""

@@ -14,6 +14,7 @@ from rightcall.core.outcome import Cancelled, Denied, Failed, Outcome
 from rightcall.core.ports import Clock, Tools
 from rightcall.core.tool import Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.errors import UsageError
 from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
 from rightcall.gate.execution import Execution, not_run
@@ -169,6 +170,8 @@ class Executor:
     def __init__(
         self, *, concurrency: int = 32, approve: Approve | None = None, clock: Clock | None = None
     ) -> None:
+        if not concurrency > 0:
+            raise UsageError(f"concurrency must be more than 0, not {concurrency!r}: no call would run")
         self._slots = Slots(concurrency)
         self._approve = approve
         self._clock = clock or SystemClock()

@@ -34,6 +34,7 @@ from rightcall.core.decision import (
 )
 from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, HookAnswered, StepDone
 from rightcall.core.jsontext import dump
+from rightcall.core.options import fits
 from rightcall.core.outcome import Denied, DryRun, Failed, Interrupted, Outcome, Returned
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.sanitize import encodable_json
@@ -199,7 +200,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         async def body() -> Entry:
             waiting = approve(proposal)
             if not isawaitable(waiting):
-                raise UsageError("approve is an async function")
+                raise UsageError("approve= takes an async function: async def approve(proposal)")
             answer = final_decision(await waiting)
             return StepDone(key=f"{key}.asked", value=_written(answer))
 
@@ -313,6 +314,11 @@ def _written(decision: FinalDecision) -> str:
 def decided_about(pending: Sequence[Proposal], decisions: Decisions) -> dict[str, FinalDecision]:
     """Read what the caller answered: something about each call that waits, and about no other."""
     waiting = [proposal.call_id for proposal in pending]
+    if not fits(decisions, Mapping):
+        kind = type(decisions).__name__
+        raise UsageError(
+            f"decisions are by call id, as in {{call_id: True}}, and not of the type {kind}"
+        )
     if missing := [call_id for call_id in waiting if call_id not in decisions]:
         raise UsageError(f"no decision about {', '.join(missing)}")
     if unknown := [call_id for call_id in decisions if call_id not in waiting]:

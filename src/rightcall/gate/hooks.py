@@ -24,6 +24,7 @@ from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.handler import unwrap
 from rightcall.core.message import Reply, User
+from rightcall.core.options import Worded
 from rightcall.core.outcome import Denied
 from rightcall.core.request import Request
 from rightcall.core.tool import Tool
@@ -48,7 +49,7 @@ CallAnswer: TypeAlias = Veto | Rewrite | Answer | None
 ResultAnswer: TypeAlias = Veto | Answer | User | Sequence[Answer | User] | None
 
 
-class Hooks(Struct, frozen=True, kw_only=True):
+class Hooks(Struct, frozen=True, kw_only=True, metaclass=Worded):
     """Functions, sync or async, that may change or veto what happens. None of them need be given.
 
     A ``before_tool`` hook keeps calls from starting while the reply still streams, unless it is declared

@@ -30,6 +30,7 @@ from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
 from rightcall.gate.hooks import Veto
 from rightcall.log import run_logger
+from rightcall.loop.nested import is_inside
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.request.batches import close_stream, together
@@ -288,7 +289,8 @@ class _Names:
         if not self._own:
             self._taken.update(self._question.ids)
         own = given
-        if not given or given in self._taken:
+        if not given or given in self._taken or is_inside(given):
+            # One that names a call inside another could not be decided about.
             own = made_up_id(self._question.position, len(self._own), self._taken)
         self._taken.add(own)
         self._given.append(given)

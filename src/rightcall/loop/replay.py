@@ -2,17 +2,18 @@
 
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import Ask
+from rightcall.core.decision import Ask, FinalDecision
 from rightcall.core.entry import (
     CallFinished,
     Entry,
     HookAnswered,
+    Nested,
     ReplyReceived,
     RunPaused,
     RunStarted,
@@ -20,7 +21,7 @@ from rightcall.core.entry import (
 )
 from rightcall.core.events import ModelEvent
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.outcome import Failed, Outcome, Returned
+from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned
 from rightcall.core.ports import AsyncJournal, Journal, Model
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.request import Profile, Request, Wanted
@@ -28,10 +29,11 @@ from rightcall.core.tool import Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, ReplayError, UsageError
 from rightcall.gate.attempt import Setting
-from rightcall.gate.execution import Execution
+from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Executor
 from rightcall.gate.hooks import Hooks, Veto, gathered
 from rightcall.loop.circles import canonical
+from rightcall.loop.nested import Nesting, nesting_of
 from rightcall.loop.result import RunResult
 from rightcall.loop.run import Run
 from rightcall.loop.setup import Setup
@@ -56,11 +58,24 @@ async def replay(
     live model gets the recorded results for the calls it repeats.
     """
     entries = await entries_of(journal, run)
+    again = _again(entries, run, model=model, tools=tools)
+    return again.result(await again.until_stop())
+
+
+def _again(
+    entries: Sequence[Entry],
+    run: str,
+    *,
+    model: Model | None = None,
+    tools: ToolSource | None = None,
+    decided: Mapping[str, FinalDecision] | None = None,
+) -> Run:
+    """The run that the entries record, to go through again."""
     start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
     if start is None:
         raise UsageError(f"the journal holds no run {run!r}")
 
-    decisions = decisions_in(entries)
+    decisions = {**decisions_in(entries), **(decided or {})}
     waiting = {
         call_id for entry in entries if isinstance(entry, RunPaused) for call_id in entry.call_ids
     } - decisions.keys()
@@ -75,10 +90,11 @@ async def replay(
         before_model=_nothing if _has(entries, "before_model") else None,
         before_tool=_nothing if _has(entries, "before_tool") else None,
     )
+    agents = {e.agent for e in entries if isinstance(e, Nested)} if model is None else set()
     setup = Setup(
         run=run,
         model=model or _NoModel(),
-        tools=_RecordedTools() if tools is None else Toolbox(tools),
+        tools=_RecordedTools(agents) if tools is None else Toolbox(tools),
         steps=_RecordedSteps(entries, is_live),
         executor=Executor() if tools is not None else _RecordedExecutor(entries),
         specs=start.specs,
@@ -88,8 +104,7 @@ async def replay(
         hooks=gathered(hooks),
         speculate=False,
     )
-    again = Run(setup, started(start), begins=len(start.messages) - 1, decisions=decisions)
-    return again.result(await again.until_stop())
+    return Run(setup, started(start), begins=len(start.messages) - 1, decisions=decisions)
 
 
 def _has(entries: Sequence[Entry], hook: str) -> bool:
@@ -118,12 +133,17 @@ class _RecordedExecutor:
     """Gives each call the result that the same call got when it was recorded."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
         self._ends: dict[tuple[str, str], deque[CallFinished]] = {}
         for call, end in _recorded_results(entries):
             self._ends.setdefault((call.name, canonical(call.arguments)), deque()).append(end)
 
-    async def run(self, checked: CheckedCall, _: Setting) -> Execution:
+    async def run(self, checked: CheckedCall, setting: Setting) -> Execution:
         call = checked.call
+        if (nesting := nesting_of(setting.key or "")) is not None:
+            await self._go_inside(nesting, nesting.run.removeprefix(f"{setting.run}."))
+            # Nobody reads this: the run around it waits, too.
+            return not_run(call, Cancelled())
         ends = self._ends.get((call.name, canonical(call.arguments)))
         if ends is None:
             raise ReplayError(f"{call.name}({call.arguments})")
@@ -138,6 +158,14 @@ class _RecordedExecutor:
             seconds=end.seconds,
             attempts=end.attempts,
         )
+
+    async def _go_inside(self, nesting: Nesting, key: str) -> None:
+        """Go through the run inside a call that has no end, up to where it waits for a person."""
+        inside = [e.entry for e in self._entries if isinstance(e, Nested) and e.path == key]
+        again = _again(inside, nesting.run, decided=nesting.decisions)
+        nesting.waits = again.result(await again.until_stop())
+        if nesting.waits.stop.reason != "pending":
+            raise ReplayError(key)
 
 
 class _RecordedSteps:
@@ -162,6 +190,10 @@ class _RecordedSteps:
             raise ReplayError(key)
         return known
 
+    def recorded(self, key: str) -> Entry | None:
+        """The recorded entry of that key, if there is one."""
+        return None if self._live(key) else self._done.get(key)
+
     async def note(self, _: str, _entry: Entry) -> bool:
         """A replay writes nothing."""
         return False
@@ -174,13 +206,18 @@ class _RecordedSteps:
 class _RecordedTools:
     """Stands where the tools were: any name is a tool that takes anything."""
 
+    def __init__(self, agents: Container[str]) -> None:
+        self._agents = agents
+        """The names of those that were agents."""
+
     def get(self, name: str) -> Tool | None:
         """A tool of that name; what could be no tool's name stays unknown."""
         try:
             # Of a dry run, too, it gives what was recorded.
-            return Tool(name, "", validator=_Anything(), dry_run=True)
+            tool = Tool(name, "", validator=_Anything(), dry_run=True)
         except DeclarationError:
             return None
+        return tool.replace(delegates=True) if name in self._agents else tool
 
     def names(self) -> tuple[str, ...]:
         """Nobody remembers."""

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Generic, overload
 
-from msgspec import Struct, json, to_builtins
+from msgspec import DecodeError, Struct, json, to_builtins
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
@@ -134,7 +134,10 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     @staticmethod
     def from_json(data: bytes | str, *, output: Any = None) -> "RunResult[Any]":
         """The result that ``to_json`` wrote. ``output`` is the agent's, and gives the output back."""
-        result: RunResult[Any] = json.decode(data, type=RunResult)
+        try:
+            result: RunResult[Any] = json.decode(data, type=RunResult)
+        except DecodeError as error:
+            raise UsageError(f"this is not what RunResult.to_json wrote: {error}") from error
         return result if output is None else with_output(result, form_of(output))
 
 

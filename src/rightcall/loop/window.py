@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
+from rightcall.core.options import Worded
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.ports import TokenCounter
 from rightcall.core.sanitize import encodable
@@ -93,7 +94,7 @@ def _vendor_tokens(vendor: Mapping[str, JsonValue]) -> int:
     return len(json.encode(vendor)) // 4 if vendor else 0
 
 
-class Window(Struct, frozen=True, kw_only=True, gc=False):
+class Window(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     """How much of a transcript may be sent."""
 
     tokens: int

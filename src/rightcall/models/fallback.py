@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from rightcall.core.events import ModelChange, ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.message import Message, Reasoning, Reply, Transcript, Unknown
+from rightcall.core.options import checked
 from rightcall.core.ports import Model
 from rightcall.core.request import Conversation, Named, Profile, Request
 from rightcall.declare.output import asked_in_words
@@ -58,8 +59,8 @@ def kind_of(error: Exception) -> str:
 
 
 def _only_waits(events: Sequence[ModelEvent]) -> bool:
-    """Whether nothing of a reply has been given: its request is only sent again."""
-    return all(isinstance(event, RetryStart) for event in events)
+    """Whether nothing of a reply has been given: a request is only sent again, or to another model."""
+    return all(isinstance(event, RetryStart | ModelChange) for event in events)
 
 
 class Member(Struct, frozen=True, eq=False):
@@ -243,14 +244,16 @@ def _matches(condition: Condition, error: Exception) -> bool:
     return bool(condition(error))
 
 
+@checked("rc.fallback")
 def fallback(*models: Model | str, on: Condition | Sequence[Condition] = DOWN_OR_BUSY) -> Fallback:
     """Several models as one: when one is down or refuses for load, the next goes on.
 
     ``models`` are models or names of them, as ``connect`` takes them; what was connected by name is
     closed by ``close``. ``on`` says for what the next is asked: kinds of errors (``"connection"``,
     ``"timeout"``, ``"protocol"``, ``"rate_limit"``, ``"overloaded"``, ``"server"``, which it is unless
-    said, ``"auth"``, ``"not_found"``, ``"context_overflow"``, ``"bad_request"``, ``"filtered"``), types
-    of exceptions, functions that say yes or no to an exception, or several of those.
+    said, ``"auth"``, ``"quota"``, ``"not_found"``, ``"context_overflow"``, ``"bad_request"``,
+    ``"filtered"``), types of exceptions, functions that say yes or no to an exception, or several of
+    those.
     """
     if not models:
         raise UsageError("fallback needs at least one model")
@@ -275,7 +278,17 @@ def _member(given: Model | str, taken: Sequence[str], *, is_last: bool) -> Membe
     if isinstance(given, str):
         opened = connect(given, retry=None if is_last else _HASTY)
         return Member(_unlike(given, taken), opened, opened)
+    _look_at(given)
     return Member(_unlike(str(getattr(given, "name", "") or type(given).__name__), taken), given)
+
+
+def _look_at(given: object) -> None:
+    """Refuse what is no model, before it is asked for its profile."""
+    if not (hasattr(given, "profile") and hasattr(given, "stream")):
+        raise UsageError(
+            "a model is a name such as 'anthropic:claude-opus-4-8', an object with profile and stream, "
+            f"or a list of those for rc.Agent, and not of the type {type(given).__name__}"
+        )
 
 
 def _unlike(name: str, taken: Sequence[str]) -> str:
@@ -300,6 +313,7 @@ class Opened:
             if names not in self._kept:
                 self._kept[names] = fallback(*given)
             return self._kept[names]
+        _look_at(given)
         return given
 
     async def close(self) -> None:

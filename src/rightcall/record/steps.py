@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
+from os import PathLike
 from time import monotonic
 from typing import Self, TypeGuard
 
@@ -55,6 +56,8 @@ async def entries_of(journal: Journal | AsyncJournal, run: str) -> Sequence[Entr
     """Everything that a journal of any kind holds of a run."""
     if is_file(journal):
         return await awaited(journal.reading(run))
+    if isinstance(journal, str | PathLike):
+        raise UsageError(f"a path is no journal: rc.record.JsonLinesJournal({str(journal)!r}) opens one")
     found = journal.entries(run)
     return tuple(await found if isawaitable(found) else found)
 
@@ -285,7 +288,7 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     What was refused stays refused, whatever the policy is by now.
     """
     decisions: dict[str, FinalDecision] = {}
-    for at, entry in _unfolded(entries):
+    for at, entry in unfolded(entries):
         match entry:
             case RunResumed(decisions=given):
                 decisions.update(given)
@@ -297,11 +300,11 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     return decisions
 
 
-def _unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entry]]:
+def unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entry]]:
     """Every entry, those of runs inside calls too, with where it is."""
     for entry in entries:
         if isinstance(entry, Nested):
-            yield from _unfolded((entry.entry,), f"{at}{entry.path}/")
+            yield from unfolded((entry.entry,), f"{at}{entry.path}/")
         else:
             yield at, entry
 
@@ -316,7 +319,7 @@ def recorded(steps: Steps, key: str) -> Entry | None:
 def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     """A no to every call whose arguments the record does not hold whole: it cannot be run from there."""
     calls: list[str] = []
-    for at, entry in _unfolded(entries):
+    for at, entry in unfolded(entries):
         match entry:
             case ReplyReceived(reply=reply):
                 calls += [f"{at}{call.id}" for call in reply.calls if REDACTED in call.arguments]

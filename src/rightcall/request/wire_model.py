@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart, unfolded
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
+from rightcall.core.options import Worded
 from rightcall.core.ports import Decoder, Dialect, Encode
 from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
 from rightcall.core.secret import redact_formats
@@ -53,7 +54,7 @@ class Address(Struct, frozen=True, kw_only=True):
         return f"Address(url={redact_formats(self.url)!r}, model={self.model!r})"
 
 
-class Retry(Struct, frozen=True, kw_only=True, gc=False):
+class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     """How often and how patiently an exchange is tried again."""
 
     attempts: int = 4

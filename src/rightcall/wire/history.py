@@ -17,6 +17,7 @@ from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.media_type import ANY_BYTES
 from rightcall.core.message import Author, Message, Reply, Results, Transcript, User
+from rightcall.core.options import fits
 from rightcall.core.outcome import OutcomeKind
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
@@ -226,6 +227,9 @@ def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> li
     system text goes first where the vendor takes it among the messages.
     """
     name = _known(dialect)
+    if not fits(transcript, Sequence):
+        kind = type(transcript).__name__
+        raise UsageError(f"rc.to_messages takes a transcript, as in result.transcript, and not {kind}")
     if system and name not in _IN_LIST:
         raise UsageError(f"{name} takes the system text beside the messages, and not among them")
     found: list[Any] = []

@@ -50,6 +50,8 @@ def connect_all(servers: Mapping[str, Given], **options: Unpack[Options]) -> "Gr
 
     Each server's tools have its name and ``_`` before their own. The options hold for every server.
     """
+    if not isinstance(servers, Mapping):
+        raise UsageError("rc.mcp.connect_all takes servers by name: rc.mcp.load_config(file) reads them")
     return Group({name: connect(target, name=name, **options) for name, target in servers.items()})
 
 
