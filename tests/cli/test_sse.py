@@ -13,6 +13,7 @@ from rightcall.cli.streams import guess, reply_in, walk
 from rightcall.core.events import ReplyEnd, TextDelta
 from rightcall.core.message import Reply
 from rightcall.errors import RightcallError
+from wire.bedrock.frames import frame
 
 CHAT = (
     b': hello\n\ndata: {"choices": [{"index": 0, "delta": {"content": "Hel"}}]}\n\n'
@@ -35,6 +36,11 @@ RESPONSES = b'event: response.created\ndata: {"type": "response.created", "respo
 GEMINI = (
     b'data: {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}\r\n\r\n'
 )
+BEDROCK = (
+    frame("contentBlockDelta", {"delta": {"text": "Hi"}, "contentBlockIndex": 0})
+    + frame("messageStop", {"stopReason": "end_turn"})
+    + frame("metadata", {"usage": {"inputTokens": 1, "outputTokens": 2}})
+)
 
 
 @pytest.mark.parametrize(
@@ -45,16 +51,33 @@ GEMINI = (
         (RESPONSES, "openai_responses"),
         (GEMINI, "gemini"),
         (b"[" + GEMINI[6:].strip() + b"]", "gemini"),
+        (BEDROCK, "bedrock"),
         (b'event: ping\ndata: {"type": "ping"}\n\n', "anthropic"),
         (b"data: [DONE]\n\n", "openai_chat"),
         (b"data: hello\n\n", None),
         (b"", None),
         (b"\xff\x00garbage", None),
     ],
-    ids=["chat", "anthropic", "responses", "gemini", "array", "ping", "done", "words", "none", "bytes"],
+    ids=[
+        "chat",
+        "anthropic",
+        "responses",
+        "gemini",
+        "array",
+        "bedrock",
+        "ping",
+        "done",
+        "words",
+        "none",
+        "bytes",
+    ],
 )
 def test_the_dialect_shows_in_the_first_events(data, dialect):
     assert guess(data) == dialect
+
+
+def test_binary_messages_are_told_too():
+    assert reply_in(walk(BEDROCK, "bedrock")).text == "Hi"
 
 
 def test_each_event_is_told_with_its_place_and_what_it_became():
@@ -165,7 +188,7 @@ def test_what_a_dump_says_reaches_no_terminal_as_a_command(dump, capsys):
     assert not {"\x1b", "\x9b"} & set(capsys.readouterr().out)
 
 
-DIALECTS = ["anthropic", "gemini", "openai_chat", "openai_responses", None]
+DIALECTS = ["anthropic", "bedrock", "gemini", "openai_chat", "openai_responses", None]
 pieces = st.sampled_from(
     b"data: |event: error\n|\n\n|\r|{|}|[DONE]|\xff|id: 1\n|"
     b'{"type": "message_start"}|{"choices": [{}]}|{"candidates": 5}|{"type":"response.completed"}'.split(

@@ -38,6 +38,7 @@ REQUIREMENTS = (
         "ours",
         (
             Gap("anthropic", "differs", "no piece of input and an empty one are the same: an object {}"),
+            Gap("bedrock", "differs", "no piece of input and an empty one are the same: an object {}"),
             Gap("gemini", "differs", "arguments are an object, not text; none are {}"),
         ),
     ),
@@ -54,6 +55,7 @@ REQUIREMENTS = (
             Gap(
                 "anthropic", "differs", "a whole body has an object for the input, so what came is gone"
             ),
+            Gap("bedrock", "differs", "a whole body has an object for the input, so what came is gone"),
             Gap(
                 "gemini", "differs", "a whole body has an object for the arguments, so what came is gone"
             ),
@@ -68,6 +70,9 @@ REQUIREMENTS = (
                 "anthropic",
                 "differs",
                 "a refusal is a stop reason, without words in a part of their own",
+            ),
+            Gap(
+                "bedrock", "differs", "a refusal is a stop reason, without words in a part of their own"
             ),
             Gap("gemini", "differs", "the vendor filters, and does not let the model refuse in form"),
         ),
@@ -87,7 +92,10 @@ REQUIREMENTS = (
         "decode.usage",
         "Cached, cache-written and reasoning tokens are counted as parts of input and output.",
         "vendor doc",
-        (Gap("gemini", "differs", "caches are implicit, and what is written to them is not counted"),),
+        (
+            Gap("bedrock", "differs", "Converse counts no tokens of reasoning apart from the output's"),
+            Gap("gemini", "differs", "caches are implicit, and what is written to them is not counted"),
+        ),
     ),
     Requirement("decode.reasoning", "Reasoning comes as parts before the answer.", "vendor doc"),
     Requirement(

@@ -38,11 +38,12 @@ SHAPES: dict[str, Any] = {
     "Gemini's SDK": google.Tool(
         function_declarations=[google.FunctionDeclaration(**WORDS, parameters=google.Schema(**GOOGLES))]
     ),
+    "Bedrock": {"toolSpec": {**WORDS, "inputSchema": {"json": SCHEMA}, "strict": True}},
     "MCP": {**WORDS, "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}},
     "MCP's SDK": McpTool(**WORDS, input_schema=SCHEMA, annotations=ToolAnnotations(read_only_hint=True)),
     "a bare function": {**WORDS, "parameters": SCHEMA},
 }
-STRICT = {"Chat": True, "Responses": True, "Anthropic, custom": False}
+STRICT = {"Chat": True, "Responses": True, "Bedrock": True, "Anthropic, custom": False}
 
 
 def weather(city: str, days: int | None) -> str:
@@ -122,6 +123,7 @@ def test_several_declarations_are_several_tools_and_no_single_one():
         ({}, "no members"),
         ({"parameters": SCHEMA}, "it has no name"),
         ({"name": "x", "parameters": "string"}, "a schema is an object"),
+        ({"toolSpec": {"name": "x", "inputSchema": {"json": "{}"}}}, "a schema is an object"),
         ({"name": "x", "parameters": {"type": "array"}}, "arguments are an object"),
         ({"name": "no spaces", "parameters": SCHEMA}, "1 to 64 letters"),
     ],
@@ -162,7 +164,8 @@ def test_a_definition_that_is_strict_is_sent_so_and_the_others_as_the_agent_says
     if name == "gemini":
         assert body["toolConfig"]["functionCallingConfig"]["mode"] == "VALIDATED"
         return
-    tools = [each.get("function", each) for each in body["tools"]]
+    sent = body["toolConfig"]["tools"] if name == "bedrock" else body["tools"]
+    tools = [each.get("function", each.get("toolSpec", each)) for each in sent]
     assert [each.get("strict", False) for each in tools] == [True, False, everywhere]
 
 

@@ -28,6 +28,8 @@ PROVIDER_KEYS = {
     ],
     "openai-responses": [_random(WORD, 156, "sk-proj-")],
     "azure": [_AZURE],
+    "bedrock": [_random(ALNUM, 128, "ABSK", "=="), _random(ALNUM, 300, "bedrock-api-key-")],
+    "bedrock-anthropic": [_random(ALNUM, 128, "ABSK")],
     "cerebras": [_random(ascii_lowercase + digits, 48, "csk-")],
     "deepseek": [_random(HEX, 32, "sk-")],
     "fireworks": [_random(ALNUM, 22, "fw_"), _random(ALNUM, 24, "fw_")],

@@ -17,6 +17,7 @@ from rightcall.core.transport import Incoming, Timeouts
 from rightcall.request.wire_model import Address, WireModel
 from rightcall.wire.dialects import DIALECTS, load
 from rightcall.wire.encoding import EncodeCache
+from wire.bedrock.frames import frame
 
 CALLED = '{"place": "Rome"}'
 LINES = {
@@ -25,6 +26,7 @@ LINES = {
         b'data: {"type": "message_start", "message": {}}\n\ndata: {"type": "message_stop"}\n\n',
     ),
     "openai_responses": (b'data: {"type": "response.completed", "response": {"output": []}}\n\n',),
+    "bedrock": (frame("messageStop", {"stopReason": "end_turn"}),),
     "gemini": (b'data: {"candidates": [{"finishReason": "STOP"}]}\n\n',),
 }
 

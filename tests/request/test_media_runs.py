@@ -10,6 +10,7 @@ from request.server import serving, streamed
 from rightcall.errors import EncodeError
 from rightcall.models.providers import PROVIDERS
 from rightcall.wire.dialects import DIALECTS
+from wire.bedrock.frames import frame
 
 PNG = b"\x89PNG\r\n\x1a\n"
 B64 = "iVBORw0KGgo="
@@ -43,8 +44,15 @@ def candidate(part: dict[str, object]) -> bytes:
 
 
 CALL = {"id": "c1", "index": 0, "type": "function", "function": {"name": "see", "arguments": "{}"}}
+CONVERSE_USE = {"toolUseId": "c1", "name": "see"}
 USE = {"type": "tool_use", "id": "c1", "name": "see", "input": {}}
 REPLIES = {
+    "bedrock": (
+        frame("contentBlockStart", {"start": {"toolUse": CONVERSE_USE}, "contentBlockIndex": 0})
+        + frame("messageStop", {"stopReason": "tool_use"}),
+        frame("contentBlockDelta", {"delta": {"text": "A cat."}, "contentBlockIndex": 0})
+        + frame("messageStop", {"stopReason": "end_turn"}),
+    ),
     "openai_chat": (
         chat({"tool_calls": [CALL]}, "tool_calls") + b"data: [DONE]\n\n",
         chat({"content": "A cat."}, "stop") + b"data: [DONE]\n\n",

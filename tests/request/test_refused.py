@@ -1,4 +1,4 @@
-"""A vendor's error says what it is, over HTTP and inside of streams, in all four dialects."""
+"""A vendor's error says what it is, over HTTP and inside of streams, in every dialect."""
 
 import asyncio
 import json
@@ -10,10 +10,11 @@ import rightcall as rc
 from request.server import dropped, serving, streamed, whole
 from rightcall.core.message import said
 from rightcall.core.request import Request
-from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
+from rightcall.errors import ProtocolError, RightcallError, TransportError, TruncatedStream, VendorError
+from wire.bedrock.frames import exception, frame
 
 KEY = "zz-no-form-9f"
-PROVIDERS = ["anthropic", "gemini", "openai", "openai-responses"]
+PROVIDERS = ["anthropic", "bedrock", "gemini", "openai", "openai-responses"]
 every_provider = pytest.mark.parametrize("provider", PROVIDERS)
 ONCE = rc.Retry(attempts=1)
 
@@ -103,6 +104,7 @@ def event(name, value):
 OVERLOADED = {"message": "Overloaded", "type": "overloaded_error", "code": "overloaded_error"}
 TOO_LONG = {"message": "Too long", "code": "context_length_exceeded", "status": "INVALID_ARGUMENT"}
 INSIDE = {
+    "bedrock": lambda error: exception("validationException", error),
     "anthropic": lambda error: event("error", {"type": "error", "error": error}),
     "gemini": lambda error: b"data: " + json.dumps({"error": error}).encode() + b"\n\n",
     "openai": lambda error: b"data: " + json.dumps({"error": error}).encode() + b"\n\n",
@@ -120,6 +122,17 @@ async def test_an_error_inside_of_a_stream_has_the_same_kind(provider):
     assert "Overloaded" in error.body
     if provider != "anthropic":
         assert (await failure(provider, streamed(INSIDE[provider](TOO_LONG)))).kind == "context_overflow"
+
+
+async def test_amazons_request_is_named_and_its_events_are_not_taken_for_words():
+    answer = whole(b"{}", 503, x_amzn_requestid="req_9", x_amzn_errortype="ServiceUnavailableException")
+    error = await failure("bedrock", answer)
+    assert (error.kind, error.request_id) == ("overloaded", "req_9")
+    began = frame("messageStart", {"role": "assistant"})
+    for cut in (began, began[:9]):
+        error = await failure("bedrock", streamed(cut))
+        assert type(error) is TruncatedStream
+        assert str(error).startswith("bedrock: the stream ended ")
 
 
 async def test_what_the_host_behind_openrouter_said_is_kept():

@@ -43,7 +43,11 @@ texts = st.sampled_from(["", " ", "a", "Dear \n", 'é"\\', "on"])
 words = st.builds(
     Text,
     texts,
-    bags(anthropic=[MARK, {"citations": [{"cited_text": "c"}]}], gemini=[{"thoughtSignature": "c2ln"}]),
+    bags(
+        anthropic=[MARK, {"citations": [{"cited_text": "c"}]}],
+        bedrock=[{"citations": [{}]}],
+        gemini=[{"thoughtSignature": "c2ln"}],
+    ),
 )
 media = st.builds(
     Media,
@@ -56,6 +60,7 @@ thoughts = st.builds(
     texts,
     bags(
         anthropic=[{"type": "thinking", "signature": "s"}, {"type": "redacted_thinking", "data": "d"}],
+        bedrock=[{"signature": "s"}, {"redactedContent": "cmVk"}],
         gemini=[{"thoughtSignature": "c2ln"}],
         openai_chat=[
             {"field": "reasoning_content"},
@@ -73,6 +78,7 @@ unknown = st.builds(
     Unknown,
     bags(
         anthropic=[{"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, MARK],
+        bedrock=[{"toolUse": {"toolUseId": "s", "name": "web", "input": {}}}, {"mystery": {}}],
         gemini=[{"executableCode": {"code": "1"}}],
         openai_chat=[{"part": {"type": "x"}}, {"refusal": "no"}, {"audio": {"id": "a"}}],
         openai_responses=[{"type": "web_search_call", "id": "ws"}, {"part": {"type": "refusal"}}],
@@ -106,6 +112,10 @@ users = st.builds(
     st.lists(words | words | media, max_size=2).map(tuple),
     vendor=bags(
         anthropic=[[{"type": "container_upload", "file_id": "f"}], [{"type": "x", **MARK}]],
+        bedrock=[
+            [{"cachePoint": {"type": "default"}}],
+            [{"document": {"name": "d", "source": {"text": "x"}}}],
+        ],
         gemini=[{"parts": [{"fileData": {"fileUri": "u"}}]}],
         openai_responses=[{"items": [{"type": "compaction", "id": "c"}]}],
     ),

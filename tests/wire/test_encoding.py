@@ -17,7 +17,7 @@ from rightcall.core.message import Message, Reasoning, Reply, Results, Transcrip
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.errors import EncodeError
-from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
+from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_responses
 from rightcall.wire.encoding import EncodeCache
 from wire.conversations import (
     CITY,
@@ -36,6 +36,8 @@ from wire.conversations import (
 
 DIALECTS: dict[str, tuple[Any, str]] = {
     "anthropic": (anthropic, "claude"),
+    "bedrock": (bedrock, "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    "bedrock, Mistral": (bedrock, "mistral.mistral-large-2402-v1:0"),
     "gemini": (gemini, "gemini-3-pro"),
     "gemini, before": (gemini, "gemini-2.5-pro"),
     "openai_chat": (openai_chat, "gpt"),

@@ -161,11 +161,52 @@ GEMINI: list[Any] = [
     {"role": "model", "parts": [{"text": "A cat."}]},
     {"role": "user", "parts": [{"text": "Thanks"}]},
 ]
+BEDROCK: list[Any] = [
+    {
+        "role": "user",
+        "content": [
+            {"text": "See"},
+            {"cachePoint": {"type": "default"}},
+            {"image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n\x1a\n"}}},
+            {"image": {"format": "jpeg", "source": {"s3Location": {"uri": "s3://b/a.jpg"}}}},
+            {
+                "document": {
+                    "format": "docx",
+                    "name": "a report",
+                    "source": {"s3Location": {"uri": "s3://b/a.docx", "bucketOwner": "1"}},
+                    "citations": {"enabled": True},
+                }
+            },
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}},
+            {"reasoningContent": {"redactedContent": b"xyz"}},
+            {"text": "I look."},
+            {"toolUse": {"toolUseId": "a", "name": "look", "input": {"at": 1}}},
+            {"toolUse": {"toolUseId": "b", "name": "look", "input": {}}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"toolResult": {"toolUseId": "a", "content": [{"json": {"one": 1}}], "status": "success"}},
+            {"toolResult": {"toolUseId": "b", "content": [{"text": "no"}], "status": "error"}},
+            {"cachePoint": {"type": "default"}},
+            {"text": "Well?"},
+        ],
+    },
+    {"role": "assistant", "content": [{"text": "A cat."}]},
+    {"role": "user", "content": [{"text": "Thanks"}]},
+]
 HISTORIES = {
     "openai_chat": CHAT,
     "openai_responses": RESPONSES,
     "anthropic": ANTHROPIC,
     "gemini": GEMINI,
+    "bedrock": BEDROCK,
 }
 every_dialect = pytest.mark.parametrize("name", DIALECTS)
 
@@ -201,6 +242,7 @@ TYPES = {
     "openai_responses": "openai.types.responses:ResponseInputItemParam",
     "anthropic": "anthropic.types:MessageParam",
     "gemini": "google.genai.types:Content",
+    "bedrock": "wire.bedrock.converse:Message",
 }
 
 
@@ -308,6 +350,33 @@ def test_the_names_of_googles_python_sdk_are_read():
     assert said.messages[2].results[0].is_error
 
 
+def test_what_bedrock_answered_is_read_from_json_too_and_what_only_it_has_is_kept():
+    said = rc.from_messages(
+        [
+            {"role": "system", "content": "Be brief."},
+            {
+                "role": "user",
+                "content": [
+                    {"text": "See"},
+                    {"image": {"format": "png", "source": {"bytes": PNG}}},
+                    {"document": {"format": "md", "name": "n", "source": {"text": "# Hi"}}},
+                    {"guardContent": {"text": {"text": "guarded"}}},
+                ],
+            },
+        ]
+    )
+    (user,) = said.messages
+    assert said.system == "Be brief."
+    assert user.content == (
+        rc.Text("See"),
+        rc.Media(b"\x89PNG\r\n\x1a\n", "image/png"),
+        rc.Media(b"# Hi", "text/markdown", "n"),
+    )
+    assert rc.to_messages(said.messages, "bedrock")[0]["content"][0] == {
+        "guardContent": {"text": {"text": "guarded"}}
+    }
+
+
 WRONG: dict[str, tuple[list[Any], str]] = {
     "no object": (["Hi"], r"messages\[0\]: an object, and not str"),
     "no role of Chat's": ([{"role": "robot", "content": "x"}], r"messages\[0\].role: 'robot'"),
@@ -345,6 +414,23 @@ WRONG: dict[str, tuple[list[Any], str]] = {
         r"messages\[0\].content\[0\]: an object, and not int",
     ),
     "an item that is unknown": ([{"type": "smell"}], r"messages\[0\].type: 'smell'"),
+    "no role of Bedrock's": ([{"role": "robot", "content": [{"text": "x"}]}], r"messages\[0\].role"),
+    "a block that says nothing": (
+        [{"role": "user", "content": [{"text": "x"}, {}]}],
+        r"messages\[0\].content\[1\]: no block",
+    ),
+    "a text of Bedrock's that is none": (
+        [{"role": "user", "content": [{"text": 7}]}],
+        r"messages\[0\].content\[0\].text: text, and not int",
+    ),
+    "bad base64 in Bedrock's": (
+        [{"role": "user", "content": [{"image": {"format": "png", "source": {"bytes": "?"}}}]}],
+        r"messages\[0\].content\[0\].image.source.bytes: not valid base64",
+    ),
+    "a result of Bedrock's without its call": (
+        [{"role": "user", "content": [{"toolResult": {"toolUseId": "z", "content": []}}]}],
+        r"messages\[0\].content\[0\].toolResult: a result for 'z'",
+    ),
     "parts that say nothing": ([{"parts": [{}]}], r"messages\[0\].parts\[0\]: a part that says nothing"),
 }
 

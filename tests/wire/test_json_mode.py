@@ -10,15 +10,16 @@ from rightcall.core.message import said
 from rightcall.core.request import ANY_OBJECT, Request
 from rightcall.local.grammar.build import grammar_for_output
 from rightcall.testing import ScriptedModel
-from rightcall.wire import anthropic, gemini, openai_chat, openai_responses
+from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_responses
 
 SENT = {
     "openai_chat": (openai_chat, {"response_format": {"type": "json_object"}}),
     "openai_responses": (openai_responses, {"text": {"format": {"type": "json_object"}}}),
     "gemini": (gemini, {"generationConfig": {"responseMimeType": "application/json"}}),
     "anthropic": (anthropic, {}),
+    "bedrock": (bedrock, {}),
 }
-FORMS = ("response_format", "text", "generationConfig", "output_config")
+FORMS = ("response_format", "text", "generationConfig", "output_config", "outputConfig")
 
 
 def sent(dialect: ModuleType, **request: object) -> dict[str, object]:

@@ -74,6 +74,10 @@ def file_data(place: str, kind: str = "") -> dict[str, Any]:
     return {"fileData": {**({"mimeType": kind} if kind else {}), "fileUri": place}}
 
 
+def converse(member: str, form: str, data: str, **more: str) -> dict[str, Any]:
+    return {member: {"format": form, **more, "source": {"bytes": data}}}
+
+
 X = "https://example.com/x"
 FILE = {"type": "file", "file_id": "file_1"}
 EXPECTED: dict[str, dict[str, Any]] = {
@@ -141,6 +145,14 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "video at": file_data(X, "video/mp4"),
         "tiff": {"inlineData": {"mimeType": "image/tiff", "data": "SUk="}},
     },
+    "bedrock": {
+        "png": converse("image", "png", B64["png"]),
+        "pdf": converse("document", "pdf", B64["pdf"], name="a pdf"),
+        "text": converse("document", "txt", B64["txt"], name="a txt"),
+        "sound": converse("audio", "wav", B64["wav"]),
+        "video": converse("video", "mp4", B64["mp4"]),
+        "docx": converse("document", "doc", "UEs=", name="a doc"),
+    },
 }
 """What each is sent as. What is not here must be refused."""
 
@@ -190,6 +202,7 @@ def test_the_table_is_what_the_encoder_does(name):
         for kind, media in MEDIA.items()
         if media.kind in table
         and media.way in table[media.kind].ways
+        and (media.url or "").startswith(table[media.kind].scheme if media.url else "")
         and (not table[media.kind].types or media.media_type in table[media.kind].types | {"image/*"})
     }
     # Video is in the table of Chat for hosts that imitate OpenAI, and not for OpenAI.

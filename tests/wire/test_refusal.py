@@ -151,10 +151,26 @@ def test_long_words_of_a_vendor_are_cut_short(dialect, text):
 
 @every_dialect
 @pytest.mark.parametrize(
-    "header", ["Request-Id", "x-request-id", "X-Goog-Request-Id", "apim-request-id", "cf-ray"]
+    "header",
+    [
+        "Request-Id",
+        "x-request-id",
+        "X-Goog-Request-Id",
+        "apim-request-id",
+        "x-amzn-RequestId",
+        "cf-ray",
+    ],
 )
 def test_the_request_is_named(dialect, header):
     assert dialect.error(500, {header: "r1"}, b"{}").request_id == "r1"
+
+
+@every_dialect
+def test_amazon_names_the_kind_in_a_header_whatever_is_spoken_behind_it(dialect):
+    headers = {"x-amzn-ErrorType": "ModelNotReadyException:http://internal.amazon.com/coral/"}
+    refusal = dialect.error(429, headers, b'{"message": "Loading"}')
+    assert (refusal.vendor_code, refusal.kind) == ("ModelNotReadyException", "overloaded")
+    assert (refusal.message, refusal.body) == ("Loading", '{"message":"Loading"}')
 
 
 @every_dialect

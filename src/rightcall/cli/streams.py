@@ -41,7 +41,8 @@ class Step(Struct, frozen=True, kw_only=True):
 def guess(data: bytes) -> str | None:
     """The dialect that the first events are in; None when they show no sign of any."""
     framed = SseDecoder()
-    found: list[bytes] = [data] if data.lstrip()[:1] in (b"{", b"[") else []
+    # A body in place of a stream, or Bedrock's messages, whose lengths begin with a zero.
+    found: list[bytes] = [data] if data.lstrip()[:1] in (b"{", b"[", b"\0") else []
     for line in _lines(data):
         found += [event.data for event in _framed(framed, line)]
         if len(found) > _MOST_LOOKED_AT:

@@ -27,40 +27,54 @@ _CODES: Mapping[ErrorKind, frozenset[str]] = {
     "quota": frozenset([
         "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error",
         "account_deactivated", "usage_limit_reached", "enforced_spend_limit_reached",
-        "insufficient_balance", "credit_exhausted",
+        "insufficient_balance", "credit_exhausted", "servicequotaexceededexception",
     ]),
     "auth": frozenset([
         "authentication_error", "invalid_api_key", "permission_error", "permission_denied",
         "unauthenticated", "unauthorized", "api_key_invalid", "api_key_expired", "forbidden",
         "invalid_authentication", "unsupported_country_region_territory",
+        # Amazon, whose words for one and the same differ by what stands before the service
+        "accessdeniedexception", "accessdenied", "unrecognizedclientexception", "expiredtokenexception",
+        "expiredtoken", "invalidsignatureexception", "signaturedoesnotmatch", "invalidclienttokenid",
+        "missingauthenticationtokenexception", "missingauthenticationtoken",
+        "incompletesignatureexception", "incompletesignature", "notauthorizedexception",
     ]),
     "not_found": frozenset([
         "not_found_error", "model_not_found", "not_found", "deploymentnotfound", "model_decommissioned",
+        "resourcenotfoundexception",
     ]),
     "overloaded": frozenset([
         "overloaded_error", "overloaded", "engine_overloaded", "server_overloaded", "slow_down",
         "service_unavailable", "service_unavailable_error", "unavailable", "unavailable_error",
-        "capacity_exceeded", "server_is_overloaded",
+        "capacity_exceeded", "server_is_overloaded", "serviceunavailableexception",
+        "modelnotreadyexception",
     ]),
     "rate_limit": frozenset([
         "rate_limit_exceeded", "rate_limit_error", "too_many_requests", "resource_exhausted",
+        "throttlingexception", "throttledexception", "toomanyrequestsexception",
     ]),
     "timeout": frozenset([
         "timeout", "timeout_error", "deadline_exceeded", "vector_store_timeout", "request_timeout",
+        "modeltimeoutexception",
     ]),
+    # Amazon's for what the model did behind it, which is 424 over HTTP.
+    "server": frozenset(["modelerrorexception", "modelstreamerrorexception"]),
 }  # fmt: skip
 
 _WORDS: Mapping[ErrorKind, str] = {
     "context_overflow": (
         # Anthropic, Gemini, Bedrock
         r"prompt is too long|exceed context limit|input is too long"
-        r"|input token count .{0,40}exceeds"
+        r"|input token count .{0,40}exceeds|too many (?:input tokens|total text bytes)"
+        r"|input tokens exceed"
         # OpenAI, vLLM, OpenRouter, xAI; llama.cpp, Ollama, LM Studio; Mistral, Groq, Cerebras
         r"|maximum (?:context|prompt|input) length|context (?:length|size|window)\b.{0,40}exceed"
         r"|exceeds? the (?:available |model'?s? |maximum )*context"
         r"|greater than the context length|too large for model with|reduce the length of the"
         r"|too many tokens|tokens .{0,40}must be (?:<=|less than)"
     ),
+    # Bedrock calls it a validation error
+    "not_found": r"model identifier is invalid|could not resolve the foundation model",
     "quota": r"credit balance is too low|insufficient (?:balance|credits?|funds)",
     "auth": (
         r"(?:api[ _-]?key|credentials?)\b.{0,40}"

@@ -47,6 +47,12 @@ _FORMATS = (
     _row(_START + r"glpat-[\w-]{20,}", "glpat-"),
     # Amazon: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
     _row(_START + r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![\w-])", "AKIA", "ASIA"),
+    # Bedrock's API keys, for long and for hours
+    _row(
+        _START + rf"(?:ABSK|bedrock-api-key-){_BASE64}{{40,}}",
+        "ABSK",
+        "bedrock-api-key-",
+    ),
     # Google: keys of old and new, OAuth's tokens and clients
     _row(_START + r"AIza[\w-]{35}(?![\w-])", "AIza"),
     _row(_START + r"AQ\.[\w-]{40,}", "AQ."),

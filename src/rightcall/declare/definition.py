@@ -1,8 +1,8 @@
 """The tool definitions that people have, in any vendor's shape, into tools.
 
 Known are Chat's ``{"type": "function", "function": {…}}``, the flat one of Responses, Anthropic's with
-``input_schema``, Gemini's ``functionDeclarations``, MCP's with ``inputSchema``, and a bare function with
-``parameters``; as dictionaries, or as the objects of the vendors' SDKs.
+``input_schema``, Gemini's ``functionDeclarations``, Bedrock's ``toolSpec``, MCP's with ``inputSchema``,
+and a bare function with ``parameters``; as dictionaries, or as the objects of the vendors' SDKs.
 
 A definition has no code. With a handler it is a tool like any other. Without one somebody else runs it:
 every call waits, as for a person, until ``resume`` or ``approve`` gives its result as an ``Answer``.
@@ -97,7 +97,7 @@ def _each(source: JsonObject) -> Iterator[JsonObject]:
         if isinstance(declared := source.get(member), list):
             yield from (_plain(each) for each in declared)
             return
-    inner = source.get("function")
+    inner = source.get("function", source.get("toolSpec"))
     definition = inner if isinstance(inner, Mapping) else source
     kind = source.get("type")
     is_known = any(member in definition for member in _SCHEMAS)
@@ -134,6 +134,9 @@ def _schema(name: str, definition: JsonObject) -> JsonObject:
     if member is None:
         return {"type": "object", "properties": {}}
     given = definition[member]
+    if isinstance(given, Mapping) and set(given) == {"json"}:
+        # Bedrock's: what form the schema has, and the schema.
+        given = given["json"]
     if not isinstance(given, Mapping):
         raise DeclarationError(name, "a schema is an object.", where=member)
     return _json_schema(given) if _is_googles(given) else given

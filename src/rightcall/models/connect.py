@@ -65,11 +65,11 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     if name not in PROVIDERS and is_local(name):
         return _local(name, carrier, api_key or "", profile, template, family)
     provider, place, model = _resolve(name)
-    url = base_url or _url(provider, place)
+    url, key, carrier = _opened(provider, place, base_url, api_key, carrier)
     address = Address(
         url=url,
         model=model,
-        key=api_key or _key(provider, place, must=base_url is None),
+        key=key,
         key_header=provider.key_header,
         headers=headers or {},
         provider=place if place in PROVIDERS else "",
@@ -88,6 +88,20 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
+
+
+def _opened(
+    provider: Provider, place: str, base_url: str | None, api_key: str | None, carrier: Transport
+) -> tuple[str, str | None, Transport]:
+    """The address, the key, and what carries requests there, signed where there is no key."""
+    url = base_url or _url(provider, place)
+    must = base_url is None and not provider.signed_with
+    key = api_key or _key(provider, place, must=must)
+    if not provider.signed_with:
+        return url, key, carrier
+    from rightcall.models.aws.signed_transport import signed  # noqa: PLC0415 - light until used
+
+    return signed(url, key, carrier, invoke=provider.dialect == "anthropic")
 
 
 def _local(

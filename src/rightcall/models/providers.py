@@ -24,6 +24,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     """The header for the key, where it is not the dialect's own."""
     prices: str = ""
     """The provider's name in the price tables."""
+    signed_with: str = ""
+    """Whose credentials requests are signed with where there is no key, which is ``aws``. The region may
+    be part of the address."""
     tells_cost: bool = False
     """It says in every reply what that cost."""
 
@@ -72,6 +75,22 @@ PROVIDERS: dict[str, Provider] = {
         prices="azure",
         url_variable="AZURE_OPENAI_BASE_URL",
         key_header="api-key",
+    ),
+    "bedrock": Provider(
+        dialect="bedrock",
+        url="https://bedrock-runtime.{region}.amazonaws.com",
+        keys=("AWS_BEARER_TOKEN_BEDROCK",),
+        url_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        prices="aws",
+        signed_with="aws",
+    ),
+    "bedrock-anthropic": Provider(
+        dialect="anthropic",
+        url="https://bedrock-runtime.{region}.amazonaws.com",
+        keys=("AWS_BEARER_TOKEN_BEDROCK",),
+        url_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        prices="aws",
+        signed_with="aws",
     ),
     "cerebras": _compatible("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", prices="cerebras"),
     "deepseek": _compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY", prices="deepseek"),

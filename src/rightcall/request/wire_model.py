@@ -162,7 +162,7 @@ class WireModel:
         tried, closes = 0, self._closes
         while True:
             tried += 1
-            delivered, incoming, head = False, None, b""
+            delivered, incoming, head, is_over = False, None, b"", False
             try:
                 async with self._sent(request) as incoming:
                     await self._admit(incoming)
@@ -180,11 +180,14 @@ class WireModel:
                         if events := reader.feed(chunk):
                             delivered = True
                             yield self._finished(events, raw)
+                    is_over = True
                     if events := reader.finish():
                         delivered = True
                         yield self._finished(events, raw)
             except RightcallError as caught:
-                error = caught if delivered or incoming is None else self._read(caught, incoming, head)
+                # A transport may fail before any of the reply is through, which is then not empty.
+                is_told = delivered or not (head or is_over)
+                error = caught if is_told or incoming is None else self._read(caught, incoming, head)
                 self._complete(error, incoming)
                 wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
                 if wait is None or self._closes != closes:
@@ -342,6 +345,9 @@ class _Whole:
 def _is_whole(head: bytes) -> bool:
     """Whether this is all there was, and no part of a reply: no events, and no JSON that was cut off."""
     if len(head) >= _HEAD or any(field in head for field in (b"data:", b"event:")):
+        return False
+    if head.startswith(b"\0"):
+        # Amazon's events, which begin with their length.
         return False
     if not head.lstrip().startswith((b"{", b"[")):
         return True

@@ -29,6 +29,7 @@ DIALECTS: Mapping[str, Row] = {
         differs_by_host=True,
     ),
     "gemini": Row("native", rb'"(candidates|usageMetadata|promptFeedback)"\s*:'),
+    "bedrock": Row("tool", rb'"(contentBlockIndex|stopReason)"\s*:|:event-type\x07'),
 }
 """By the name of the folder. A stream is tried against the signs in this order."""
 

@@ -26,6 +26,8 @@ from rightcall.wire.dialects import DIALECTS, load
 
 _MEMBERS = {"openai_responses": "input", "gemini": "contents"}
 """The member of a request that holds the messages; ``messages`` in the others."""
+_WITH_BYTES = ("bedrock",)
+"""The dialects whose SDK takes bytes as they are, where the wire has base64."""
 _IN_LIST = ("openai_chat", "openai_responses")
 """The dialects in which the system text is one of the messages, or may be."""
 _NEWEST = "gemini-latest"
@@ -33,6 +35,11 @@ _NEWEST = "gemini-latest"
 _BLOCKS = frozenset(
     ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result")
 )
+_CONVERSE = frozenset(
+    ("text", "toolUse", "toolResult", "reasoningContent", "citationsContent", "image", "document",
+     "video", "audio", "guardContent", "cachePoint", "searchResult")
+)  # fmt: skip
+"""What the one member of a block of Bedrock's may be called. Everybody else's have a type."""
 _CHAT_PARTS = frozenset(("image_url", "input_audio", "file", "video_url"))
 
 
@@ -200,9 +207,9 @@ def history_of(given: "Said | Sequence[Any]") -> Said:
 def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
     """A conversation in a vendor's shape as a transcript, with the system text beside it.
 
-    The messages are dictionaries or the SDK's own objects, of OpenAI's Chat or Responses, Anthropic's or
-    Gemini's. The dialect is told by their shape, unless it is given. What is not understood is an
-    error that names its place.
+    The messages are dictionaries or the SDK's own objects, of OpenAI's Chat or Responses, Anthropic's,
+    Gemini's or those of Bedrock's Converse. The dialect is told by their shape, unless it is given. What
+    is not understood is an error that names its place.
     """
     plain = [_plain(message) for message in messages]
     for at, message in enumerate(plain):
@@ -216,8 +223,8 @@ def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
 def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> list[Any]:
     """A transcript in a vendor's shape, as its SDK takes it.
 
-    ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic`` or ``gemini``. The system text
-    goes first where the vendor takes it among the messages.
+    ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini`` or ``bedrock``. The
+    system text goes first where the vendor takes it among the messages.
     """
     name = _known(dialect)
     if not fits(transcript, Sequence):
@@ -230,6 +237,8 @@ def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> li
         request = Request(messages=tuple(transcript), options={"cache": False})
         body = msgspec.json.decode(load(name).encode(request, model=_NEWEST, stream=False).body)
         found = body[_MEMBERS.get(name, "messages")]
+        if name in _WITH_BYTES:
+            found = import_module(f"rightcall.wire.{name}.history").with_bytes(found)
     return [{"role": "system", "content": system}, *found] if system else found
 
 
@@ -246,7 +255,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, bytes):
-        # As Google's SDK takes them.
+        # As Google's SDK and Amazon's take them.
         return b64encode(value).decode()
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
@@ -261,6 +270,8 @@ def _dialect_of(messages: Sequence[JsonObject]) -> str:
         if message["role"] in ("tool", "function") or message.get("tool_calls"):
             return "openai_chat"
         content = message.get("content")
+        if isinstance(content, list) and any(map(_is_converse, content)):
+            return "bedrock"
         kinds = (
             {part.get("type") for part in content if isinstance(part, Mapping)}
             if isinstance(content, list)
@@ -273,6 +284,10 @@ def _dialect_of(messages: Sequence[JsonObject]) -> str:
         if kinds & _CHAT_PARTS:
             return "openai_chat"
     return "openai_chat"
+
+
+def _is_converse(part: object) -> bool:
+    return isinstance(part, Mapping) and "type" not in part and bool(_CONVERSE & set(part))
 
 
 UNTYPED = ANY_BYTES

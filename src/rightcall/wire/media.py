@@ -37,6 +37,8 @@ class Takes(Struct, frozen=True):
     ways: tuple[Way, ...]
     types: frozenset[str] = frozenset()
     """The only types, where not all of the kind are."""
+    scheme: str = ""
+    """How an address must begin, where not any is taken."""
 
 
 MediaTable: TypeAlias = Mapping[MediaKind, Takes]
@@ -46,7 +48,9 @@ MediaTable: TypeAlias = Mapping[MediaKind, Takes]
 def is_taken(media: Media, table: MediaTable) -> bool:
     """Whether the dialect has a place for it."""
     takes = table.get(media.kind)
-    return takes is not None and media.way in takes.ways and _is_of(media, takes)
+    return (
+        takes is not None and media.way in takes.ways and _is_of(media, takes) and _is_at(media, takes)
+    )
 
 
 def check_taken(media: Media, table: MediaTable, dialect: str, where: str) -> bool:
@@ -75,6 +79,10 @@ def _is_of(media: Media, takes: Takes) -> bool:
     return not takes.types or plain in takes.types or plain.endswith("/*")
 
 
+def _is_at(media: Media, takes: Takes) -> bool:
+    return media.url is None or media.url.startswith(takes.scheme)
+
+
 def _words(media: Media, table: MediaTable) -> str:
     takes = table.get(media.kind)
     if takes is not None and not _is_of(media, takes):
@@ -82,7 +90,9 @@ def _words(media: Media, table: MediaTable) -> str:
         return f"{media.media_type} cannot be sent; of {_NAMES[media.kind]}, {listed} can."
     if takes is not None and takes.ways:
         ways = " or ".join(_WAYS[way] for way in takes.ways)
-        return f"{media.media_type} cannot be sent {_WAYS[media.way]}; give it {ways}."
+        way = _WAYS[media.way] if media.way not in takes.ways else "from there"
+        begins = f" An address must begin with {takes.scheme}." if takes.scheme else ""
+        return f"{media.media_type} cannot be sent {way}; give it {ways}.{begins}"
     sent = [_NAMES[kind] for kind, each in table.items() if each.ways and kind != "other"]
     if not sent:
         return f"{media.media_type} cannot be sent; this host takes text only."

@@ -27,9 +27,12 @@ _REFUSED = 400
 
 _REQUEST_IDS = (
     "request-id", "x-request-id", "x-goog-request-id", "apim-request-id", "x-ms-request-id",
-    "x-groq-request-id", "x-generation-id", "x-cloud-trace-context", "cf-ray",
+    "x-groq-request-id", "x-generation-id", "x-cloud-trace-context", "x-amzn-requestid", "cf-ray",
 )  # fmt: skip
 """The headers that name a request: Anthropic's, OpenAI's, Google's, Azure's, and those of hosts."""
+
+_KIND = "x-amzn-errortype"
+"""Amazon's header for the kind of a refusal, whatever dialect is spoken behind it."""
 
 _EXCERPT = 200
 _WORDS = 2000
@@ -63,17 +66,26 @@ class Refusals(Struct, frozen=True, kw_only=True):
         return self.inside(readable(body), status=status, headers=headers)
 
     def inside(
-        self, value: Any, *, status: int | None = None, headers: Mapping[str, str] | None = None
+        self,
+        value: Any,
+        *,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        code: str = "",
     ) -> VendorError:
-        """The refusal that a JSON value or a text tells of: a body's, or an event's within a stream."""
+        """The refusal that a JSON value or a text tells of: a body's, or an event's within a stream.
+
+        ``code`` names the kind where it does not stand in the value, but beside it.
+        """
         named = {name.lower(): text for name, text in (headers or {}).items()}
         if isinstance(value, str) and re.match(_PAGE, value, re.IGNORECASE):
             return _page(value, status, named)
         layers = list(_layers(value))
-        code = self._code(layers)
+        beside = _plain(code or named.get(_KIND, ""))
+        code = beside or self._code(layers)
         if status is None or status < _REFUSED:
             status = _status(layers) or self.statuses.get(code)
-        refused = f"HTTP {status}" if status else "refused"
+        refused = beside or (f"HTTP {status}" if status else "refused")
         words = _message(layers, value)
         beyond = _beyond(layers)
         told = f"{words} ({beyond.words})" if words and beyond.words else words or beyond.words
@@ -113,6 +125,12 @@ class Refusals(Struct, frozen=True, kw_only=True):
 
 def _request_id(headers: Mapping[str, str]) -> str:
     return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), "")
+
+
+def _plain(kind: str) -> str:
+    """``com.amazon.coral#ThrottlingException:http://…`` and ``throttlingException`` are one."""
+    word = kind.partition(":")[0].rpartition("#")[2].strip()[:_EXCERPT]
+    return word[:1].upper() + word[1:]
 
 
 def _page(text: str, status: int | None, headers: Mapping[str, str]) -> VendorError:
@@ -210,7 +228,7 @@ def _one(value: Any) -> Any:
 
 def _message(layers: list[dict[str, Any]], value: Any) -> str:
     for layer in layers:
-        for name in ("message", "error_description", "detail", "msg", "error"):
+        for name in ("message", "Message", "error_description", "detail", "msg", "error"):
             if isinstance(found := layer.get(name), str) and found:
                 return found
             if found and layer is layers[0]:

@@ -1,0 +1,225 @@
+"""Bedrock's reply, streamed or whole, into events and a Reply.
+
+``messageStop`` ends what the model says; the counts come after it, in ``metadata``, so that the reply is
+told with those, or at the end of the bytes where there are none.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.message import Reply
+from rightcall.core.sse import MAX_EVENT_BYTES
+from rightcall.errors import ProtocolError, TruncatedStream
+from rightcall.wire.bedrock.errors import refused
+from rightcall.wire.bedrock.eventstream import EventStreamDecoder, StreamMessage
+from rightcall.wire.bedrock.reply import ReplyBuilder
+from rightcall.wire.bedrock.tables import NAME
+from rightcall.wire.refusal import UNREADABLE, excerpt, readable
+
+
+class _Use(Struct, gc=False):
+    input: str | None = None
+
+
+class _Thought(Struct, gc=False, rename="camel"):
+    text: str | None = None
+    signature: str | None = None
+    redacted_content: str | None = None
+
+
+class _Delta(Struct, gc=False, rename="camel"):
+    text: str | None = None
+    tool_use: _Use | None = None
+    reasoning_content: _Thought | None = None
+
+
+class _BlockDelta(Struct, gc=False, rename="camel"):
+    """What nearly every event of a stream holds. The rare is read when it comes."""
+
+    content_block_index: int | None = None
+    delta: _Delta | None = None
+
+
+class _WholeUse(Struct):
+    input: Raw = Raw()
+
+
+class _WholeBlock(Struct, rename="camel"):
+    tool_use: _WholeUse | None = None
+
+
+class _WholeMessage(Struct):
+    content: list[_WholeBlock] = []
+
+
+class _WholeOutput(Struct):
+    message: _WholeMessage
+
+
+class _Whole(Struct):
+    output: _WholeOutput
+
+
+_delta = msgspec.json.Decoder(_BlockDelta).decode
+_any = msgspec.json.Decoder().decode
+_whole = msgspec.json.Decoder(_Whole).decode
+
+
+class Decoder:
+    """One streamed reply. Feed it bytes, cut anywhere."""
+
+    def __init__(self) -> None:
+        self._frames = EventStreamDecoder()
+        self._reply = ReplyBuilder()
+        self._began = False
+        self._body: bytearray | None = None
+        """Where a host answers with one instead of a stream."""
+
+    def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
+        """The events that these bytes complete."""
+        if not self._began and data:
+            self._began = True
+            self._body = bytearray() if data.startswith(b"{") else None
+        if self._body is not None:
+            self._body += data
+            if len(self._body) > MAX_EVENT_BYTES:
+                raise ProtocolError(f"{NAME}: a reply of more than {MAX_EVENT_BYTES:,} bytes")
+            return ()
+        reply = self._reply
+        for message in self._frames.feed(data):
+            if not reply.is_done:
+                _take(reply, message)
+        return self._told()
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        """The events that only the end of the stream completes."""
+        if self._body is not None:
+            body, self._body = bytes(self._body), None
+            _take_whole(self._reply, body)
+        if not self._frames.is_between:
+            raise TruncatedStream(f"{NAME}: the stream ended in the middle of a message")
+        if not self._reply.is_stopped:
+            raise TruncatedStream(f"{NAME}: the stream ended before messageStop")
+        self._reply.end()
+        return self._told()
+
+    def _told(self) -> tuple[ModelEvent, ...]:
+        events, self._reply.events = self._reply.events, []
+        return tuple(events)
+
+
+def decoder() -> Decoder:
+    """A decoder for one streamed reply."""
+    return Decoder()
+
+
+def decode(body: bytes, /) -> Reply:
+    """The reply in a body that was not streamed."""
+    reply = ReplyBuilder()
+    _take_whole(reply, body)
+    end = reply.events[-1]
+    assert isinstance(end, ReplyEnd)
+    return end.reply
+
+
+def _take(reply: ReplyBuilder, message: StreamMessage) -> None:
+    headers, payload = message.headers, message.payload
+    name = headers.get(":event-type", "")
+    handler = _ON.get(name)
+    if handler is not None and headers.get(":message-type") == "event":
+        try:
+            handler(reply, payload)
+        except UNREADABLE as problem:
+            raise ProtocolError(f"{NAME}: {name} cannot be read: {excerpt(payload)}") from problem
+    elif headers.get(":message-type") == "exception":
+        raise refused(readable(payload), headers.get(":exception-type", ""))
+    elif headers.get(":message-type") == "error":
+        told = headers.get(":error-message") or readable(payload)
+        raise refused(told, headers.get(":error-code", ""))
+
+
+def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
+    try:
+        value = _any(body)
+    except UNREADABLE as problem:
+        kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
+        raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
+    if not isinstance(value, dict):
+        raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
+    output = value.get("output")
+    message = output.get("message") if isinstance(output, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        if isinstance(value.get("message") or value.get("error"), str | dict):
+            raise refused(value)
+        raise ProtocolError(f"{NAME}: the reply has no content: {excerpt(body)}")
+    inputs = _inputs(body) if any(block.get("toolUse") for block in content) else ()
+    for at, block in enumerate(content):
+        reply.whole(at, block, inputs[at] if inputs else "")
+    reply.stop(value)
+    reply.update(value)
+    reply.end()
+
+
+def _inputs(body: bytes) -> list[str]:
+    """The arguments of each block as the vendor wrote them."""
+    try:
+        blocks = _whole(body).output.message.content
+    except UNREADABLE as problem:
+        raise ProtocolError(f"{NAME}: a toolUse cannot be read: {excerpt(body)}") from problem
+    return [bytes(block.tool_use.input).decode() if block.tool_use else "" for block in blocks]
+
+
+def _block_start(reply: ReplyBuilder, payload: bytes) -> None:
+    event = _object(payload)
+    start = event.get("start")
+    if isinstance(start, dict):
+        reply.start(_index(event), start)
+
+
+def _block_delta(reply: ReplyBuilder, payload: bytes) -> None:
+    event = _delta(payload)
+    index, delta = event.content_block_index, event.delta
+    if delta is None:
+        raise ProtocolError(f"{NAME}: an event that lacks its content: {excerpt(payload)}")
+    if delta.text is not None:
+        reply.say(index, "text", delta.text)
+    elif delta.tool_use is not None:
+        reply.json(index, delta.tool_use.input)
+    elif (thought := delta.reasoning_content) is not None:
+        reply.say(index, "reasoningContent", thought.text)
+        reply.seal(index, thought.signature, thought.redacted_content)
+    else:
+        reply.grow(index, _object(payload)["delta"])
+
+
+def _metadata(reply: ReplyBuilder, payload: bytes) -> None:
+    reply.update(_object(payload))
+    if reply.is_stopped:
+        reply.end()
+
+
+_ON: Mapping[str, Callable[[ReplyBuilder, bytes], None]] = {
+    "contentBlockDelta": _block_delta,
+    "contentBlockStart": _block_start,
+    "contentBlockStop": lambda reply, payload: reply.close(_index(_object(payload))),
+    "messageStart": lambda _reply, _payload: None,
+    "messageStop": lambda reply, payload: reply.stop(_object(payload)),
+    "metadata": _metadata,
+}
+
+
+def _index(event: Mapping[str, Any]) -> int | None:
+    index = event.get("contentBlockIndex")
+    return index if isinstance(index, int) else None
+
+
+def _object(payload: bytes) -> dict[str, Any]:
+    value = _any(payload)
+    if not isinstance(value, dict):
+        raise ProtocolError(f"{NAME}: an event is not an object: {excerpt(payload)}")
+    return value

@@ -1,0 +1,319 @@
+"""A request into the bytes of Converse. The same request gives the same bytes.
+
+Choices where the vendor and a request do not fit together:
+
+- Converse has no word for "call no tool". Where no tool was called yet, none is sent; else Claude is
+  told by its own ``tool_choice``, and others are only not told to call. Tools must stand in a request
+  whose history has calls, so those that were called are named where a request has none.
+- One call at a time can be asked of Claude alone, by its own ``tool_choice``, which must not stand
+  beside Converse's: https://github.com/BerriAI/litellm/issues/36536
+- A word for ``reasoning`` is Claude's effort with adaptive thinking, and goes into the field of their
+  own that OpenAI's, Qwen's and Nova's models have. A number is Claude's manual budget. A forced choice
+  is refused beside that, so there it becomes the model's own.
+- ``extra`` is merged into the body, so that ``additionalModelRequestFields`` gains members.
+- ``seed`` has no counterpart and is left out. Neither has JSON mode: the instructions ask for it.
+- ``user`` is sent as metadata, for AWS's own logs.
+- A native definition is a tool of Claude's own, and sent in its fields; to others it goes as any tool.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.ports import Encode
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request, Sign
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire.bedrock.messages import MARK, Turns, encode_messages, marked, marks_in
+from rightcall.wire.bedrock.sigv4 import credentials_in, signer
+from rightcall.wire.bedrock.tables import (
+    EFFORTS,
+    MAX_MARKS,
+    MIN_BUDGET,
+    NAME,
+    RULES,
+    Maker,
+    maker_of,
+)
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    is_strict,
+    mapping,
+    native_of,
+    sequence,
+    with_examples,
+)
+from rightcall.wire.strict import check_ceilings, strict_schema
+
+_Json = dict[str, Any]
+_FIELDS = "additionalModelRequestFields"
+_MARK = {MARK: {"type": "default"}}
+_FORCED = ("any", "tool")
+
+
+class _Ours(msgspec.Struct, frozen=True):
+    """Our tools, as Converse has them and as Claude has its own."""
+
+    sent: list[Any]
+    native: list[_Json]
+
+
+def authorize(key: str, /) -> Mapping[str, str] | Sign:
+    """The header that carries a Bedrock API key.
+
+    For ``access key id:secret access key``, with a session token after another colon where there is one:
+    what signs each request.
+    """
+    credentials = credentials_in(key)
+    return {"authorization": f"Bearer {key}"} if credentials is None else signer(credentials)
+
+
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
+    """The request as the vendor wants it."""
+    cache, maker, options = cache or EncodeCache(), maker_of(model), request.options
+    turns = encode_messages(request, cache, maker)
+    fields, output = _reasoning(request, maker, turns)
+    body: _Json = {}
+    if request.system.strip():
+        body["system"] = [{"text": request.system}]
+    if settings := _inference(request):
+        body["inferenceConfig"] = settings
+    body |= _tools(request, cache, maker, turns, fields)
+    if request.output is not None and request.output != ANY_OBJECT:
+        output["textFormat"] = _text_format(request.output)
+    if output:
+        body["outputConfig"] = output
+    if fields:
+        body[_FIELDS] = fields
+    if options.get("user"):
+        body["requestMetadata"] = {"user": options["user"]}
+    if options.get("cache", True) and maker.caches:
+        _mark(body, turns, maker)
+    body["messages"] = [*turns.done, *turns.last]
+    extra = options.get("extra")
+    body = _merged(body, extra) if isinstance(extra, Mapping) else body
+    # Last, so that a longer history only adds to the bytes of a shorter one.
+    body["messages"] = body.pop("messages")
+    return Outgoing(
+        path=f"/model/{quote(model, safe='')}/{'converse-stream' if stream else 'converse'}",
+        body=as_bytes(body, NAME),
+        headers={"content-type": "application/json"},
+    )
+
+
+def _inference(request: Request) -> _Json:
+    options = request.options
+    settings: _Json = {
+        "maxTokens": request.max_tokens,
+        "temperature": options.get("temperature"),
+        "topP": options.get("top_p"),
+        "stopSequences": list(sequence(options.get("stop"))) or None,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _text_format(output: JsonObject) -> _Json:
+    schema = strict_schema(output, RULES, tool="output").schema
+    return {
+        "type": "json_schema",
+        "structure": {"jsonSchema": {"name": "output", "schema": dump(schema)}},
+    }
+
+
+def _reasoning(request: Request, maker: Maker, turns: Turns) -> tuple[_Json, _Json]:
+    """The maker's own fields and Converse's ``outputConfig`` that say how much to think."""
+    match request.options.get("reasoning"):
+        case None:
+            return {}, {}
+        case bool():
+            pass
+        case "none" | 0:
+            return _unthinking(maker), {}
+        case str(word) if word in EFFORTS and maker.own_choice:
+            return {"thinking": {"type": "adaptive"}}, {"effort": EFFORTS[word]}
+        case str(word) if word in EFFORTS and (maker.effort_field or maker.config_field):
+            effort = EFFORTS[word] if EFFORTS[word] in maker.efforts else maker.efforts[-1]
+            if maker.effort_field:
+                return {maker.effort_field: effort}, {}
+            return {maker.config_field: {"type": "enabled", "maxReasoningEffort": effort}}, {}
+        case int(tokens) if tokens > 0 and maker.own_choice:
+            budget = max(tokens, MIN_BUDGET)
+            _check_budget(budget, request.max_tokens)
+            if _is_unthought(turns.last):
+                return {}, {}
+            return {"thinking": {"type": "enabled", "budget_tokens": budget}}, {}
+        case _:
+            pass
+    raise EncodeError(
+        NAME,
+        f"{request.options['reasoning']!r} is not none or one of {', '.join(EFFORTS)} (for Claude also "
+        f"a number of tokens), or this model has no known word for it; give the model's own in "
+        f"extra={{{_FIELDS!r}: {{…}}}}.",
+        where="options.reasoning",
+    )
+
+
+def _unthinking(maker: Maker) -> _Json:
+    if maker.own_choice:
+        return {"thinking": {"type": "disabled"}}
+    return {maker.config_field: {"type": "disabled"}} if maker.config_field else {}
+
+
+def _check_budget(budget: int, max_tokens: int | None) -> None:
+    if max_tokens is not None and max_tokens <= budget:
+        raise EncodeError(
+            NAME,
+            f"max_tokens ({max_tokens:,}) must be more than the thinking budget ({budget:,}), which is "
+            f"part of it and at least {MIN_BUDGET:,}; raise the one or lower the other.",
+            where="max_tokens",
+        )
+
+
+def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the last messages answer calls that no thought came before: then Claude must not think."""
+    if len(messages) < 2 or "toolResult" not in messages[-1]["content"][0]:  # noqa: PLR2004
+        return False
+    return "reasoningContent" not in messages[-2]["content"][0]
+
+
+def _tools(
+    request: Request, cache: EncodeCache, maker: Maker, turns: Turns, fields: _Json
+) -> dict[str, _Json]:
+    """The ``toolConfig``; what only Claude's own fields can say goes into those."""
+    ours = _ours(request, cache, is_claude=maker.own_choice)
+    tools = [*map(mapping, sequence(request.options.get("vendor_tools"))), *ours.sent]
+    names = [spec.name for spec in request.specs]
+    _check_choice(request, names, is_any=bool(tools or ours.native))
+    if not tools and turns.called and not ours.native:
+        tools = [_known(name) for name in turns.called]
+    if request.choice == "none" and not turns.called:
+        return {}
+    if ours.native:
+        fields["tools"] = ours.native
+    if not tools and not ours.native:
+        return {}
+    natives = [tool.get("name") for tool in ours.native]
+    is_own = isinstance(request.choice, Named) and request.choice.name in natives
+    choice = _choice(request, maker, fields, is_own=is_own or not tools)
+    return {"toolConfig": {**choice, "tools": tools}} if tools else {}
+
+
+def _choice(request: Request, maker: Maker, fields: _Json, *, is_own: bool) -> _Json:
+    """Converse's ``toolChoice``, or nothing where Claude's own, in its fields, says more.
+
+    ``is_own``: it is about a tool that Converse is not told of.
+    """
+    match request.choice:
+        case Named(name):
+            own: _Json = {"type": "tool", "name": name}
+            choice: _Json = {"tool": {"name": name}}
+        case "required":
+            own, choice = {"type": "any"}, {"any": {}}
+        case "none":
+            own, choice = {"type": "none"}, {}
+        case _:
+            own, choice = {"type": "auto"}, {}
+    if mapping(fields.get("thinking")).get("type") == "enabled" and own["type"] in _FORCED:
+        own, choice = {"type": "auto"}, {}
+    if not maker.own_choice:
+        return {"toolChoice": choice} if choice else {}
+    is_alone = request.options.get("parallel") is False and own["type"] != "none"
+    if is_alone or own["type"] == "none" or (is_own and own["type"] in _FORCED):
+        fields["tool_choice"] = {**own, **({"disable_parallel_tool_use": True} if is_alone else {})}
+        return {}
+    return {"toolChoice": choice} if choice else {}
+
+
+def _check_choice(request: Request, names: Sequence[str], *, is_any: bool) -> None:
+    match request.choice:
+        case Named(name) if name not in names:
+            raise EncodeError(NAME, f"there is no tool {name!r} to be called.", where="choice")
+        case "required" if not is_any:
+            raise EncodeError(NAME, "there is no tool to be called.", where="choice")
+        case _:
+            pass
+
+
+def _ours(request: Request, cache: EncodeCache, *, is_claude: bool) -> _Ours:
+    specs, strict = request.specs, bool(request.options.get("strict"))
+    given = (specs, strict, is_claude)
+    return cache.made(
+        f"{NAME}.tools", given, lambda: _written(specs, strict=strict, is_claude=is_claude)
+    )
+
+
+def _written(specs: Sequence[Spec], *, strict: bool, is_claude: bool) -> _Ours:
+    native = [spec for spec in specs if is_claude and spec.native.get(NAME)]
+    ours = [spec for spec in specs if not (is_claude and spec.native.get(NAME))]
+    tools = [_tool(spec, strict=is_strict(spec, strict)) for spec in ours]
+    held = [each for each in zip(ours, tools, strict=True) if "strict" in each[1]]
+    schemas = [tool["inputSchema"]["json"] for _, tool in held]
+    check_ceilings([spec for spec, _ in held], schemas, RULES)
+    return _Ours(
+        sent=[msgspec.Raw(as_bytes({"toolSpec": tool}, NAME)) for tool in tools],
+        native=[native_of(spec, NAME) for spec in native],
+    )
+
+
+def _tool(spec: Spec, *, strict: bool) -> _Json:
+    schema = spec.parameters
+    if strict:
+        schema = strict_schema(schema, RULES, tool=spec.name).schema
+    description = with_examples(spec.description, spec)
+    return {
+        "name": spec.name,
+        **({"description": description} if description.strip() else {}),
+        "inputSchema": {"json": schema},
+        **({"strict": True} if strict else {}),
+    }
+
+
+def _known(name: str) -> _Json:
+    """A tool that was called and is no longer offered.
+
+    "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+    """
+    told = "Not available any more."
+    schema = {"json": {"type": "object", "properties": {}}}
+    return {"toolSpec": {"name": name, "description": told, "inputSchema": schema}}
+
+
+def _mark(body: _Json, turns: Turns, maker: Maker) -> None:
+    """Put cache points where the prompt is likely to be the same next time, the best places first."""
+    said = [turn for turn in turns.last if turn["role"] == "user"]
+    config = body.get("toolConfig", {})
+    given = turns.marks + sum([marks_in(turn["content"]) for turn in turns.last])
+    given += marks_in([tool for tool in config.get("tools", ()) if isinstance(tool, Mapping)])
+    places: list[tuple[_Json, str]] = [(turn, "content") for turn in said[-1:]]
+    places += [(body, "system")] if "system" in body else []
+    places += [(config, "tools")] if config and maker.caches_tools else []
+    places += [(turn, "content") for turn in said[-2:-1]]
+    for holder, member in places[: max(MAX_MARKS - given, 0)]:
+        if member == "tools":
+            holder[member] = [*holder[member], _MARK]
+        else:
+            holder[member] = marked(holder[member], _MARK)
+
+
+def _merged(body: _Json, extra: Mapping[str, Any]) -> _Json:
+    """The body with more members; settings that are objects gain members instead of being replaced."""
+    merged = dict(body)
+    for name, value in extra.items():
+        before = merged.get(name)
+        if isinstance(before, dict) and isinstance(value, Mapping):
+            merged[name] = _merged(before, value)
+        else:
+            merged[name] = value
+    return merged

@@ -1,0 +1,183 @@
+"""Messages of Converse's into a transcript.
+
+A block is an object with one member, which says what it is. Bytes are base64 on the wire, and
+themselves where Amazon's SDK takes or gives them.
+"""
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.parts import Media, Part, Text
+from rightcall.wire.bedrock.messages import MARK
+from rightcall.wire.bedrock.tables import DOCUMENTS, IMAGES, NAME, SOUNDS, VIDEOS
+from rightcall.wire.history import (
+    HistoryReader,
+    Said,
+    bag,
+    decoded,
+    misread,
+    objects,
+    others,
+    replied,
+    string,
+)
+
+_FORMATS: Mapping[str, Mapping[str, str]] = {
+    # The first type that has a word counts.
+    member: {form: kind for kind, form in reversed(list(table.items()))}
+    for member, table in (
+        ("image", IMAGES),
+        ("document", DOCUMENTS),
+        ("video", VIDEOS),
+        ("audio", SOUNDS),
+    )
+}
+"""Types by the words of Converse's for them."""
+
+
+def read(messages: Sequence[JsonObject]) -> Said:
+    """The conversation."""
+    reader = HistoryReader()
+    for at, message in enumerate(messages):
+        where = f"messages[{at}]"
+        blocks = _blocks(message, where)
+        match message.get("role"):
+            case "system":
+                reader.instruct("".join([string(block, "text", place) for place, block in blocks]))
+            case "user":
+                _user(reader, blocks)
+            case "assistant":
+                said = {"role": "assistant", "content": [block for _, block in blocks]}
+                body: Any = {"output": {"message": said}, "stopReason": "end_turn"}
+                reader.reply(replied(NAME, body, where))
+            case role:
+                raise misread(f"{where}.role", f"{role!r} is no role of Bedrock's")
+    return reader.said()
+
+
+def with_bytes(messages: Any) -> list[Any]:
+    """Messages as they are on the wire with their bytes as Amazon's SDK wants them."""
+    return [{**message, "content": list(map(_with_bytes, message["content"]))} for message in messages]
+
+
+def _with_bytes(block: dict[str, Any]) -> dict[str, Any]:
+    return {member: _of_sdk(member, inner) for member, inner in block.items()}
+
+
+def _of_sdk(member: str, inner: Any) -> Any:
+    if not isinstance(inner, dict):
+        return inner
+    if member == "toolResult":
+        return {**inner, "content": list(map(_with_bytes, inner["content"]))}
+    if member == "reasoningContent" and "redactedContent" in inner:
+        return {**inner, "redactedContent": _bytes(inner["redactedContent"])}
+    source = inner.get("source")
+    if member in _FORMATS and isinstance(source, dict) and "bytes" in source:
+        return {**inner, "source": {**source, "bytes": _bytes(source["bytes"])}}
+    return inner
+
+
+def _bytes(text: str) -> bytes | str:
+    try:
+        return b64decode(text, validate=True)
+    except (Base64Error, ValueError):
+        # What was no base64 when it came.
+        return text
+
+
+def _blocks(message: JsonObject, where: str) -> list[tuple[str, JsonObject]]:
+    content = message.get("content")
+    place = f"{where}.content"
+    if isinstance(content, str):
+        return [(place, {"text": content})]
+    return list(objects(content, place))
+
+
+def _user(reader: HistoryReader, blocks: Sequence[tuple[str, JsonObject]]) -> None:
+    """A user's turn: the results first, as the vendor wants them, and then what else is said."""
+    said: list[Part] = []
+    own: list[Any] = []
+    for where, block, mark in _marked(blocks):
+        if isinstance(block.get("toolResult"), Mapping):
+            _result(reader, block, mark, f"{where}.toolResult")
+        elif (part := _part(block, mark, where)) is not None:
+            said.append(part)
+        else:
+            # A block that only this vendor has.
+            own += [block, {MARK: mark[MARK]}] if mark else [block]
+    if said or own:
+        reader.say(said, vendor={NAME: own} if own else {})
+
+
+def _marked(
+    blocks: Sequence[tuple[str, JsonObject]],
+) -> Iterator[tuple[str, JsonObject, dict[str, Any]]]:
+    """Each block with the cache point that stands after it, which is the vendor's word on that block."""
+    for at, (where, block) in enumerate(blocks):
+        follower = blocks[at + 1][1] if at + 1 < len(blocks) else {}
+        if MARK not in block or not at:
+            yield where, block, {MARK: follower[MARK]} if MARK in follower and MARK not in block else {}
+
+
+def _result(reader: HistoryReader, block: JsonObject, mark: dict[str, Any], where: str) -> None:
+    ((_, answer),) = objects([block["toolResult"]], where)
+    content: list[Part] = []
+    is_own = False
+    for place, each in _blocks(answer, where) if answer.get("content") is not None else ():
+        part = _part(each, {}, place)
+        if part is None:
+            # An object, or what was found: words to others, and to Bedrock as it came.
+            is_own = True
+            value = each.get("json", each)
+            part = Text(value if isinstance(value, str) else dump(value))
+        content.append(part)
+    failed = answer.get("status") == "error"
+    told = ["toolUseId", *([] if is_own else ["content"]), *(["status"] if failed else [])]
+    reader.result(
+        where,
+        content or [Text("")],
+        call_id=string(answer, "toolUseId", where),
+        outcome="failed" if failed else "returned",
+        vendor=bag(NAME, {**others(answer, *told), **mark}),
+    )
+
+
+def _part(block: JsonObject, mark: dict[str, Any], where: str) -> Part | None:
+    if "text" in block:
+        return Text(string(block, "text", where), bag(NAME, mark))
+    for member, formats in _FORMATS.items():
+        if member in block:
+            ((_, inner),) = objects([block[member]], f"{where}.{member}")
+            return _media(inner, formats, mark, f"{where}.{member}")
+    if not block or not any(isinstance(value, Mapping) for value in block.values()):
+        raise misread(where, "no block of a message")
+    return None
+
+
+def _media(
+    inner: JsonObject, formats: Mapping[str, str], mark: dict[str, Any], where: str
+) -> Media | None:
+    """Media, unless they are in a form that only this vendor has."""
+    kind = formats.get(str(inner.get("format")))
+    place = f"{where}.source"
+    ((_, source),) = objects([inner.get("source")], place)
+    name = inner.get("name")
+    called = name if isinstance(name, str) else None
+    more = {**others(inner, "format", "name", "source"), **mark}
+    location = source.get("s3Location")
+    if kind is None or not {"bytes", "text", "s3Location"} & set(source):
+        return None
+    if isinstance(location, Mapping):
+        if others(location, "uri"):
+            # Whose bucket it is goes back with it.
+            more["source"] = source
+        return Media(
+            media_type=kind, name=called, vendor=bag(NAME, more), url=string(location, "uri", place)
+        )
+    if "text" in source:
+        return Media(string(source, "text", place).encode(), kind, called, bag(NAME, more))
+    data = decoded(string(source, "bytes", place), f"{place}.bytes")
+    return Media(data, kind, called, bag(NAME, more))

@@ -1,0 +1,172 @@
+"""Bedrock's words, as data: why it stopped, which files it takes, how its models' makers differ."""
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from rightcall.core.message import StopReason
+from rightcall.wire.media import MediaTable, Takes
+from rightcall.wire.schema_rules import STRING_FORMATS, Rules
+
+NAME = "bedrock"
+
+STOPS: Mapping[str, StopReason] = {
+    "end_turn": "end",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "stop_sequence": "stop_sequence",
+    "guardrail_intervened": "filtered",
+    "content_filtered": "filtered",
+    "malformed_model_output": "error",
+    "malformed_tool_use": "error",
+    # Words of Claude's that Bedrock lets through.
+    "refusal": "refusal",
+    "pause_turn": "pause",
+}
+"""https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#bedrock-runtime_Converse-response-stopReason"""
+
+CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence", "filtered", "error"])
+"""Stops that may fall into the middle of a call, which gets its ``contentBlockStop`` all the same."""
+
+UNPARSED = "unparsed_arguments"
+"""The member that holds arguments as text, where the vendor wants an object and they are none."""
+
+IMAGES: Mapping[str, str] = {
+    "image/png": "png",
+    "image/jpeg": "jpeg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+}
+
+DOCUMENTS: Mapping[str, str] = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/html": "html",
+    "text/markdown": "md",
+    "text/plain": "txt",
+}
+"""Any other text goes as ``txt``."""
+
+VIDEOS: Mapping[str, str] = {
+    "video/x-matroska": "mkv",
+    "video/quicktime": "mov",
+    "video/mp4": "mp4",
+    "video/webm": "webm",
+    "video/x-flv": "flv",
+    "video/mpeg": "mpeg",
+    "video/x-ms-wmv": "wmv",
+    "video/3gpp": "three_gp",
+}
+
+SOUNDS: Mapping[str, str] = {
+    "audio/mpeg": "mp3",
+    "audio/opus": "opus",
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/aac": "aac",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg",
+    "audio/mp4": "m4a",
+    "audio/webm": "webm",
+}
+
+S3 = "s3://"
+_OFFICE = frozenset(kind for kind in DOCUMENTS if kind.startswith("application/")) - {"application/pdf"}
+
+
+def _taken(types: frozenset[str] = frozenset()) -> Takes:
+    return Takes(("bytes", "address"), types, S3)
+
+
+MEDIA: MediaTable = {
+    "image": _taken(frozenset(IMAGES)),
+    "pdf": _taken(),
+    "document": _taken(_OFFICE),
+    "text": _taken(),
+    "audio": _taken(frozenset(SOUNDS)),
+    "video": _taken(frozenset(VIDEOS)),
+}
+"""As bytes, or where they are in S3.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
+
+MAX_MARKS = 4
+"""Cache points in one request. https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html"""
+
+MIN_BUDGET = 1024
+"""The smallest thinking budget of Claude that is accepted."""
+
+EFFORTS: Mapping[str, str] = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+
+
+class Maker(Struct, frozen=True, kw_only=True):
+    """What the models of one maker take of what Converse has words for."""
+
+    caches: bool = False
+    """Cache points are taken after the system text and in messages; others refuse the request."""
+    caches_tools: bool = False
+    signs_thoughts: bool = False
+    """Its thoughts are signed, and wanted back."""
+    own_choice: bool = False
+    """Anthropic's own ``tool_choice`` can be given as an additional field, in place of Converse's."""
+    json_results: bool = False
+    """A result must be an object, not a text."""
+    efforts: tuple[str, ...] = ("low", "medium", "high")
+    """The efforts that the maker's own field knows."""
+    effort_field: str = ""
+    """The additional field that a word for ``reasoning`` goes into."""
+    config_field: str = ""
+    """The additional field that switches reasoning on, with a word for the effort."""
+
+
+MAKERS: Mapping[str, Maker] = {
+    "anthropic": Maker(caches=True, caches_tools=True, signs_thoughts=True, own_choice=True),
+    # https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
+    "amazon": Maker(caches=True, config_field="reasoningConfig"),
+    "mistral": Maker(json_results=True),
+    "openai": Maker(effort_field="reasoning_effort"),
+    "qwen": Maker(effort_field="reasoning_config"),
+}
+"""By the word in the model's id. What is not named here takes what every model takes."""
+
+UNKNOWN = Maker()
+UNTOLD = Maker(signs_thoughts=True)
+"""An id that tells no maker, as those of inference profiles. A signed thought was its own."""
+
+_MAKER = re.compile(r"(?:^|[./:])([a-z0-9]+)(?=\.)")
+
+
+def maker_of(model: str) -> Maker:
+    """Who made a model, by its id: ``us.anthropic.claude-…``, or an ARN that ends so."""
+    words = _MAKER.findall(model)
+    known = next((MAKERS[word] for word in words if word in MAKERS), None)
+    return known or (UNKNOWN if words else UNTOLD)
+
+
+_KEYWORDS = frozenset(
+    ["title", "description", "enum", "const", "format", "minItems", "additionalProperties"]
+)
+
+# https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html says what is taken, and the
+# ceilings are those of Claude, which AWS's page does not name.
+RULES = Rules(
+    dialect=NAME,
+    keywords=_KEYWORDS,
+    formats=STRING_FORMATS | {"uri"},
+    min_items=1,
+    max_strict_tools=20,
+    max_optional=24,
+    max_unions=16,
+)
