@@ -32,8 +32,11 @@ demo: $(READY) ## ask the embedded model a question that needs two tools, offlin
 tour: $(READY) ## the gate, an agent, a pause and a replay, with a scripted model
 	@$(BIN)/python examples/tour.py
 
+# One more than there are cores: many tests wait for processes and sockets.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+
 test: $(READY) ## run every test
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n $(WORKERS)
 
 test-pythons: $(READY) ## run every test on each Python from 3.11 to 3.14 that is found, and say which were
 	@$(BIN)/python tests/pythons.py
