@@ -121,11 +121,11 @@ async def test_a_journal_holds_media_and_a_run_is_recovered_and_replayed_with_th
         """Look."""
         return rc.image("https://example.com/b.png")
 
-    journal = getattr(rc.record, kind)(tmp_path / "runs.db")
-    model = ScriptedModel([reply(call("see")), "Seen."])
-    agent = rc.Agent(model, [see], journal=journal)
-    result = await agent.run(["See", picture, rc.file(id="file_1")], run="one")
-    again = await rc.Agent(ScriptedModel([]), [see], journal=journal).recover("one")
+    with getattr(rc.record, kind)(tmp_path / "runs.db") as journal:
+        model = ScriptedModel([reply(call("see")), "Seen."])
+        agent = rc.Agent(model, [see], journal=journal)
+        result = await agent.run(["See", picture, rc.file(id="file_1")], run="one")
+        again = await rc.Agent(ScriptedModel([]), [see], journal=journal).recover("one")
     assert again.transcript == result.transcript
     assert again.transcript[0].content[1:] == (PICTURE, Media(id="file_1"))
     assert again.transcript[2].results[0].content[0].url == "https://example.com/b.png"
