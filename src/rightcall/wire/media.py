@@ -17,7 +17,6 @@ from rightcall.errors import EncodeError
 
 BYTES: tuple[Way, ...] = ("bytes",)
 ANYWHERE: tuple[Way, ...] = ("bytes", "address", "id")
-NOWHERE: tuple[Way, ...] = ()
 
 _NAMES: Mapping[MediaKind, str] = {
     "image": "images",

@@ -41,12 +41,13 @@ async def test_each_mode_takes_its_own(arguments, words):
 
 
 async def test_what_a_vendor_fills_in_for_the_other_mode_does_no_harm():
-    async with site({"/": answer(PAGE)}) as here:
+    pages = {"/search": answer(FOUND.encode(), kind="application/json"), "/": answer(PAGE)}
+    async with site(pages) as here:
         tool = builtin.web(builtin.web_search("searxng", url=here.url()), reader())
         read = await told(tool, mode="fetch", url=here.url(), query="", start=0)
         searched = await told(tool, mode="search", query="x", url="", start=0)
-    assert read[0] == "returned"
-    assert "answered with something that is not JSON" in searched[1] or "404" in searched[1]
+    assert (read[0], searched[0]) == ("returned", "returned")
+    assert "https://lisboa.pt/" in searched[1]
 
 
 def test_without_an_engine_it_only_reads():
