@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from rightcall import builtin, errors, local, manifest, mcp, process, record, testing, trust, wire
     from rightcall.agent import Agent, ask
+    from rightcall.builtin.finding import Defer
     from rightcall.core import outcome
     from rightcall.core.budget import Budget, Stop
     from rightcall.core.call import Call, CheckedCall
@@ -66,6 +67,7 @@ _HOMES = {
     "CheckedCall": "core.call",
     "Context": "core.handler",
     "Decision": "core.decision",
+    "Defer": "builtin.finding",
     "Deny": "core.decision",
     "Event": "loop.events",
     "Execution": "gate.execution",
@@ -142,6 +144,7 @@ __all__ = [
     "CheckedCall",
     "Context",
     "Decision",
+    "Defer",
     "Deny",
     "Event",
     "Execution",

@@ -22,6 +22,7 @@ from rightcall.core.request import Wanted, check_model_options
 from rightcall.core.tool import ErrorWords, Tool
 from rightcall.declare.attachment import Prompt, message_of, reads_files
 from rightcall.declare.function import tool
+from rightcall.declare.manual import Descriptions
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
@@ -31,6 +32,7 @@ from rightcall.gate.hooks import gathered
 from rightcall.loop.basis import Basis, Defaults, look_for_tools
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.nested import nesting_of
+from rightcall.loop.offering import Deferred, Telling
 from rightcall.loop.result import Out, RunResult
 from rightcall.loop.resumed import forget, resumed_once
 from rightcall.loop.run import Run
@@ -113,6 +115,8 @@ class Agent(Generic[Deps, Out]):
         concurrency: int = 32,
         retry_broken: bool | None = None,
         errors: ErrorWords = "neutral",
+        descriptions: Descriptions = "full",
+        defer: Deferred = False,
         **settings: Unpack[AgentSettings],
     ) -> None:
         check_model_options(settings.get("options", {}))
@@ -129,6 +133,7 @@ class Agent(Generic[Deps, Out]):
             form=None if output is None else form_of(output),
             label=trust is not None,
             errors=errors,
+            telling=Telling(descriptions, defer),
         )
         self.tools = basis.toolbox()
         self.budget = budget or Budget()

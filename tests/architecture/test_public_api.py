@@ -21,6 +21,7 @@ APPROVED = [
     "CheckedCall",
     "Context",
     "Decision",
+    "Defer",
     "Deny",
     "Event",
     "Execution",
@@ -85,7 +86,7 @@ APPROVED = [
     "trust",
     "wire",
 ]
-MOST = 74
+MOST = 75
 
 
 def test_the_public_names_are_the_approved_ones():

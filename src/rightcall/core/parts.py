@@ -85,6 +85,8 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     suspected: bool = False
     """A screen took it for an attempt to give orders. One more label, and never the only wall."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    offers: tuple[str, ...] = ()
+    """The deferred tools that the model is offered because of it, from its next turn on."""
 
     @property
     def is_error(self) -> bool:

@@ -79,6 +79,8 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The vendor's own definition of this tool, by dialect, for one that its models were trained on."""
     strict: bool | None = None
     """Whether the model is held to the schema while it writes; as for all tools, unless said."""
+    origin: str = ""
+    """Who wrote this, where it was a stranger."""
 
 
 class _Declared(Worded):
@@ -143,6 +145,10 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
     strict: bool | None = None
     """Whether the vendor holds the model to this tool's schema; None for what the agent says."""
+    deferred: bool = False
+    """Not sent with every request: the model finds it by a search, and is offered it from then on."""
+    origin: str = ""
+    """Who wrote the description and the schema, where it was a stranger, as an MCP server is."""
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
@@ -170,6 +176,8 @@ class RawOptions(LimitOptions, total=False):
     dry_run: bool
     errors: ErrorWords | None
     strict: bool | None
+    deferred: bool
+    origin: str
     limits: Limits
     facts: Facts
     formats: bool
@@ -227,6 +235,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
             questions=tuple(self.questions),
             native=self.native,
             strict=self.strict,
+            origin=self.origin,
         )
 
     @cached_property

@@ -49,6 +49,7 @@ class ToolOptions(LimitOptions, total=False):
     dry_run: bool
     errors: ErrorWords | None
     strict: bool | None
+    deferred: bool
     limits: Limits
     facts: Facts
 
@@ -249,6 +250,7 @@ def _from_partial(
         dry_run=base.dry_run,
         errors=base.errors,
         strict=base.strict,
+        deferred=base.deferred,
         limits=base.limits,
         facts=replace(facts, **left),
     )

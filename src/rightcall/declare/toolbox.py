@@ -108,6 +108,11 @@ class Toolbox:
         selected = set(self._tools) if which is None else self._selected(which)
         return Toolbox([each.replace(approval=True) if each.name in selected else each for each in self])
 
+    def deferred(self, which: Selection | None = None) -> "Toolbox":
+        """These tools are sent once the model has found them by a search; all, unless told which."""
+        selected = set(self._tools) if which is None else self._selected(which)
+        return Toolbox([each.replace(deferred=True) if each.name in selected else each for each in self])
+
     def _selected(self, selection: Selection) -> set[str]:
         if callable(selection):
             return {each.name for each in self if selection(each)}

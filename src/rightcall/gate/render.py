@@ -22,6 +22,7 @@ from rightcall.core.call import Call
 from rightcall.core.jsontext import shorten
 from rightcall.core.limits import Limits
 from rightcall.core.media_type import sniff
+from rightcall.core.offer import Offer
 from rightcall.core.outcome import (
     Cancelled,
     Denied,
@@ -64,8 +65,11 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     source = call.name if facts.untrusted or facts.names else None
     content: tuple[Part, ...]
     told = NOBODYS
+    offers: tuple[str, ...] = ()
     if type(outcome) is Returned:
         value = outcome.value
+        if type(value) is Offer:
+            source, offers, value = value.source or source, value.names, value.text
         # A short plain string needs nothing done to it, and is what most tools return.
         plain = type(value) is str and value.isascii() and len(value) <= limits.max_output_bytes
         if plain and source is None:
@@ -91,6 +95,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         source=source,
         vouched=told.own,
         names=told.names,
+        offers=offers,
     )
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from pydantic import BaseModel, PlainSerializer, WrapSerializer
 
 from rightcall.core.limits import Limits
+from rightcall.core.offer import Offer
 from rightcall.core.parts import Media
 
 MOST_VALUES = 500_000
@@ -54,7 +55,7 @@ def is_small(value: object) -> bool:
     kind = type(value)
     if kind is str:
         return len(value) <= _SHORT  # type: ignore[arg-type]
-    if kind is bytes or kind is Media:
+    if kind is bytes or kind is Media or kind is Offer:
         return True
     left, todo = _FEW, [value]
     for each in todo:

@@ -21,12 +21,12 @@ from rightcall.core.tool import ErrorWords
 from rightcall.declare.output import Form, asked_in_words
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
+from rightcall.loop.offering import Offered, Telling
 from rightcall.loop.result import RunResult, with_output
 from rightcall.loop.setup import (
     Following,
     Instructions,
     ModelSource,
-    Offered,
     Overrides,
     RunOptions,
     Setup,
@@ -63,6 +63,8 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
     """Whether rules of trust take results for outsiders' words."""
     errors: ErrorWords = "neutral"
     """What the model reads of an exception of tools that do not say."""
+    telling: Telling = Telling()
+    """What the model is told of its tools, and when."""
 
     @property
     def mode(self) -> OutputMode | None:
@@ -79,7 +81,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
     def toolbox(self, source: ToolSource | None = None) -> Toolbox:
         """The tools, as a run needs them."""
         tools = self.tools if source is None else source
-        box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        box = self.telling.toolbox(tools if isinstance(tools, Toolbox) else Toolbox(tools))
         if self.errors == "words":
             # A tool that says what it wants, as one whose words are a stranger's does, gets it.
             box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
@@ -98,7 +100,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
     def offered(self, tools: Toolbox, mode: OutputMode | None) -> Offered:
         """The tools with the one that stands for the answer, where there is one."""
         box = Toolbox(tools, self.form.tool) if self.form and mode == "tool" else tools
-        return Offered(box, tuple(each.spec for each in box))
+        return self.telling.offered(box)
 
     def applied(self, setup: Setup, mode: OutputMode | None) -> Setup:
         """The setup with everything that hangs on the model and the tools."""
@@ -112,8 +114,9 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         return replace(
             setup,
             model=self.model,
-            tools=offered.tools,
+            tools=offered.after(()).tools,
             specs=offered.specs,
+            offered=offered if offered.later else None,
             follow=follow,
             options=self.options,
             max_tokens=self.max_tokens,

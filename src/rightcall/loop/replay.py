@@ -18,6 +18,7 @@ from rightcall.core.entry import (
     RunPaused,
     RunStarted,
     StepDone,
+    ToolsChanged,
 )
 from rightcall.core.events import ModelEvent
 from rightcall.core.jsontext import JsonObject
@@ -25,7 +26,7 @@ from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned
 from rightcall.core.ports import AsyncJournal, Journal, Model
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.request import Profile, Request, Wanted
-from rightcall.core.tool import Tool
+from rightcall.core.tool import Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, ReplayError, UsageError
 from rightcall.gate.attempt import Setting
@@ -34,6 +35,7 @@ from rightcall.gate.executor import Executor
 from rightcall.gate.hooks import Hooks, Veto, gathered
 from rightcall.loop.circles import canonical
 from rightcall.loop.nested import Nesting, nesting_of
+from rightcall.loop.offering import Offered
 from rightcall.loop.result import RunResult
 from rightcall.loop.run import Run
 from rightcall.loop.setup import Setup
@@ -91,13 +93,15 @@ def _again(
         before_tool=_nothing if _has(entries, "before_tool") else None,
     )
     agents = {e.agent for e in entries if isinstance(e, Nested)} if model is None else set()
+    box = _RecordedTools(agents) if tools is None else Toolbox(tools)
     setup = Setup(
         run=run,
         model=model or _NoModel(),
-        tools=_RecordedTools(agents) if tools is None else Toolbox(tools),
+        tools=box,
         steps=_RecordedSteps(entries, is_live),
         executor=Executor() if tools is not None else _RecordedExecutor(entries),
         specs=start.specs,
+        offered=Offered(box, start.specs, _found_later(entries, start)),
         system=start.system,
         answer=_answer(start.wanted),
         policy=policy,
@@ -105,6 +109,13 @@ def _again(
         speculate=False,
     )
     return Run(setup, started(start), begins=len(start.messages) - 1, decisions=decisions)
+
+
+def _found_later(entries: Sequence[Entry], start: RunStarted) -> dict[str, Spec]:
+    """The deferred tools that the model found, which a live one will find again."""
+    first = {spec.name for spec in start.specs}
+    changes = [entry for entry in entries if isinstance(entry, ToolsChanged)]
+    return {spec.name: spec for each in changes for spec in each.specs if spec.name not in first}
 
 
 def _has(entries: Sequence[Entry], hook: str) -> bool:

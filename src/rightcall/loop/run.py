@@ -41,6 +41,7 @@ from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell
 from rightcall.loop.grant import ask_for_grant, read_grant, with_grant
 from rightcall.loop.hooked import through_hooks
 from rightcall.loop.nested import is_inside
+from rightcall.loop.offering import Finding
 from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
@@ -92,6 +93,7 @@ class Run:
         self._guard = None if setup.trust is None else _guard(setup, setup.trust, state)
         self._shown = 0
         """How many messages the guard has seen."""
+        self._finding = Finding(setup.offered)
         self._speculation = self._speculate(0)
         self.has_acted = False
         """Whether calls have been run, so that going through it again would run them twice."""
@@ -247,15 +249,17 @@ class Run:
         )
 
     async def _look_at_tools(self, turn: int) -> None:
-        """Offer the tools that there are now."""
+        """Offer the tools that there are now, and those that the model has found."""
         follow = self._setup.follow
-        if follow is None or (changed := follow()) is None:
+        changed = None if follow is None else follow()
+        offered = self._finding.look(self._state.messages, changed)
+        if offered is None:
             return
-        self._setup = replace(self._setup, tools=changed.tools, specs=changed.specs)
+        self._setup = replace(self._setup, tools=offered.tools, specs=offered.specs)
         if self._guard is not None:
-            self._guard.tools = changed.tools
+            self._guard.tools = offered.tools
         key = f"t{turn}.tools"
-        await self._setup.steps.note(key, ToolsChanged(key=key, specs=changed.specs))
+        await self._setup.steps.note(key, ToolsChanged(key=key, specs=offered.specs))
 
     async def _fix_grant(self) -> None:
         """Fix what the request may do, where that is left to the model."""

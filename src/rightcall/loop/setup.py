@@ -28,6 +28,7 @@ from rightcall.core.ports import (
 )
 from rightcall.core.request import ModelOptions, Named, ToolChoice
 from rightcall.core.tool import ErrorWords, Spec, Tool
+from rightcall.declare.manual import Descriptions
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
@@ -35,6 +36,7 @@ from rightcall.gate.execution import Execution
 from rightcall.gate.gate import Approve, Policy
 from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
 from rightcall.log import logger
+from rightcall.loop.offering import Deferred, Offered
 from rightcall.loop.window import Window, estimate_tokens
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
@@ -143,6 +145,12 @@ class AgentOptions(AgentSettings, total=False):
     errors: ErrorWords
     """What the model reads of an exception that a tool did not mean for it, where the tool does not say:
     ``"words"`` for its message, ``"neutral"``, unless given, for a sentence that says nothing of it."""
+    descriptions: Descriptions
+    """What the model is sent of its tools: ``"full"``, unless said; ``"short"`` for a line and the
+    schema of each; ``"lines"`` for a line of each. Then ``tool_lookup`` gives it whole manuals."""
+    defer: Deferred
+    """The tools that are not sent until the model has found them by a search: True for all, names, a
+    question asked of each tool, or a ``Defer``."""
 
 
 def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
@@ -171,13 +179,6 @@ class Runner(Protocol):
         ...
 
 
-class Offered(Struct, frozen=True, eq=False):
-    """Tools, and what the model is told of them."""
-
-    tools: Tools
-    specs: tuple[Spec, ...]
-
-
 class Setup(Struct, frozen=True, kw_only=True, eq=False):
     """Everything a run uses and does not change."""
 
@@ -187,6 +188,9 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     steps: Steps
     executor: Runner
     specs: tuple[Spec, ...] = ()
+    """What the model is told of them at first."""
+    offered: Offered | None = None
+    """The same, with the tools that it has to find, where there are such."""
     follow: Callable[[], Offered | None] | None = None
     """Asked before each turn what is offered from now on; None when that is the same."""
     system: str = ""

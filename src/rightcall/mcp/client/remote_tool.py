@@ -14,6 +14,7 @@ from rightcall.core.limits import Limits
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Effect, Facts, Tool
+from rightcall.declare.manual import first_sentence
 from rightcall.mcp.pins import Definition, Hints
 
 _VALID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -64,6 +65,8 @@ def tool_of(
         described(definition, server, believed="descriptions" in trust),
         definition.parameters,
         handler,
+        short=_short(definition, server, believed="descriptions" in trust),
+        origin="" if "descriptions" in trust else server,
         effect=effect,
         limits=limits,
         errors="neutral",
@@ -79,6 +82,12 @@ def described(definition: Definition, server: str, *, believed: bool) -> str:
     if believed:
         return words
     return f"A tool of the MCP server {server}, in that server's own, untrusted words: {dump(words)}"
+
+
+def _short(definition: Definition, server: str, *, believed: bool) -> str:
+    """One line of the same words."""
+    words = first_sentence(definition.description or definition.title or definition.name)
+    return words if believed else f"{server} says: {dump(words)}"
 
 
 def effect_of(hints: Hints) -> Effect:

@@ -1,0 +1,102 @@
+"""What the model is told of a tool: its whole manual, or in short, or in one line."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.tool import Spec
+from rightcall.declare.words import terms
+
+Descriptions: TypeAlias = Literal["full", "short", "lines"]
+"""What a model is sent of its tools: everything; a short line and the schema of each; or a short line of
+each and no schema. What is left out is had with ``tool_lookup``."""
+
+_LONGEST_LINE = 120
+_SENTENCE = re.compile(r"(?<=[.!?。])\s|\n")
+# Words that a description of any parameter may have, and that tell no more than its name does.
+_SAYS_NOTHING = frozenset(
+    word
+    for text in (
+        "name value number string text list array id identifier optional required parameter argument",
+        "given specified new full whole valid single unique current desired",
+    )
+    for word in terms(text)
+)
+_MEMBERS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text, in at most 120 characters."""
+    words = " ".join(_SENTENCE.split(text.strip(), maxsplit=1)[0].split())
+    return words if len(words) <= _LONGEST_LINE else words[: _LONGEST_LINE - 1].rstrip() + "…"
+
+
+def line(spec: Spec) -> str:
+    """What a tool does, in one line."""
+    return spec.short or first_sentence(spec.description)
+
+
+def shortened(spec: Spec) -> Spec:
+    """What the model is told of a tool whose manual it can look up.
+
+    A vendor's own definition is short as it is, and stays.
+    """
+    if spec.native:
+        return spec
+    parameters = _without_words(spec.parameters, terms(spec.name))
+    return replace(spec, description=line(spec), parameters=parameters, examples=(), questions=())
+
+
+def manual(spec: Spec) -> str:
+    """Everything there is to say of a tool."""
+    parts = [f"# {spec.name}", spec.description, f"Arguments, as a JSON Schema: {dump(spec.parameters)}"]
+    if spec.examples:
+        examples = [
+            dump(example) if not asked else f"{asked} -> {dump(example)}"
+            for example, asked in _pairs(spec.examples, spec.questions)
+        ]
+        parts.append("Examples of arguments:\n" + "\n".join(f"- {each}" for each in examples))
+    return "\n\n".join(parts)
+
+
+def _pairs(examples: Sequence[JsonObject], questions: Sequence[str]) -> list[tuple[JsonObject, str]]:
+    asked = [*questions, *[""] * len(examples)]
+    return list(zip(examples, asked, strict=False))
+
+
+def _without_words(schema: Any, known: Sequence[str]) -> Any:
+    """A schema without titles and examples, and without descriptions that say what the names say.
+
+    Of other descriptions the first sentence is left. Members may be called "title", so where names are
+    names of members they are left alone.
+    """
+    if not isinstance(schema, Mapping):
+        return schema
+    short: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("title", "examples", "$schema", "$comment") and not isinstance(value, Mapping):
+            continue
+        if key == "description" and isinstance(value, str):
+            if not _is_obvious(value, known):
+                short[key] = first_sentence(value)
+        elif key in _MEMBERS and isinstance(value, Mapping):
+            short[key] = {
+                name: _without_words(member, [*known, *terms(name)]) for name, member in value.items()
+            }
+        elif key in _SCHEMAS:
+            short[key] = _without_words(value, known)
+        elif key in _LISTS and isinstance(value, Sequence):
+            short[key] = [_without_words(each, known) for each in value]
+        else:
+            short[key] = value
+    return short
+
+
+def _is_obvious(text: str, known: Sequence[str]) -> bool:
+    """Whether a description has no word that is not in the names around it."""
+    return _SAYS_NOTHING.issuperset(set(terms(text)) - set(known)) and not any(map(str.isdigit, text))

@@ -1,0 +1,90 @@
+"""The words of a text as a search compares them: folded, stemmed, and without those that say nothing."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from unicodedata import normalize
+
+# Chinese, Japanese and Korean are written without spaces, so every two neighbours make a word.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+# sendEmail, HTTPServer: a word begins at a capital after a small letter, or before one.
+_ASCII_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LETTERS = re.compile(rf"[^\W\d_{_UNSPACED}]+|[{_UNSPACED}]+")
+_is_unspaced = re.compile(f"[{_UNSPACED}]").match
+_VOWEL = re.compile("[aeiouy]")
+
+_EMPTY = frozenset(
+    word
+    for line in (
+        "a an and any are as at be been but by can could did do does for from had has have how i if in",
+        "into is it its me my of off on or our out please should so some than that the their them then",
+        "there these they this those to up us use used using want was we were what when where which",
+        "while who whom whose why will with would you your also about all",
+    )
+    for word in line.split()
+)
+
+# The ends that make one word of another, and what they leave; enough must be left to tell words apart.
+_ENDINGS = (
+    ("ation", "at"),
+    ("ator", "at"),
+    ("ition", "it"),
+    ("ction", "ct"),
+    ("ssion", "ss"),
+    ("ment", ""),
+    ("er", ""),
+    ("or", ""),
+    ("al", ""),
+    ("ly", ""),
+    ("ity", ""),
+)
+_LEFT = 4
+
+
+def terms(text: str, *, empty: bool = False) -> list[str]:
+    """The words of a text, in order; those that say nothing only if ``empty`` is so."""
+    words = _ASCII_WORD.findall(text) if text.isascii() else [*_pieces(normalize("NFKC", text))]
+    if empty:
+        return [stem(word.lower()) for word in words]
+    return [term for term in map(_term, words) if term]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for run in _LETTERS.findall(text):
+        if _is_unspaced(run):
+            yield from [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+        else:
+            yield from _ASCII_WORD.findall(run) if run.isascii() else [run]
+
+
+@lru_cache(maxsize=1 << 15)
+def _term(word: str) -> str:
+    """The word's stem; nothing for one that says nothing."""
+    lower = word.lower()
+    is_empty = lower in _EMPTY or (len(lower) == 1 and lower.isascii())
+    return "" if is_empty else stem(lower)
+
+
+def stem(word: str) -> str:
+    """What a word shares with its other forms: "searches", "searching" and "search" are one."""
+    if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004 - ties, dies
+        word = word[:-3] + "y"
+    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):  # noqa: PLR2004
+        word = word[:-1]
+    word = _without_ending(word)
+    if len(word) > 3 and word.endswith("e"):  # noqa: PLR2004 - one, use
+        word = word[:-1]
+    for ending, left in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _LEFT:
+            return word.removesuffix(ending) + left
+    return word
+
+
+def _without_ending(word: str) -> str:
+    """Without -ing or -ed, where what is left can be a word."""
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) > 2 and _VOWEL.search(rest):  # noqa: PLR2004 - king, red
+            doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz"  # noqa: PLR2004
+            return rest[:-1] if doubled else rest
+    return word

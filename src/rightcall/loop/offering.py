@@ -1,0 +1,130 @@
+"""Which of its tools a model is told of: from its first turn on, and from when it has found them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.builtin.finding import LOOKUP, SEARCH, Defer, lookup_tool, search_tool
+from rightcall.core.message import Results, Transcript
+from rightcall.core.ports import Tools
+from rightcall.core.tool import Spec, Tool
+from rightcall.declare.manual import Descriptions, shortened
+from rightcall.declare.toolbox import Selection, Toolbox
+from rightcall.errors import ToolFailure
+
+Deferred: TypeAlias = bool | Selection | Defer
+"""Which tools are deferred: all, some, or as a ``Defer`` says."""
+
+ALL = Defer()
+
+
+class Telling(Struct, frozen=True, eq=False):
+    """How an agent tells its model of its tools."""
+
+    descriptions: Descriptions = "full"
+    defer: Deferred = False
+
+    @property
+    def settings(self) -> Defer:
+        """How deferred tools are found."""
+        if isinstance(self.defer, Defer):
+            return self.defer
+        return ALL if isinstance(self.defer, bool) else Defer(which=self.defer)
+
+    def toolbox(self, box: Toolbox) -> Toolbox:
+        """The tools, marked, with those that find others among them."""
+        if self.defer is not False:
+            box = box.deferred(self.settings.which)
+        if self.descriptions == "lines":
+            return Toolbox(box, lookup_tool(box, listed=True)) if len(box) else box
+        finds = any(each.deferred for each in box)
+        whole = box
+        if finds:
+            whole = Toolbox(whole, search_tool(box, self.settings))
+        if self.descriptions == "short" and len(box):
+            whole = Toolbox(whole, lookup_tool(box, listed=False))
+        return whole
+
+    def offered(self, box: Toolbox) -> "Offered":
+        """What the model is told of the tools at first, and what it is told once it found them."""
+        first, later = [], {}
+        for each in box:
+            spec = shortened(each.spec) if self.descriptions == "short" else each.spec
+            if each.name in (SEARCH, LOOKUP):
+                spec = each.spec
+            elif each.deferred or self.descriptions == "lines":
+                later[each.name] = spec
+                continue
+            first.append(spec)
+        how = LOOKUP if self.descriptions == "lines" else SEARCH
+        return Offered(box, tuple(first), later, "" if self.settings.by_name else how)
+
+
+class Offered(Struct, frozen=True, eq=False):
+    """Tools, and what the model is told of them."""
+
+    tools: Tools
+    specs: tuple[Spec, ...]
+    later: Mapping[str, Spec] = {}
+    """What it is told of deferred tools, once it has found them."""
+    only_by: str = ""
+    """The tool by which alone those become callable; nothing where a call by name will do."""
+
+    def after(self, found: Collection[str]) -> "Offered":
+        """The tools that can be called, and what the model is told, once it has found some.
+
+        What was told before stays as it is and where it is, so that vendors have it in their caches.
+        """
+        there = [name for name in found if name in self.later]
+        specs = (*self.specs, *[self.later[name] for name in there])
+        hidden = frozenset(self.later) - frozenset(there) if self.only_by else frozenset()
+        return Offered(_Hiding(self.tools, hidden, self.only_by) if hidden else self.tools, specs)
+
+
+class Finding:
+    """What the model of one run has found so far."""
+
+    def __init__(self, offered: Offered | None) -> None:
+        self._offered = offered
+        self._found: dict[str, None] = {}
+        self._seen = 0
+
+    def look(self, messages: Transcript, changed: Offered | None) -> Offered | None:
+        """What is offered now; None where that is the same as before.
+
+        ``changed`` are the tools that there are now, where those changed. What was found is read off the
+        results, so that a run that goes on elsewhere has found the same.
+        """
+        if changed is not None:
+            self._offered = changed
+        if self._offered is None:
+            return None
+        before = len(self._found)
+        for message in messages[self._seen :]:
+            if isinstance(message, Results):
+                for result in message.results:
+                    self._found.update(dict.fromkeys(result.offers))
+        self._seen = len(messages)
+        is_new = changed is not None or len(self._found) > before
+        return self._offered.after(self._found) if is_new else None
+
+
+class _Hiding:
+    """Tools of which some answer no more than how they are to be found."""
+
+    def __init__(self, tools: Tools, hidden: Collection[str], how: str) -> None:
+        self._tools, self._hidden, self._how = tools, hidden, how
+
+    def get(self, name: str, /) -> Tool | None:
+        found = self._tools.get(name)
+        if found is None or name not in self._hidden:
+            return found
+
+        def refuse(**_: Any) -> None:
+            raise ToolFailure(f"{name} is not offered yet. Find it with {self._how} first.")
+
+        return Tool(name, found.description, handler=refuse, effect="pure", facts=found.facts)
+
+    def names(self) -> Sequence[str]:
+        return [name for name in self._tools.names() if name not in self._hidden]
