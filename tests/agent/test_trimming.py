@@ -9,9 +9,10 @@ from rightcall.core.budget import Stop
 from rightcall.core.entry import StepDone
 from rightcall.core.message import Reply, Results, User
 from rightcall.core.request import Profile
+from rightcall.core.tokens import estimate_tokens, spec_tokens
+from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.errors import TransportError
-from rightcall.loop.window import estimate_tokens
 from rightcall.record.memory import MemoryJournal
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
@@ -158,3 +159,16 @@ async def test_what_is_sent_fits_after_a_resume_too():
     assert (result.stop, desk.done) == (Stop("end"), ["send"])
     assert_sound(result.transcript)
     assert tokens(model.requests[0].messages) <= SMALL.tokens
+
+
+def test_tools_take_their_room_from_the_messages():
+    words = "Do something that takes many words to say. " * 4
+    many = [Tool(f"tool{n}", words, {"type": "object"}) for n in range(30)]
+    model = ScriptedModel([], profile=Profile(context_window=8_192))
+    window = Agent(model, many)._setup.window
+    assert Agent(model)._setup.window == Window(tokens=6_144)
+    assert window == Window(tokens=6_144 - spec_tokens(each.spec for each in many))
+
+
+def test_a_model_whose_context_nobody_knows_has_a_window_too():
+    assert Agent(ScriptedModel([]))._setup.window == Window(tokens=96_000)

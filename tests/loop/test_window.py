@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from rightcall.core.call import Call
 from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
 from rightcall.core.parts import Media, Result, Text
+from rightcall.core.tokens import estimate_tokens
 from rightcall.errors import UsageError
 from rightcall.loop.window import (
     View,
     Window,
-    estimate_tokens,
     look,
     needs_summary,
     sent,

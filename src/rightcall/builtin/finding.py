@@ -11,6 +11,7 @@ from msgspec import Struct
 from rightcall.core.jsontext import dump
 from rightcall.core.offer import Offer
 from rightcall.core.options import Worded
+from rightcall.core.tokens import spec_tokens
 from rightcall.core.tool import Facts, Spec, Tool
 from rightcall.declare.manual import line, manual
 from rightcall.declare.search import ToolIndex
@@ -23,7 +24,6 @@ Embedder: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[floa
 """Gives each text a vector, such that the vectors of texts that mean the same are near each other."""
 
 _OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=(), content=())
-_CHARACTERS_PER_TOKEN = 3.5
 _FUSED = 60
 """How little the first places count over the next where two rankings are joined; the usual number."""
 _SEVERAL = 5
@@ -47,12 +47,6 @@ class Defer(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
     def __post_init__(self) -> None:
         if self.limit < 1 or self.tokens < 1:
             raise UsageError(f"no search can be like this: limit={self.limit}, tokens={self.tokens}")
-
-
-def tokens_of(spec: Spec) -> int:
-    """About how many tokens a definition has."""
-    written = dump({"name": spec.name, "description": spec.description, "parameters": spec.parameters})
-    return int(len(written) / _CHARACTERS_PER_TOKEN)
 
 
 def search_tool(box: Toolbox, settings: Defer) -> Tool:
@@ -165,7 +159,7 @@ def _within(ranked: Sequence[Spec], tokens: int) -> list[Spec]:
     found: list[Spec] = []
     used = 0
     for spec in ranked:
-        used += tokens_of(spec)
+        used += spec_tokens([spec])
         if found and used > tokens:
             break
         found.append(spec)

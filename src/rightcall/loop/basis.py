@@ -17,6 +17,7 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Transcript
 from rightcall.core.ports import Model, Steps
 from rightcall.core.request import Named, OutputMode, ToolChoice, Wanted, check_model_options
+from rightcall.core.tokens import spec_tokens
 from rightcall.core.tool import ErrorWords
 from rightcall.declare.output import Form, asked_in_words
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -120,8 +121,14 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
             follow=follow,
             options=self.options,
             max_tokens=self.max_tokens,
-            window=self.window or default_window(self.model.profile.context_window, self.max_tokens),
+            window=self.window or self._window(offered),
         )
+
+    def _window(self, offered: Offered) -> Window:
+        """What the model's context leaves, also with as many tools found as one search finds."""
+        found = self.telling.settings.tokens if offered.later else 0
+        tools = spec_tokens(offered.specs) + found
+        return default_window(self.model.profile.context_window, self.max_tokens, tools)
 
     def _changed(self, following: Following, mode: OutputMode | None) -> Offered | None:
         changed = following.changed()

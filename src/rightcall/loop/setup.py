@@ -27,6 +27,7 @@ from rightcall.core.ports import (
     Tools,
 )
 from rightcall.core.request import ModelOptions, Named, ToolChoice
+from rightcall.core.tokens import estimate_tokens
 from rightcall.core.tool import ErrorWords, Spec, Tool
 from rightcall.declare.manual import Descriptions
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -37,7 +38,7 @@ from rightcall.gate.gate import Approve, Policy
 from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
 from rightcall.log import logger
 from rightcall.loop.offering import Deferred, Offered
-from rightcall.loop.window import Window, estimate_tokens
+from rightcall.loop.window import Window
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 from rightcall.wire.history import Said

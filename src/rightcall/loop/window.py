@@ -10,88 +10,26 @@ The transcript must be sound, as ``core.history`` makes it. Nothing here knows a
 what was left out is made by the caller, and put in with ``with_summary``.
 """
 
-import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import assert_never
 
-from msgspec import Struct, json
+from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonValue, dump
-from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User, said
+from rightcall.core.jsontext import dump
+from rightcall.core.message import Message, Reply, Results, Transcript, User, said
 from rightcall.core.options import Worded
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.ports import TokenCounter
 from rightcall.core.sanitize import encodable
+from rightcall.core.tokens import estimate_tokens
 from rightcall.errors import UsageError
+
+UNKNOWN_CONTEXT = 128_000
+"""Tokens that a model is taken to have room for where nobody knows: what most have, or more."""
 
 _SNIPPET = 80
 """Characters of a result that its stub shows."""
-
-_PER_MESSAGE = 8
-_PER_CALL = 50
-"""Anthropic's models take 30 to 57 tokens for a call besides its name and arguments, others 3 to 20."""
-_PER_RESULT = 30
-_PER_MEDIA = 1_600
-"""What a large image costs. Documents are shown page by page, as images and text."""
-_BYTES_PER_TOKEN = {"audio": 100, "video": 400, "application": 10, "text": 2}
-
-_ASCII = bytes(range(128))
-_BUT_DIGITS = bytes(set(range(256)) - set(string.digits.encode()))
-_BUT_MARKS = bytes(set(range(256)) - set(string.punctuation.encode()))
-
-
-def estimate_tokens(message: Message) -> int:
-    """About how many tokens a message is worth, rather too many than too few.
-
-    Letters and spaces count four to a token, bytes of other scripts two, marks one and a third, digits
-    one. Checked against SmolLM2's tokenizer, a hard case with its small English vocabulary and a token
-    for every digit, that is 1.0 to 1.4 times the truth for English, code, HTML and JSON, 0.9 to 1.0 for
-    numbers and logs, 0.75 to 0.85 for German, French and Spanish, 0.85 to 1.2 for other scripts, and
-    0.5 to 0.8 for hashes, base64 and emoji. Of 184 vendors' replies, most with calls, 8 were worth more.
-    """
-    match message:
-        case User(content) | Reply(content):
-            return _PER_MESSAGE + sum([_part_tokens(part) for part in content])
-        case Results(results):
-            parts = sum([_part_tokens(part) for result in results for part in result.content])
-            return _PER_MESSAGE + _PER_RESULT * len(results) + parts
-        case _:
-            assert_never(message)
-
-
-def _part_tokens(part: Text | Media | Reasoning | Call | Unknown) -> int:
-    match part:
-        case Text(text):
-            return _text_tokens(text)
-        case Reasoning(text, vendor):
-            return max(_text_tokens(text), _vendor_tokens(vendor))
-        case Call():
-            words = _text_tokens(part.name) + _text_tokens(part.arguments)
-            return _PER_CALL + words + _vendor_tokens(part.vendor)
-        case Media(data, media_type):
-            rate = _BYTES_PER_TOKEN.get(media_type.partition("/")[0])
-            return _PER_MEDIA if rate is None else max(_PER_MEDIA, len(data) // rate)
-        case Unknown(vendor):
-            return _vendor_tokens(vendor)
-        case _:
-            assert_never(part)
-
-
-def _text_tokens(text: str) -> int:
-    data = text.encode(errors="surrogatepass")
-    foreign = 0 if len(data) == len(text) else len(data.translate(None, _ASCII))
-    marks = len(data.translate(None, _BUT_MARKS))
-    digits = len(data.translate(None, _BUT_DIGITS))
-    quarters = len(data) + foreign + 2 * marks + 3 * digits
-    return -(-quarters // 4)
-
-
-def _vendor_tokens(vendor: Mapping[str, JsonValue]) -> int:
-    """Encrypted thoughts are about as long as the thoughts."""
-    return len(json.encode(vendor)) // 4 if vendor else 0
 
 
 class Window(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
@@ -111,11 +49,14 @@ class Window(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
             raise UsageError(f"no window can be like this: {self}")
 
 
-def default_window(context: int | None, max_tokens: int | None) -> Window | None:
-    """What a model's context leaves for messages, with room for the reply, the tools and error."""
-    if context is None:
-        return None
-    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0), context // 4))
+def default_window(context: int | None, max_tokens: int | None, tools: int = 0) -> Window:
+    """What a model's context leaves for messages, with room for the reply, the tools and error.
+
+    ``tools`` is how many tokens the tools have. Where the context is not known it is taken for
+    128,000 tokens.
+    """
+    context = context or UNKNOWN_CONTEXT
+    return Window(tokens=max(int(context * 0.75) - (max_tokens or 0) - tools, context // 4))
 
 
 class View(Struct, frozen=True, kw_only=True, gc=False):

@@ -19,6 +19,7 @@ from rightcall.core.message import Message, Reasoning, Reply, Transcript, Unknow
 from rightcall.core.options import checked
 from rightcall.core.ports import Model
 from rightcall.core.request import Conversation, Named, Profile, Request
+from rightcall.core.tokens import spec_tokens
 from rightcall.declare.output import asked_in_words
 from rightcall.errors import (
     ErrorKind,
@@ -194,9 +195,8 @@ class _Course:
 
     def _fitting(self, messages: Transcript, request: Request, member: Member) -> Transcript:
         """What of the messages fits the model's context, which may be smaller than the first one's."""
-        window = default_window(member.model.profile.context_window, request.max_tokens)
-        if window is None:
-            return messages
+        context, tools = member.model.profile.context_window, spec_tokens(request.specs)
+        window = default_window(context, request.max_tokens, tools)
         view = self._views.get(member.name)
         if view is not None and not _continues(view.transcript, messages):
             view = None
