@@ -35,7 +35,7 @@ class RunLock:
 
     def _open(self, run: str) -> int:
         while True:
-            # Not with exist_ok, which looks again, and raises where the last holder has removed it meanwhile.
+            # Not exist_ok: that looks again, and raises where the last holder removed it meanwhile.
             with suppress(FileExistsError):
                 self._path.parent.mkdir(mode=0o700)
             try:
