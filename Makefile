@@ -35,6 +35,10 @@ tour: $(READY) ## the gate, an agent, a pause and a replay, with a scripted mode
 # One more than there are cores: many tests wait for processes and sockets.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
+# Bytecode is kept wherever tests run: some hundred of them start interpreters of their own, and every worker
+# reads every test.
+test chaos test-pythons: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(READY) ## run every test
 	@$(BIN)/python -m pytest -q -n $(WORKERS)
 

@@ -59,15 +59,12 @@ async def stall_of(scenario: Callable[[], Awaitable[object]]) -> float:
     """The longest time that the loop stood still while a scenario ran, in the best of some tries."""
     best = float("inf")
     gc.collect()
-    # What thousands of tests before have left in memory is theirs: to look through it takes long.
+    # What tests before have loaded is theirs: to look through it takes long. (See conftest.py.)
     gc.freeze()
-    try:
-        for _ in range(_TRIES):
-            async with Watchdog() as watchdog:
-                await scenario()
-            best = min(best, watchdog.longest)
-            if best < LONGEST:
-                break
-    finally:
-        gc.unfreeze()
+    for _ in range(_TRIES):
+        async with Watchdog() as watchdog:
+            await scenario()
+        best = min(best, watchdog.longest)
+        if best < LONGEST:
+            break
     return best

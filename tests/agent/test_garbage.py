@@ -30,7 +30,6 @@ def garbage():
     yield found
     gc.set_debug(0)
     gc.garbage.clear()
-    gc.unfreeze()
     gc.enable()
 
 

@@ -390,6 +390,7 @@ async def test_a_tool_is_told_about_its_call(is_async):
 
 async def test_a_thread_that_nobody_waits_for_can_find_out(own_threads):
     told = asyncio.Event()
+    judged = threading.Event()
     loop = asyncio.get_running_loop()
 
     @rc.tool(limits=rc.Limits(timeout=0.02))
@@ -397,8 +398,11 @@ async def test_a_thread_that_nobody_waits_for_can_find_out(own_threads):
         while not context.is_cancelled():
             threading.Event().wait(0.001)
         loop.call_soon_threadsafe(told.set)
+        judged.wait(SECONDS)
 
-    assert (await run(loops)).outcome == TimedOut(0.02, abandoned=True)
+    outcome = (await run(loops)).outcome
+    judged.set()
+    assert outcome == TimedOut(0.02, abandoned=True)
     await asyncio.wait_for(told.wait(), SECONDS)
 
 

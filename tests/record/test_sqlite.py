@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import threading
 import time
 from contextlib import closing
 
@@ -10,6 +11,7 @@ import pytest
 from rightcall.core.entry import RequestSent
 from rightcall.errors import JournalError
 from rightcall.record.sqlite import SqliteJournal
+from rightcall.record.waits import awaited
 
 FIRST = RequestSent(key="t1.model", messages=1)
 NEXT = RequestSent(key="t2.model", messages=2)
@@ -76,3 +78,23 @@ def test_a_database_of_something_else_is_a_clear_error(path):
     with pytest.raises(JournalError) as caught:
         SqliteJournal(path)
     assert (caught.value.where, caught.value.reason) == (str(path), "no such column: run")
+
+
+async def test_the_log_is_carried_over_beside_the_event_loop(path, monkeypatch):
+    threads = []
+
+    class Watched(SqliteJournal):
+        def _checkpoint(self) -> None:
+            threads.append(threading.current_thread())
+            super()._checkpoint()
+
+    monkeypatch.setattr("rightcall.record.sqlite._PAGES", 6)
+    with Watched(path) as journal:
+        for _ in range(4):
+            await awaited(journal.appending("r", FIRST))
+        assert len(threads) == 2
+        assert threading.main_thread() not in threads
+        # A copy without the log has it all.
+        copy = path.with_name("copy")
+        copy.write_bytes(path.read_bytes())
+    assert query(copy, "SELECT count(*) FROM entries") == [(4,)]

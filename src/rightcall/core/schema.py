@@ -5,7 +5,7 @@ Nothing is ever fetched: a ``$ref`` to another document resolves only among ``re
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -14,17 +14,9 @@ from jsonschema_rs import ValidationErrorKind as Kind
 
 from rightcall.core.jsontext import JsonObject, JsonValue, shorten
 from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, json_path, must_be, unexpected
-from rightcall.core.schema_cost import (
-    MOST_ERRORS,
-    MOST_STEPS,
-    SchemaCost,
-)
-from rightcall.core.schema_patterns import (
-    BACKTRACKS,
-    Unbounded,
-    backtracking_patterns,
-    hold_patterns,
-)
+from rightcall.core.schema_compile import compiled
+from rightcall.core.schema_cost import MOST_ERRORS, MOST_STEPS, SchemaCost
+from rightcall.core.schema_patterns import Unbounded, backtracking_patterns
 from rightcall.core.value_size import cut_down
 
 _TYPES = "string, number, integer, boolean, object, array and null"
@@ -57,7 +49,10 @@ class SchemaTooCostly(SchemaError):
 
 
 class Schema:
-    """A JSON Schema, compiled once. ``formats`` makes ``format`` a demand instead of a note."""
+    """A JSON Schema, compiled once. ``formats`` makes ``format`` a demand instead of a note.
+
+    Without ``bounded`` it is taken whatever it may cost: only for a process that a deadline ends.
+    """
 
     def __init__(
         self,
@@ -65,12 +60,19 @@ class Schema:
         *,
         resources: Mapping[str, JsonObject] | None = None,
         formats: bool = False,
+        bounded: bool = True,
     ) -> None:
         self.document = document
         self._resources = resources or {}
+        self._steps: Callable[..., int] = _uncounted
+        self._branches = True
         try:
-            self._validator, backtracking = _compile(document, self._resources, formats=formats)
-            self._cost = SchemaCost(document, self._resources, backtracking)
+            backtracking = backtracking_patterns([document, *self._resources.values()])
+            held = backtracking if bounded else None
+            self._validator = compiled(document, self._resources, held, formats=formats)
+            if bounded:
+                cost = SchemaCost(document, self._resources, backtracking)
+                self._steps, self._branches = cost.steps, cost.branches
         except jsonschema_rs.ValidationError as error:
             raise SchemaError(_locate(document, error)) from None
         except Unbounded as error:
@@ -80,15 +82,17 @@ class Schema:
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """The port for tools with a raw schema: the handler takes the JSON values as they are."""
-        if self._cost.steps(value, MOST_STEPS, text) > MOST_STEPS:
+        if self._steps(value, MOST_STEPS, text) > MOST_STEPS:
             return (_TOO_LARGE,)
-        if self._validator.is_valid(value):
-            return Valid(value)
-        return self.problems(value)
+        return Valid(value) if self.fits(value) else self.problems(value)
+
+    def fits(self, value: JsonValue) -> bool:
+        """Whether ``value`` is valid, at any cost."""
+        return self._validator.is_valid(value)
 
     def errors(self, value: JsonValue) -> Iterator[jsonschema_rs.ValidationError]:
         """The validator's own errors, one by one; of a value that is large, some of them."""
-        if self._cost.steps(value, MOST_ERRORS) > MOST_ERRORS:
+        if self._steps(value, MOST_ERRORS) > MOST_ERRORS:
             yield from self._some_errors(value)
             return
         paths = _Paths(value)
@@ -101,7 +105,7 @@ class Schema:
         found = (problem for error in self.errors(value) for problem in self._word(error))
         if some := tuple(islice(found, MAX_PROBLEMS)):
             return some
-        steps = self._cost.steps(value, MOST_STEPS)
+        steps = self._steps(value, MOST_STEPS)
         if steps <= MOST_ERRORS or (steps <= MOST_STEPS and self._validator.is_valid(value)):
             return ()
         return (_TOO_LARGE if steps > MOST_STEPS else _UNSAID,)
@@ -111,7 +115,7 @@ class Schema:
         for kept in (64, 8, 2):
             cuts: list[tuple[str | int, ...]] = []
             part = cut_down(value, kept, (), cuts)
-            if self._cost.steps(part, MOST_ERRORS) > MOST_ERRORS:
+            if self._steps(part, MOST_ERRORS) > MOST_ERRORS:
                 continue
             paths, is_wrong = _Paths(part), False
             for error in self._validator.iter_errors(part):
@@ -122,7 +126,7 @@ class Schema:
             if is_wrong:
                 return
             break
-        if not self._cost.branches and self._cost.steps(value, MOST_STEPS) <= MOST_STEPS:
+        if not self._branches and self._steps(value, MOST_STEPS) <= MOST_STEPS:
             try:
                 self._validator.validate(value)
             except jsonschema_rs.ValidationError as error:
@@ -178,28 +182,9 @@ class Schema:
             return []
 
 
-def _compile(
-    document: JsonObject, resources: Mapping[str, JsonObject], *, formats: bool
-) -> tuple[jsonschema_rs.Validator, frozenset[str]]:
-    """The validator, and the patterns that it matches by backtracking.
-
-    All are matched in linear time, unless one of them cannot be: then with little backtracking.
-    """
-    backtracking = backtracking_patterns([document, *resources.values()])
-    engine: Any = jsonschema_rs.RegexOptions()
-    if backtracking:
-        engine = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
-        document = hold_patterns(document, backtracking)
-        resources = {uri: hold_patterns(each, backtracking) for uri, each in resources.items()}
-    registry = jsonschema_rs.Registry(_items(resources)) if resources else None
-    validator = jsonschema_rs.validator_for(
-        dict(document),
-        registry=registry,
-        validate_formats=formats,
-        offline=True,
-        pattern_options=engine,
-    )
-    return validator, backtracking
+def _uncounted(*_: object) -> int:
+    """What is not bounded is not counted, either: it takes what it takes."""
+    return 0
 
 
 def _is_of_the_cut(error: jsonschema_rs.ValidationError, cuts: Sequence[tuple[str | int, ...]]) -> bool:
@@ -260,17 +245,6 @@ def _onward(steps: list[str | int], node: Any) -> Iterator[tuple[list[str | int]
     yield steps, node
     if isinstance(node, Mapping) and "" in node:
         yield from _onward([*steps, ""], node[""])
-
-
-def _items(resources: Mapping[str, JsonObject]) -> Iterator[tuple[str, Any]]:
-    """The resources, each under the name it gives itself: its references are relative to that."""
-    for uri, document in resources.items():
-        own = document.get("$id")
-        if isinstance(own, str) and own != uri:
-            yield own, dict(document)
-            yield uri, {"$ref": own}
-        else:
-            yield uri, dict(document)
 
 
 def _types_wanted(

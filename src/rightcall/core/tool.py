@@ -251,7 +251,10 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
             return Schema(self.parameters, resources=self.resources, formats=self.formats)
         except SchemaTooCostly as error:
             reason = f"a schema that can take too long to check with: it {error.problem.message}."
-            fix = "Nest fewer alternatives in each other, or judge arguments yourself with validator=."
+            fix = (
+                "Nest fewer alternatives in each other, or have it checked in a process that a deadline "
+                "ends, with validator=rightcall.process.DeadlineValidator(schema)."
+            )
             raise DeclarationError(self.name, reason, where="parameters", fix=fix) from None
         except SchemaError as error:
             raise DeclarationError(
@@ -276,6 +279,11 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
     def validate(self) -> Callable[[str, JsonObject], Valid | tuple[Problem, ...]]:
         """Judges arguments, given both as text and as that text parsed."""
         return self._validate_raw if self.validator is None else self.validator.validate
+
+    @cached_property
+    def waits(self) -> bool:
+        """Whether judging arguments waits for another process, and so has no place on an event loop."""
+        return bool(getattr(self.validator, "waits", False))
 
     def _validate_raw(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         verdict = self.schema.validate(text, value)

@@ -55,9 +55,18 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         return failed(error, tool)
 
 
+def takes_long(call: Call, tools: Tools) -> bool:
+    """Whether checking a call has no place on an event loop: it is large, or waits for a process."""
+    if len(call.arguments) > LARGE:
+        return True
+    tool = tools.get(call.name)
+    return tool is not None and tool.waits
+
+
 def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
     """The call with its arguments repaired, if its tool allows that and it is enough."""
-    if not tool.repair:
+    # What is repaired is led by the schema, and judged by it again and again: it must have a bound.
+    if not tool.repair or tool.waits:
         return None
     from rightcall.gate.repair import repair  # noqa: PLC0415 - light until used
 

@@ -39,7 +39,7 @@ from rightcall.core.outcome import Denied, DryRun, Failed, Interrupted, Outcome,
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.sanitize import encodable_json
 from rightcall.errors import UsageError
-from rightcall.gate.check import LARGE, Refused, check
+from rightcall.gate.check import Refused, check, takes_long
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain
 from rightcall.gate.threads import Job, current
@@ -235,8 +235,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
 
 
 async def check_aside(call: Call, tools: Tools) -> CheckedCall | Refused:
-    """Check a call, with large arguments in a thread: the event loop turns while they are looked at."""
-    if len(call.arguments) <= LARGE:
+    """Check a call; what takes long, in a thread: the event loop turns while it is looked at."""
+    if not takes_long(call, tools):
         return check(call, tools)
     return await current().run(partial(check, call, tools), Job())  # type: ignore[no-any-return]
 

@@ -14,9 +14,8 @@ from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
 from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncated
 from rightcall.core.parts import Usage
-from rightcall.gate.check import check
 from rightcall.gate.execution import Execution, not_run
-from rightcall.gate.gate import Gate, Stage, Verdict, stages
+from rightcall.gate.gate import Gate, Stage, Verdict, check_aside, stages
 from rightcall.loop.decide import AnswerCalls
 from rightcall.loop.nested import InnerPause, Nesting, inside
 from rightcall.loop.setup import Setup
@@ -78,7 +77,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             return over
         if (waited := self.paused.get(key)) is not None:
             # It was decided about when it was started.
-            return check(replace(call, arguments=waited.arguments), self.setup.tools)
+            return await check_aside(replace(call, arguments=waited.arguments), self.setup.tools)
         if index < self.action.run:
             return await self.gate.judge(call, key)
         return Truncated() if call.truncated else Cancelled()

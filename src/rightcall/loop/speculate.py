@@ -17,7 +17,7 @@ from rightcall.core.handler import ignore
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
 from rightcall.gate.attempt import Setting
-from rightcall.gate.check import LARGE, check
+from rightcall.gate.check import check, takes_long
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import decision_for, watched_by
 from rightcall.loop.decide import call_key
@@ -75,8 +75,8 @@ class Speculation:
 
     def _consider(self, call: Call) -> None:
         """A call is complete and something follows it: start it if nothing speaks against that."""
-        if len(call.arguments) > LARGE:
-            # To check them takes too long to be done while the reply streams.
+        if takes_long(call, self._setup.tools):
+            # To check it takes too long to be done while the reply streams.
             self._open = False
             return
         checked = check(call, self._setup.tools)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         decode,
         describe,
     )
+    from rightcall.process.deadline_validator import DeadlineValidator
     from rightcall.process.runner import run
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Command",
     "Completed",
     "Crowded",
+    "DeadlineValidator",
     "Exit",
     "Exited",
     "Isolation",
@@ -46,6 +48,7 @@ lazily(
         "Command": "process.command",
         "Completed": "process.command",
         "Crowded": "process.command",
+        "DeadlineValidator": "process.deadline_validator",
         "Exit": "process.command",
         "Exited": "process.command",
         "Isolation": "process.command",

@@ -119,8 +119,10 @@ class Keepers:
             self._warden.close()
             self._warden = None
         if self._process is not None:
-            with suppress(ChildProcessError):
-                os.waitpid(self._process, os.WNOHANG)
+            # It ends what it keeps first, which may take a moment; whoever lets it go does not wait.
+            leaving = threading.Thread(target=_reap, args=(self._process,), daemon=True)
+            leaving.name = "rightcall: the last of a warden"
+            leaving.start()
             self._process = None
 
 
@@ -162,6 +164,12 @@ def _own_pidfd() -> int | None:
         return fcntl.fcntl(pidfd, fcntl.F_DUPFD_CLOEXEC, _CLEAR_OF_THEM)
     finally:
         os.close(pidfd)
+
+
+def _reap(process: int) -> None:
+    """Take note of a warden's end, so that the system can forget it."""
+    with suppress(ChildProcessError):
+        os.waitpid(process, 0)
 
 
 def _is_stopped(process: int) -> bool:

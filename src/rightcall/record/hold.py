@@ -35,7 +35,9 @@ class RunLock:
 
     def _open(self, run: str) -> int:
         while True:
-            self._path.parent.mkdir(mode=0o700, exist_ok=True)
+            # Not exist_ok: that looks again, and raises where the last holder removed it meanwhile.
+            with suppress(FileExistsError):
+                self._path.parent.mkdir(mode=0o700)
             try:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except FileNotFoundError:

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.mcp.client.remote_tool import fit, fit_all
+import rightcall as rc
+from rightcall.core.limits import Limits
+from rightcall.core.outcome import Invalid
+from rightcall.mcp.client.remote_tool import fit, fit_all, tool_of
+from rightcall.mcp.pins import Definition
+from rightcall.process.deadline_validator import close_children
 
 FITTED = {
     "get_weather": "get_weather",
@@ -37,3 +42,26 @@ def test_any_names_become_valid_and_different_ones(names):
     fitted = fit_all(names)
     assert [fit(each) for each in fitted.values()] == list(fitted.values())
     assert len(set(fitted.values())) == len(names)
+
+
+async def test_a_schema_without_a_bound_is_judged_in_a_process():
+    levels = {f"l{n}": {"anyOf": [{"$ref": f"#/$defs/l{n - 1}"}] * 2} for n in range(1, 15)}
+    parameters = {
+        "type": "object",
+        "properties": {"n": {"$ref": "#/$defs/l14"}},
+        "$defs": {"l0": {"type": "integer"}, **levels},
+    }
+
+    async def invoke(definition, arguments, effect, context):
+        return arguments["n"]
+
+    definition = Definition(name="take", parameters=parameters)
+    tool = tool_of(definition, name="take", server="s", invoke=invoke, limits=Limits(), trust=())
+    assert tool.waits
+    calls = [rc.Call(id=text, name="take", arguments=f'{{"n": {text}}}') for text in ("7", "true")]
+    try:
+        taken, refused = await rc.run_calls(calls, [tool])
+    finally:
+        close_children()
+    assert taken.outcome.value == 7
+    assert isinstance(refused.outcome, Invalid)

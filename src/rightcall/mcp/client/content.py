@@ -27,13 +27,16 @@ from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.parts import Media
 from rightcall.core.schema import Schema
 from rightcall.errors import ToolFailure
+from rightcall.process.deadline_validator import DeadlineValidator
 
 _SHOWN_PROBLEMS = 5
 
+Judge: TypeAlias = Schema | DeadlineValidator
+"""What says of a value whether it fits a server's schema."""
 Piece: TypeAlias = str | Media
 
 
-def value_of(result: CallToolResult, output: Schema | None) -> Any:
+def value_of(result: CallToolResult, output: Judge | None) -> Any:
     """What the tool returns. Raises ToolFailure for an error, and for what its schema does not fit."""
     pieces = [_piece(block) for block in result.content]
     if result.is_error:
@@ -49,7 +52,7 @@ def value_of(result: CallToolResult, output: Schema | None) -> Any:
     return _returned([*pieces, dump(result.structured_content)])
 
 
-def _check(result: CallToolResult, output: Schema, *, given: bool) -> None:
+def _check(result: CallToolResult, output: Judge, *, given: bool) -> None:
     if not given:
         raise ToolFailure("It ran, but its answer lacks the structured content that it promises.")
     problems = output.problems(result.structured_content)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self, TypeAlias, Unpack
@@ -14,10 +15,10 @@ from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import checked
 from rightcall.core.ports import LiveTools
-from rightcall.core.schema import Schema
 from rightcall.core.tool import Effect, Tool
 from rightcall.declare.toolbox import Selection, Toolbox
 from rightcall.errors import RightcallError, UsageError
+from rightcall.gate.threads import Job, current
 from rightcall.mcp.client.connection import Connection
 from rightcall.mcp.client.content import value_of
 from rightcall.mcp.client.endpoints import Endpoint, Given, Http, endpoint_of
@@ -25,9 +26,10 @@ from rightcall.mcp.client.lint import Finding
 from rightcall.mcp.client.listing import AcceptedTools, Listing, accept, fetch
 from rightcall.mcp.client.note_log import Note, NoteLog
 from rightcall.mcp.client.remote_calls import RemoteCalls
-from rightcall.mcp.client.remote_tool import fit
+from rightcall.mcp.client.remote_tool import fit, judge_of
 from rightcall.mcp.client.settings import Options, Settings, settings_of
 from rightcall.mcp.pins import Definition
+from rightcall.process.deadline_validator import DeadlineValidator
 
 _Change: TypeAlias = Callable[[Tool], Tool | None]
 """What becomes of a tool; None: it is left out."""
@@ -256,9 +258,11 @@ class Server(LiveView):
     async def _put(
         self, definition: Definition, arguments: JsonObject, effect: Effect, context: Context[Any] | None
     ) -> Any:
-        output = None if definition.output is None else Schema(definition.output)
+        output = None if definition.output is None else judge_of(definition.output)
         progress = None if context is None else context.progress
         answer = await self._calls.call(definition.name, arguments, effect, progress)
+        if isinstance(output, DeadlineValidator):
+            return await current().run(partial(value_of, answer, output), Job())
         return value_of(answer, output)
 
 

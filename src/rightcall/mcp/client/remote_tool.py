@@ -12,10 +12,11 @@ from rightcall.core.handler import Context, Handler
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.limits import Limits
 from rightcall.core.problem import Problem, Valid
-from rightcall.core.schema import Schema
+from rightcall.core.schema import Schema, SchemaTooCostly
 from rightcall.core.tool import Effect, Facts, Tool
 from rightcall.declare.manual import first_sentence
 from rightcall.mcp.pins import Definition, Hints
+from rightcall.process.deadline_validator import DeadlineValidator
 
 _VALID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _INVALID_CHARACTER = re.compile(r"[^A-Za-z0-9_-]+")
@@ -32,15 +33,24 @@ Invoke: TypeAlias = Callable[[Definition, JsonObject, Effect, Context[Any]], Awa
 """Puts a call to the server: the arguments into what it returns."""
 
 
+def judge_of(schema: JsonObject) -> Schema | DeadlineValidator:
+    """What judges by a server's schema: here, or in a process where its cost has no bound."""
+    try:
+        return Schema(schema)
+    except SchemaTooCostly:
+        return DeadlineValidator(schema)
+
+
 class _Whole:
     """Judges arguments by their schema, and binds them as one, whatever names they have."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: JsonObject) -> None:
+        self._judge = judge_of(schema)
+        self.waits = isinstance(self._judge, DeadlineValidator)
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """The port for tools that judge their own arguments."""
-        verdict = self._schema.validate(text, value)
+        verdict = self._judge.validate(text, value)
         return Valid({"arguments": value}) if isinstance(verdict, Valid) else verdict
 
 
@@ -71,7 +81,7 @@ def tool_of(
         limits=limits,
         errors="neutral",
         facts=facts_of(hints, believed="results" in trust),
-        validator=_Whole(Schema(definition.parameters)),
+        validator=_Whole(definition.parameters),
         calling=Handler(function=handler, is_async=True, context="context"),
     )
 

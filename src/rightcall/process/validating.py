@@ -1,0 +1,98 @@
+"""The child that judges arguments by a schema of any cost: requests on its standard input into verdicts.
+
+A validator holds its thread, and no exception ends it. So the system's own alarm ends the whole process
+at the deadline, also when whoever asked is gone by then.
+"""
+
+import signal
+import socket
+import struct
+import sys
+from functools import lru_cache
+
+from msgspec import Struct, json
+
+from rightcall.core.jsontext import JsonObject, parse
+from rightcall.core.schema import Schema
+
+if sys.platform != "win32":
+    import resource
+
+READY, VALID, INVALID, PROBLEMS = 1, 2, 3, 4
+"""What a frame says: that it listens, and a verdict; after INVALID follow the problems in a frame."""
+FRAME = struct.Struct("!BI")
+_MOST_MEMORY = 2 << 30
+_MOST_SCHEMAS = 8
+
+
+class Question(Struct, frozen=True):
+    """What a schema is asked about."""
+
+    schema: str
+    resources: str
+    formats: bool
+    text: str
+    seconds: float
+
+
+def send(line: socket.socket, kind: int, body: bytes = b"") -> None:
+    """One frame."""
+    line.sendall(FRAME.pack(kind, len(body)) + body)
+
+
+def receive(line: socket.socket) -> tuple[int, bytes] | None:
+    """The next frame; None when the other side is gone."""
+    head = _exactly(line, FRAME.size)
+    if head is None:
+        return None
+    kind, length = FRAME.unpack(head)
+    body = _exactly(line, length)
+    return None if body is None else (kind, body)
+
+
+def _exactly(line: socket.socket, length: int) -> bytes | None:
+    parts: list[bytes] = []
+    while length:
+        part = line.recv(min(length, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+@lru_cache(maxsize=_MOST_SCHEMAS)
+def _schema(document: str, resources: str, formats: bool) -> Schema:  # noqa: FBT001 - a key of the cache
+    known: dict[str, JsonObject] = json.decode(resources)
+    return Schema(json.decode(document), resources=known, formats=formats, bounded=False)
+
+
+def _answer(line: socket.socket, question: Question) -> None:
+    signal.setitimer(signal.ITIMER_REAL, question.seconds)
+    schema = _schema(question.schema, question.resources, question.formats)
+    value = parse(question.text)
+    if schema.fits(value):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        send(line, VALID)
+        return
+    # Said at once: to find out all that is wrong can take much longer than to find that something is.
+    send(line, INVALID)
+    problems = schema.problems(value)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    send(line, PROBLEMS, json.encode(problems))
+
+
+def main() -> None:
+    """Answer until nobody asks any more."""
+    assert sys.platform != "win32"
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    # A crash leaves no memory on the disk, and a list of millions of errors ends this process alone.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+    line = socket.socket(fileno=0)
+    send(line, READY)
+    while (heard := receive(line)) is not None:
+        _answer(line, json.decode(heard[1], type=Question))
