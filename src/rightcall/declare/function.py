@@ -19,6 +19,7 @@ from rightcall.core.tool import (
     Effect,
     ErrorWords,
     Facts,
+    InputForm,
     Needs_contra,
     Tool,
     check_options,
@@ -49,6 +50,8 @@ class ToolOptions(LimitOptions, total=False):
     dry_run: bool
     errors: ErrorWords | None
     strict: bool | None
+    input: InputForm
+    grammar: Mapping[str, str]
     limits: Limits
     facts: Facts
 
@@ -249,6 +252,8 @@ def _from_partial(
         dry_run=base.dry_run,
         errors=base.errors,
         strict=base.strict,
+        input=base.input,
+        grammar=base.grammar,
         limits=base.limits,
         facts=replace(facts, **left),
     )
