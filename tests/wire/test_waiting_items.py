@@ -241,6 +241,27 @@ async def test_what_the_vendor_runs_and_what_is_declared_may_be_given():
     assert (await agent.run("Go.")).text == "Hi."
 
 
+async def test_the_shell_that_ships_runs_a_local_shell_call(tmp_path):
+    tool = rc.builtin.shell(cwd=tmp_path, signature="openai_local", approval=False)
+    (tmp_path / "in").mkdir()
+    action = {
+        "type": "exec",
+        "command": ["sh", "-c", 'printf "%s %s" "$A" "$PWD"'],
+        "env": {"A": "a; b"},
+        "working_directory": "in",
+        "user": None,
+    }
+    reply = dialect.decode(json.dumps(completed({**LOCAL, "action": action})["response"]).encode())
+    (done,) = await rc.run_calls(reply.calls, [tool])
+    assert done.outcome.value == f"Exit code: 0\n\na; b {tmp_path}/in"
+    action["user"] = "root"
+    (done,) = await rc.run_calls([rc.Call(id="c", name=tool.name, arguments=json.dumps(action))], [tool])
+    assert done.outcome.kind == "failed"
+    request = Request(messages=(said("Hi"),), specs=(tool.spec,))
+    sent = json.loads(dialect.encode(request, model="m", stream=True).body)
+    assert sent["tools"] == [{"type": "local_shell"}]
+
+
 def test_another_vendor_reads_a_request_for_approval_as_a_call():
     reply = Reply((Call(id="a", name="mcp_approval_request", arguments="{}", form="approval"),))
     result = Result(call_id="a", name="x", outcome="returned", content=(Text("approved"),))

@@ -18,7 +18,7 @@ _DECLARE: Mapping[str, str] = {
     "shell": 'rc.builtin.shell(signature="openai")',
     "apply_patch": "rc.builtin.apply_patch(root)",
     "computer": "rc.builtin.computer(driver)",
-    "local_shell": 'rc.Tool("local_shell", …, native={"openai_responses": {"type": "local_shell"}})',
+    "local_shell": 'rc.builtin.shell(signature="openai_local")',
     "tool_search": 'rc.Tool("tool_search", …, native={"openai_responses": {"type": "tool_search", …}})',
 }
 """By the kind of the tool: what takes its place."""
