@@ -25,7 +25,7 @@ from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 from rightcall.process.command import Command, Completed, Exited, Isolation, Pids, decode, describe
 
-Signature: TypeAlias = Literal["plain", "anthropic", "openai"]
+Signature: TypeAlias = Literal["plain", "anthropic", "openai", "openai_local"]
 """Whose shell it looks like to a model: our own, or the one that a vendor has trained its models on."""
 
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
@@ -41,6 +41,10 @@ __state=$1; __command=$2; shift 2
 trap '{ printf "cd -- %q 2>/dev/null || :\\n" "$PWD"; export -p; } > "$__state"' EXIT
 eval "$__command"
 """
+
+
+_PROGRAM = 'cd -- "$1" && shift && exec env -- "$@"'
+"""A program with its variables, in a directory; nothing of it is read by the shell."""
 
 
 async def _run(shell: Command, *arguments: str, seconds: float | None = None) -> Completed:
@@ -66,7 +70,8 @@ def shell(
     Commands run in ``cwd`` with a bare environment and what ``env`` adds. Without ``approval`` nobody is
     asked. ``signature`` makes it the tool that a vendor's models know, and to that vendor it is sent as
     the vendor's own: ``anthropic`` is ``bash``, which keeps its directory and exported variables from
-    one command to the next, ``openai`` is ``shell``, which takes several commands at once. With
+    one command to the next, ``openai`` is ``shell``, which takes several commands at once, and
+    ``openai_local`` the older ``local_shell``, which takes a program and its arguments. With
     ``pids="host"`` commands see the machine's processes, also where they could have their own.
     """
     form = _form(signature)
@@ -167,6 +172,27 @@ def _openai(shell: Command) -> Callable[..., Awaitable[Any]]:
         if len(commands) == 1:
             return show(done[0], max_output_length)
         return _show_all(done, len(commands) - len(done), max_output_length)
+
+    return handler
+
+
+def _openai_local(shell: Command) -> Callable[..., Awaitable[Any]]:
+    async def handler(
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        timeout_ms: int | None = None,
+        working_directory: str | None = None,
+        user: str | None = None,
+        type: str = "exec",  # noqa: A002, ARG001 - the vendor's
+    ) -> str:
+        if user:
+            raise ToolFailure(f"Commands run as one user only, and not as {user!r}.")
+        given = shell.timeout if timeout_ms is None else timeout_ms / 1000
+        variables = [f"{name}={value}" for name, value in (env or {}).items()]
+        place = working_directory or "."
+        words = ("bash", place, *variables, *command)
+        done = await _run(shell, "-c", _PROGRAM, *words, seconds=min(given, shell.timeout))
+        return show(done)
 
     return handler
 
@@ -283,5 +309,27 @@ _FORMS: Mapping[Signature, _ShellForm] = {
         targets=("commands",),
         handler=_openai,
         native={"openai_responses": {"type": "shell", "environment": {"type": "local"}}},
+    ),
+    # https://platform.openai.com/docs/guides/tools-local-shell
+    "openai_local": _ShellForm(
+        name="local_shell",
+        description=f"Run a program with its arguments, without a shell. {_WARNING}",
+        parameters={
+            "type": "object",
+            "properties": {
+                "type": {"const": "exec"},
+                "command": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                "env": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
+                "timeout_ms": {"type": ["integer", "null"], "minimum": 1},
+                "working_directory": {"type": ["string", "null"]},
+                "user": {"type": ["string", "null"]},
+            },
+            "required": ["command"],
+            "additionalProperties": False,
+        },
+        examples=({"command": ["ls", "-la"]},),
+        targets=("command", "env", "working_directory"),
+        handler=_openai_local,
+        native={"openai_responses": {"type": "local_shell"}},
     ),
 }

@@ -1,12 +1,19 @@
 """What the model asked for, and the proof that it may be run."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.tool import Tool
+
+CallForm: TypeAlias = Literal["json", "text", "approval"]
+"""What the arguments are: JSON; the text itself, of a tool whose input is text; or what the vendor would
+run by itself and wants a person's yes to. Nobody but a vendor makes the last."""
+
+TEXT_MEMBER = "input"
+"""Where the text of a call stands for vendors that know only JSON."""
 
 
 class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="call"):
@@ -17,8 +24,14 @@ class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag=
     arguments: str = ""
     truncated: bool = False
     """The reply stopped before this call was complete. Such a call is never run."""
+    form: CallForm = "json"
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
+
+    @property
+    def as_json(self) -> str:
+        """The arguments as JSON text, as far as they are any."""
+        return dump({TEXT_MEMBER: self.arguments}) if self.form == "text" else self.arguments
 
 
 class Repair(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -103,9 +103,16 @@ class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
                 raise UsageError(f"a grant's {name} are several; write ({getattr(self, name)!r},)")
 
 
+VENDOR_CALL = "mcp_approval_request"
+"""The name of a call that the vendor itself would run, at a server that it is connected to."""
+
+APPROVED = "approved"
+"""What such a call returns once a person has said yes; nothing else is a yes."""
+
 # Every reason that the library itself gives for not running a call, in words for the model.
 NOBODY_TO_ASK = "a person must approve it, and there is nobody to ask"
 CLIENT_CANNOT_ASK = "a person must approve it, and the client has no way to ask one"
+UNCHANGEABLE = "the vendor runs it as it was written: it can be allowed or denied, not changed"
 NOT_RECORDED = "secrets in its arguments were not recorded. Make the call again if it is needed."
 
 

@@ -60,6 +60,8 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     answered_by: str = ""
     """Which of several models answered, by the name it was given to ``fallback`` with."""
+    fault: str = ""
+    """What the vendor could not take of what the model wrote, in words for the model."""
 
     @property
     def text(self) -> str:

@@ -34,6 +34,9 @@ ErrorWords: TypeAlias = Literal["words", "neutral"]
 """What the model reads of an exception that a tool did not mean for it: the exception's own message, or
 one neutral sentence."""
 
+InputForm: TypeAlias = Literal["json", "text"]
+"""What a model writes for a tool: arguments as JSON, or one text as it is."""
+
 # The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -81,6 +84,10 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the model is held to the schema while it writes; as for all tools, unless said."""
     origin: str = ""
     """Who wrote this, where it was a stranger."""
+    input: "InputForm" = "json"
+    """``text``: the model writes text, where the vendor has such tools, and no JSON."""
+    grammar: Mapping[str, str] = field(default_factory=dict)
+    """What the text is held to, by the notation it is written in."""
 
 
 class _Declared(Worded):
@@ -149,6 +156,11 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     """Not sent with every request: the model finds it by a search, and is offered it from then on."""
     origin: str = ""
     """Who wrote the description and the schema, where it was a stranger, as an MCP server is."""
+    input: InputForm = "json"
+    """``"text"`` for a tool with one parameter, a string that the model writes as it is: code."""
+    grammar: Mapping[str, str] = field(default_factory=dict)
+    """What the text must look like: ``{"lark": "…"}`` or ``{"regex": "…"}``. The vendor holds the model
+    to it where it can, and elsewhere the model is told."""
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
@@ -178,6 +190,8 @@ class RawOptions(LimitOptions, total=False):
     strict: bool | None
     deferred: bool
     origin: str
+    input: InputForm
+    grammar: Mapping[str, str]
     limits: Limits
     facts: Facts
     formats: bool
@@ -236,6 +250,8 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
             native=self.native,
             strict=self.strict,
             origin=self.origin,
+            input=self.input,
+            grammar=self.grammar,
         )
 
     @cached_property
@@ -304,6 +320,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
         dangers = [("facts.dangers", danger, Danger) for danger in self.facts.dangers or ()]
         for where, word, words in (
             ("effect", self.effect, Effect),
+            ("input", self.input, InputForm),
             ("errors", self.errors, ErrorWords),
             ("facts.reach", reach, Reach),
             *dangers,

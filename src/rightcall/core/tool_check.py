@@ -36,6 +36,10 @@ class Declared(Protocol):
     def examples(self) -> Sequence[JsonObject]: ...
     @property
     def questions(self) -> Sequence[str]: ...
+    @property
+    def input(self) -> str: ...
+    @property
+    def grammar(self) -> Mapping[str, str]: ...
 
 
 class Roles(Protocol):
@@ -53,7 +57,44 @@ def check_tool(tool: Declared) -> None:
         _check_schema(tool)
         _check_handler(tool)
     _check_roles(tool)
+    _check_text(tool)
     _check_examples(tool)
+
+
+GRAMMARS = ("lark", "regex")
+"""The notations that a vendor takes."""
+
+
+def text_parameter(parameters: JsonObject) -> str | None:
+    """The one parameter of a tool that takes a string and nothing else; None for any other tool."""
+    properties = parameters.get("properties")
+    if not isinstance(properties, Mapping) or len(properties) != 1:
+        return None
+    ((name, schema),) = properties.items()
+    is_text = isinstance(schema, Mapping) and schema.get("type") == "string"
+    return name if is_text and name in _strings(parameters.get("required")) else None
+
+
+def _check_text(tool: Declared) -> None:
+    if tool.grammar and tool.input != "text":
+        raise DeclarationError(
+            tool.name, "a grammar is of text.", where="grammar", fix='Say input="text", too.'
+        )
+    if tool.input == "text" and text_parameter(tool.parameters) is None:
+        raise DeclarationError(
+            tool.name,
+            "a tool whose input is text has one parameter, a string without a default.",
+            where="input",
+            fix='Take one: (text: str); or leave out input="text".',
+        )
+    notations = list(tool.grammar)
+    if len(notations) > 1 or not set(notations) <= set(GRAMMARS):
+        raise DeclarationError(
+            tool.name,
+            f"a grammar has one notation, {' or '.join(GRAMMARS)}, not {', '.join(notations)}.",
+            where="grammar",
+            fix='Write {"lark": "start: …"} or {"regex": "…"}.',
+        )
 
 
 def _check_schema(tool: Declared) -> None:

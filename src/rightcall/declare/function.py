@@ -19,6 +19,7 @@ from rightcall.core.tool import (
     Effect,
     ErrorWords,
     Facts,
+    InputForm,
     Needs_contra,
     Tool,
     check_options,
@@ -50,6 +51,8 @@ class ToolOptions(LimitOptions, total=False):
     errors: ErrorWords | None
     strict: bool | None
     deferred: bool
+    input: InputForm
+    grammar: Mapping[str, str]
     limits: Limits
     facts: Facts
 
@@ -251,6 +254,8 @@ def _from_partial(
         errors=base.errors,
         strict=base.strict,
         deferred=base.deferred,
+        input=base.input,
+        grammar=base.grammar,
         limits=base.limits,
         facts=replace(facts, **left),
     )

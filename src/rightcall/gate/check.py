@@ -11,7 +11,9 @@ from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
 from rightcall.core.ports import Tools
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.tool import Tool
+from rightcall.core.tool_check import text_parameter
 from rightcall.gate.failure import failed
+from rightcall.gate.vendor_call import vendor_call
 
 Refused = Invalid | UnknownTool | Truncated | Failed
 """The outcomes of a call that does not pass. Failed only when a tool's own validator broke."""
@@ -26,7 +28,7 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
     """Judge one call: find the tool, parse the arguments, validate them, report every problem."""
     if call.truncated:
         return Truncated()
-    tool = tools.get(call.name)
+    tool = vendor_call if call.form == "approval" else tools.get(call.name)
     if tool is None:
         return _unknown(call.name, tools)
     text = call.arguments
@@ -34,7 +36,9 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
         if size > tool.limits.max_arguments_bytes:
             return _too_long(size, tool)
-    if not text or text.isspace():
+    if call.form == "text" and (name := text_parameter(tool.parameters)) is not None:
+        text = dump({name: text})
+    elif not text or text.isspace():
         # Vendors send nothing at all for a call without arguments; whether that fits, the schema says.
         text = "{}"
     try:

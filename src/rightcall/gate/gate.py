@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import (
+    UNCHANGEABLE,
     Allow,
     Answer,
     Approval,
@@ -229,8 +230,10 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
                 return Denied(reason)
             case Answer(text):
                 return Returned(text)
+            case Rewrite() if checked.call.form == "approval":
+                return Denied(UNCHANGEABLE)
             case Rewrite(arguments):
-                rewritten = replace(checked.call, arguments=dump(arguments))
+                rewritten = replace(checked.call, arguments=dump(arguments), form="json")
                 return await check_aside(rewritten, self.tools)
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget
-from rightcall.core.decision import Proposal
+from rightcall.core.decision import VENDOR_CALL, Proposal
 from rightcall.core.entry import Entry, RunEnded, RunStarted, StepDone, ToolsChanged
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonValue
@@ -22,6 +22,7 @@ from rightcall.core.tool import ErrorWords
 from rightcall.declare.output import Form, asked_in_words
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
+from rightcall.loop.client_run import check_vendor_tools
 from rightcall.loop.offering import Offered, Telling
 from rightcall.loop.result import RunResult, with_output
 from rightcall.loop.setup import (
@@ -164,6 +165,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         budget = options.get("budget") or defaults.budget
         check_cost_limit(budget, setup.model)
         check_choice(options.get("choice"), setup)
+        check_vendor_tools(setup)
         again = defaults.retry_broken
         return RunStarted(
             messages=messages,
@@ -248,6 +250,7 @@ def look_for_tools(entries: Iterable[Entry], pending: Iterable[Proposal], setup:
                 return
             case _:
                 pass
+    names.discard(VENDOR_CALL)
     missing = sorted(name for name in names if setup.tools.get(name) is None)
     if missing and setup.follow is None:
         raise UsageError(

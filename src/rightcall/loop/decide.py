@@ -7,7 +7,8 @@ What comes next hangs on why generation stopped, not on whether there are calls:
     length                  the last call is cut off and is not run; without calls, the run is over
     pause                   ask again
     error                   the reply broke off: none of its calls is run, and the model is told;
-                            without calls the run is over, or the answer is asked for again
+                            without calls the run is over, or the answer is asked for again; where
+                            the model's own writing was at fault, it reads what was wrong
     refusal, filtered       the run is over, and no call is run
 
 A run over its budget stops before its next effect, and says which part of the budget it was.
@@ -149,6 +150,8 @@ def _after_results(state: State) -> Action:
         return Finish(Stop("error", detail="the model's replies keep breaking off"))
     if _is_circling(state) and not state.progress.warned:
         return Tell(said(CIRCLING, "runtime"), "circling")
+    if isinstance(reply, Reply) and reply.fault:
+        return Tell(said(reply.fault, "runtime"))
     return _ask(state)
 
 
@@ -186,8 +189,8 @@ def _after_text(state: State, reply: Reply) -> Action:
         case "error":
             if (limit := spent(state)) is not None:
                 return Finish(Stop("limit", limit))
-            if state.retry_broken and state.progress.breaks < MOST_BREAKS:
-                return Tell(said(BROKE_OFF, "runtime"))
+            if (reply.fault or state.retry_broken) and state.progress.breaks < MOST_BREAKS:
+                return Tell(said(reply.fault or BROKE_OFF, "runtime"))
             return Finish(_stop_for(reply))
         case "pause":
             return _ask(state)

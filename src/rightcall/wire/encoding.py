@@ -13,6 +13,7 @@ from rightcall.core.message import Message, Transcript
 from rightcall.core.parts import Media
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.wire.dialects import DIALECTS
 
 Writer = TypeVar("Writer")
 Made = TypeVar("Made")
@@ -99,6 +100,13 @@ def with_examples(description: str, spec: Spec) -> str:
     return f"{description}\n\nExamples of arguments:\n{examples}".strip()
 
 
+def described(description: str, spec: Spec) -> str:
+    """A tool's description with the grammar of its text, for vendors that hold no model to one."""
+    for notation, grammar in spec.grammar.items():
+        description = f"{description}\n\nThe text must match this {notation} grammar:\n{grammar}".strip()
+    return description
+
+
 def is_strict(spec: Spec, otherwise: bool) -> bool:  # noqa: FBT001 - what holds where it does not say
     """Whether a tool is sent strict: as it says itself, or else as all are."""
     return otherwise if spec.strict is None else spec.strict
@@ -134,8 +142,10 @@ def native_of(spec: Spec, dialect: str) -> dict[str, Any]:
 
     Calls of such a tool have the name that the definition has, or, where it has none, its type.
     """
+    check_native(spec, dialect)
     definition = dict(spec.native.get(dialect, {}))
-    named = definition.get("name", definition.get("type"))
+    inner = mapping(definition.get("function", definition.get("custom")))
+    named = inner.get("name", definition.get("name", definition.get("type")))
     if definition and named != spec.name:
         raise EncodeError(
             dialect,
@@ -144,3 +154,21 @@ def native_of(spec: Spec, dialect: str) -> dict[str, Any]:
             where=f"tool {spec.name!r}",
         )
     return definition
+
+
+def members_of(spec: Spec, dialect: str) -> dict[str, Any]:
+    """What a vendor's definition adds to ours: one without name and type is none of its own."""
+    definition = dict(spec.native.get(dialect, {}))
+    return {} if {"name", "type"} & definition.keys() else definition
+
+
+def check_native(spec: Spec, dialect: str) -> None:
+    """Refuse a native definition for a dialect that there is not: it would be sent to nobody."""
+    for name in spec.native:
+        if name not in DIALECTS:
+            raise EncodeError(
+                dialect,
+                f"native has a definition for {name!r}, which is no dialect; there are "
+                f"{', '.join(DIALECTS)}.",
+                where=f"tool {spec.name!r}",
+            )

@@ -173,6 +173,8 @@ STREAMS = {
             stop="error",
             stop_word="MALFORMED_FUNCTION_CALL",
             vendor={"gemini": {"finishMessage": "print(f())"}},
+            fault='Your last reply held a tool call that could not be read: "print(f())". Make the call '
+            "again, with its arguments as one JSON object, or give your answer.",
         ),
     ),
     "a reply to be continued": (

@@ -530,7 +530,13 @@ def test_what_is_not_known_is_kept():
 def test_a_custom_tools_call_keeps_its_kind():
     entry = {"index": 0, "id": "a", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
     assert read(calls(entry), *END).calls == (
-        Call(id="a", name="sql", arguments="select 1", vendor={"openai_chat": {"type": "custom"}}),
+        Call(
+            id="a",
+            name="sql",
+            arguments="select 1",
+            form="text",
+            vendor={"openai_chat": {"type": "custom"}},
+        ),
     )
 
 

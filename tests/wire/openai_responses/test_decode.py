@@ -448,7 +448,7 @@ def test_custom_tools_are_called_with_the_text_they_are_given():
         completed(item),
     )
     bag = {NAME: {"id": "ct_0", "type": "custom_tool_call", "status": "completed"}}
-    made = Call(id="c", name="sql", arguments="SELECT 1", vendor=bag)
+    made = Call(id="c", name="sql", arguments="SELECT 1", form="text", vendor=bag)
     assert told(same_at_every_cut(dialect, body)) == [
         CallStart(0, "sql", "c"),
         (0, "SELECT 1"),

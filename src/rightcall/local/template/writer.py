@@ -141,7 +141,8 @@ class Writer:
             self._add({**turn, "content": turn["content"] or self._quirks.silence})
 
     def _neutral(self, call: Call) -> Call:
-        return replace(call, name=_name_of(call.name), arguments=self._clean(call.arguments))
+        arguments = self._clean(call.as_json)
+        return replace(call, name=_name_of(call.name), arguments=arguments, form="json")
 
     def _think(self, turn: Turn, reply: Reply, *, has_calls: bool) -> None:
         ours = [
@@ -326,7 +327,7 @@ def _call_fields(
     call: Call, identity: str, *, as_text: bool, clean: Callable[[str], str]
 ) -> dict[str, Any]:
     """A call as a member of ``tool_calls``. Never raises, whatever the model wrote."""
-    text = clean(call.arguments).strip()
+    text = clean(call.as_json).strip()
     value = _arguments(text)
     if not as_text:
         # An escape in the text may have hidden what is one no longer.

@@ -40,7 +40,16 @@ from rightcall.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
-from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, native_of, sequence
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    described,
+    is_strict,
+    mapping,
+    members_of,
+    native_of,
+    sequence,
+)
 from rightcall.wire.strict import check_ceilings, strict_schema
 
 _PATH = "/v1/messages"
@@ -55,7 +64,10 @@ class _Ours(msgspec.Struct, frozen=True):
 
     tools: list[dict[str, Any]]
     sent: list[Any]
-    """The same as bytes, but for the last, which may get a cache mark."""
+    """The same as bytes, but for the one that may get a cache mark."""
+    marked: int
+    """Where that is: the last that is not deferred, as the vendor refuses a mark on one that is. -1 for
+    none. https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool"""
     betas: list[str]
     """What they need to be taken."""
 
@@ -101,7 +113,8 @@ def encode(
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system}]
     if options.get("cache", True) and MARK not in extra:
-        _mark(body, turns, given=sum([MARK in tool for tool in tools]), ours=bool(ours.tools))
+        last = len(own) + ours.marked if ours.marked >= 0 else None
+        _mark(body, turns, given=sum([MARK in tool for tool in tools]), tool=last)
     body["messages"] = [*turns.done, *turns.last]
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
@@ -186,7 +199,7 @@ def _ours(request: Request, cache: EncodeCache) -> _Ours:
 
 
 def _tools(specs: Sequence[Spec], output: JsonObject | None, *, strict: bool) -> _Ours:
-    tools = [native_of(spec, NAME) or _tool(spec, strict=is_strict(spec, strict)) for spec in specs]
+    tools = [_defined(spec, strict=is_strict(spec, strict)) for spec in specs]
     pairs = zip(specs, tools, strict=True)
     _check_ceilings(
         [
@@ -196,10 +209,13 @@ def _tools(specs: Sequence[Spec], output: JsonObject | None, *, strict: bool) ->
         ],
         output,
     )
+    marked = max([at for at, tool in enumerate(tools) if not tool.get("defer_loading")], default=-1)
+    raw = [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
     return _Ours(
         tools=tools,
-        sent=[*[msgspec.Raw(as_bytes(tool, NAME)) for tool in tools[:-1]], *tools[-1:]],
-        betas=[BETAS.get(native_of(spec, NAME).get("type", ""), "") for spec in specs],
+        sent=[tool if at == marked else raw[at] for at, tool in enumerate(tools)],
+        marked=marked,
+        betas=[BETAS.get(tool.get("type", ""), "") for tool in tools],
     )
 
 
@@ -213,13 +229,21 @@ def _check_ceilings(tools: Sequence[tuple[Spec, JsonObject]], output: JsonObject
         check_ceilings([*specs, answer], [*schemas, schema], replace(RULES, max_strict_tools=0))
 
 
+def _defined(spec: Spec, *, strict: bool) -> dict[str, Any]:
+    """A tool: as the vendor has it, or as we do, with what the vendor takes besides."""
+    if more := members_of(spec, NAME):
+        return {**_tool(spec, strict=strict), **more}
+    return native_of(spec, NAME) or _tool(spec, strict=strict)
+
+
 def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
     schema = spec.parameters
     if strict:
         schema = strict_schema(schema, RULES, tool=spec.name).schema
+    description = described(spec.description, spec)
     return {
         "name": spec.name,
-        **({"description": spec.description} if spec.description else {}),
+        **({"description": description} if description else {}),
         "input_schema": schema,
         **({"input_examples": list(spec.examples)} if spec.examples else {}),
         **({"strict": True} if strict else {}),
@@ -259,18 +283,20 @@ def _container(request: Request) -> str | None:
     return container if isinstance(container, str) else None
 
 
-def _mark(body: dict[str, Any], turns: Turns, *, given: int, ours: bool) -> None:
+def _mark(body: dict[str, Any], turns: Turns, *, given: int, tool: int | None) -> None:
     """Put cache marks where the prompt is likely to be the same next time, the best places first.
 
-    ``given`` of them are on the tools already, and any part's bag may hold more.
+    ``given`` of them are on the tools already, and any part's bag may hold more. ``tool`` is the one
+    that may get a mark.
     """
     said = [(turn, "content") for turn in turns.last if turn["role"] == "user"]
     places: list[tuple[dict[str, Any], str]] = said[-1:]
     places += [(body, "system")] if "system" in body else []
-    places += [(body, "tools")] if ours else []
+    places += [(body, "tools")] if tool is not None else []
     places += said[-2:-1]
     given += turns.marks + sum([marks_in(turn["content"]) for turn in turns.last])
     for holder, member in places[: max(MAX_MARKS - given, 0)]:
-        *before, last = holder[member]
+        at = tool if member == "tools" and tool is not None else len(holder[member]) - 1
+        *before, last = holder[member][: at + 1]
         if MARK not in last:
-            holder[member] = [*before, {**last, MARK: _MARK}]
+            holder[member] = [*before, {**last, MARK: _MARK}, *holder[member][at + 1 :]]

@@ -218,7 +218,7 @@ def _call_block(call: Call, ids: _Ids) -> _Block:
         "id": ids.of_call(call),
         # A name that the model made up may be none that the vendor takes.
         "name": _legal(call.name, "unknown"),
-        "input": _input(call.arguments),
+        "input": _input(call.as_json),
         **mapping(call.vendor.get(NAME)),
     }
 

@@ -42,6 +42,8 @@ from rightcall.wire.bedrock.tables import (
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
+    check_native,
+    described,
     is_strict,
     mapping,
     native_of,
@@ -255,6 +257,8 @@ def _ours(request: Request, cache: EncodeCache, *, is_claude: bool) -> _Ours:
 
 
 def _written(specs: Sequence[Spec], *, strict: bool, is_claude: bool) -> _Ours:
+    for spec in specs:
+        check_native(spec, NAME)
     native = [spec for spec in specs if is_claude and spec.native.get(NAME)]
     ours = [spec for spec in specs if not (is_claude and spec.native.get(NAME))]
     tools = [_tool(spec, strict=is_strict(spec, strict)) for spec in ours]
@@ -271,7 +275,7 @@ def _tool(spec: Spec, *, strict: bool) -> _Json:
     schema = spec.parameters
     if strict:
         schema = strict_schema(schema, RULES, tool=spec.name).schema
-    description = with_examples(spec.description, spec)
+    description = with_examples(described(spec.description, spec), spec)
     return {
         "name": spec.name,
         **({"description": description} if description.strip() else {}),

@@ -320,7 +320,7 @@ def _call(call: Call, names: _Names) -> _Block:
         "toolUseId": names.of_call(call),
         # A name that the model made up may be none that the vendor takes.
         "name": _ILLEGAL_NAME.sub("_", call.name)[:_MAX_LENGTH] or "unknown",
-        "input": _input(call.arguments),
+        "input": _input(call.as_json),
         **mapping(call.vendor.get(NAME)),
     }
 

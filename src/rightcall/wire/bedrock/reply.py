@@ -25,7 +25,7 @@ from rightcall.core.events import (
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.bedrock.tables import CUTTING, NAME, STOPS, UNPARSED
+from rightcall.wire.bedrock.tables import CUTTING, FAULTS, NAME, STOPS, UNPARSED
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 Index: TypeAlias = int | None
@@ -253,6 +253,7 @@ class ReplyBuilder:
             usage(self._usage),
             _text(router.get("invokedModelId")),
             {NAME: bag} if bag else {},
+            fault=FAULTS.get(self._stop_word, ""),
         )
         self.events.append(ReplyEnd(reply))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from rightcall.core.message import StopReason
+from rightcall.wire.faults import malformed_call, malformed_reply
 from rightcall.wire.media import MediaTable, Takes
 from rightcall.wire.schema_rules import STRING_FORMATS, Rules
 
@@ -26,6 +27,12 @@ STOPS: Mapping[str, StopReason] = {
     "pause_turn": "pause",
 }
 """https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#bedrock-runtime_Converse-response-stopReason"""
+
+FAULTS: Mapping[str, str] = {
+    "malformed_model_output": malformed_reply(),
+    "malformed_tool_use": malformed_call(),
+}
+"""The stops that are the model's own fault, and what it is told."""
 
 CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence", "filtered", "error"])
 """Stops that may fall into the middle of a call, which gets its ``contentBlockStop`` all the same."""

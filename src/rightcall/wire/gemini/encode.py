@@ -18,7 +18,16 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, sequence
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    check_native,
+    described,
+    is_strict,
+    mapping,
+    native_of,
+    sequence,
+)
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER
 
@@ -56,7 +65,8 @@ def encode(
     ours = cache.made(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *vendor_tools]:
         body["tools"] = tools
-    if config := _tool_config(request, mixed=bool(vendor_tools) and not model.startswith(_VERTEX)):
+    is_mixed = bool(vendor_tools) or any(_native(spec) for spec in request.specs)
+    if config := _tool_config(request, mixed=is_mixed and not model.startswith(_VERTEX)):
         body["toolConfig"] = config
     if settings := _generation(request, model):
         body["generationConfig"] = settings
@@ -100,8 +110,11 @@ def _token(message: Message) -> str:
 
 
 def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
+    # A definition with a name is a function's; one without is a tool of the vendor's: googleSearch.
+    own = [tool for spec in specs if (tool := _native(spec)) and "name" not in tool]
     declared = [
-        {
+        _native(spec)
+        or {
             "name": spec.name,
             "description": _description(spec),
             # Full JSON Schema, where `parameters` takes only a subset and refuses the whole request
@@ -109,21 +122,30 @@ def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
             "parametersJsonSchema": spec.parameters,
         }
         for spec in specs
+        if "name" in _native(spec) or not _native(spec)
     ]
-    return [msgspec.Raw(as_bytes({"functionDeclarations": declared}, NAME))] if declared else []
+    tools = [{"functionDeclarations": declared}, *own] if declared else own
+    return [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
+
+
+def _native(spec: Spec) -> Json:
+    check_native(spec, NAME)
+    own = spec.native.get(NAME, {})
+    return native_of(spec, NAME) if "name" in own else dict(own)
 
 
 def _description(spec: Spec) -> str:
     """There is no field for examples, so they end the description."""
+    description = described(spec.description, spec)
     if not spec.examples:
-        return spec.description
-    return f"{spec.description}\nExamples: {', '.join(map(dump, spec.examples))}"
+        return description
+    return f"{description}\nExamples: {', '.join(map(dump, spec.examples))}"
 
 
 def _tool_config(request: Request, *, mixed: bool) -> Json:
     config: Json = {}
     mode: Json | None
-    names = [spec.name for spec in request.specs]
+    names = [spec.name for spec in request.specs if not _native(spec) or "name" in _native(spec)]
     match request.choice:
         case "auto":
             # There is one mode for all: who asks for one strict tool gets it for the others too.

@@ -124,7 +124,7 @@ def _call(call: Call, *, is_first: bool) -> Json:
     bag = dict(mapping(call.vendor.get(NAME)))
     more = bag.pop("functionCall", {})
     said: Json = {"id": call.id} if call.id else {}
-    said |= {"name": call.name, "args": _arguments(call.arguments)}
+    said |= {"name": call.name, "args": _arguments(call.as_json)}
     said |= dict(more) if isinstance(more, Mapping) else {}
     if NAME not in call.vendor and is_first:
         bag["thoughtSignature"] = FOREIGN_SIGNATURE

@@ -21,7 +21,7 @@ from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, Rea
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
-from rightcall.wire.gemini.tables import NAME, STOPS, UNSAID
+from rightcall.wire.gemini.tables import FAULTS, NAME, STOPS, UNSAID
 
 Step: TypeAlias = str | int
 
@@ -213,8 +213,9 @@ class ReplyBuilder:
             call.truncated = call.truncated or stop == "length"
         self._end_call(events)
         self._end_spoken()
-        if stop == "end" and self._calls:
+        if self._calls and (stop == "end" or word == "UNEXPECTED_TOOL_CALL"):
             stop = "calls"
+        told = FAULTS.get(word) if stop == "error" else None
         return Reply(
             content=tuple(self._content),
             stop=stop,
@@ -222,6 +223,7 @@ class ReplyBuilder:
             usage=_usage(self._usage),
             model=self._model,
             vendor={NAME: self._vendor} if self._vendor else {},
+            fault="" if told is None else told(_string(self._vendor.get("finishMessage"))),
         )
 
     def _stop(self) -> tuple[StopReason, str]:

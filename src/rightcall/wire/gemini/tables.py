@@ -1,9 +1,10 @@
 """Gemini's words, and what they mean here."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rightcall.core.message import StopReason
+from rightcall.wire.faults import malformed_call, malformed_reply, too_many_calls, unexpected_call
 from rightcall.wire.media import ANYWHERE, MediaTable, Takes
 
 NAME = "gemini"
@@ -24,7 +25,7 @@ STOPS: Mapping[str, StopReason] = {
     "IMAGE_PROHIBITED_CONTENT": "filtered",
     "IMAGE_RECITATION": "filtered",
     "MALFORMED_FUNCTION_CALL": "error",
-    "UNEXPECTED_TOOL_CALL": "error",
+    "UNEXPECTED_TOOL_CALL": "error",  # with its call: "calls", which are whole, and of no tool
     "TOO_MANY_TOOL_CALLS": "error",
     "MISSING_THOUGHT_SIGNATURE": "error",
     "MALFORMED_RESPONSE": "error",
@@ -33,6 +34,15 @@ STOPS: Mapping[str, StopReason] = {
     "OTHER": "error",
 }
 """Why generation stopped; a word that is not here is an error. STOP is also said of calls."""
+
+FAULTS: Mapping[str, Callable[[str], str]] = {
+    "MALFORMED_FUNCTION_CALL": malformed_call,
+    "UNEXPECTED_TOOL_CALL": unexpected_call,
+    "TOO_MANY_TOOL_CALLS": too_many_calls,
+    "MALFORMED_RESPONSE": malformed_reply,
+}
+"""The stops that are the model's own fault, and what it is told; the finishMessage says more.
+MISSING_THOUGHT_SIGNATURE is the request's fault, and nothing that the model could do better."""
 
 UNSAID = frozenset(["", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"])
 """What stands for no reason at all."""

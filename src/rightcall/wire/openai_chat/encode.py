@@ -16,7 +16,15 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, sequence, with_examples
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    described,
+    is_strict,
+    native_of,
+    sequence,
+    with_examples,
+)
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
 from rightcall.wire.openai_chat.tables import NAME
@@ -94,7 +102,9 @@ def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
     strict = options.get("strict") is True and host.strict
     specs = request.specs
     ours = cache.made(
-        f"{NAME}.tools", (specs, strict), lambda: _functions(specs, _held(specs, host, strict=strict))
+        f"{NAME}.tools",
+        (specs, strict, host),
+        lambda: _functions(specs, _held(specs, host, strict=strict), custom=host.custom),
     )
     tools = [*ours, *sequence(options.get("vendor_tools"))]
     if not tools:
@@ -111,7 +121,7 @@ def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
         case "none":
             members["tool_choice"] = "none"
         case Named(name):
-            members["tool_choice"] = {"type": "function", "function": {"name": name}}
+            members["tool_choice"] = _named(name, specs, host)
     if options.get("parallel") is not None and host.parallel:
         members["parallel_tool_calls"] = options["parallel"]
     return members
@@ -119,20 +129,65 @@ def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
 
 def _held(specs: Sequence[Spec], host: Host, *, strict: bool) -> frozenset[str]:
     """The names of the tools that are sent strict."""
-    return frozenset(spec.name for spec in specs if host.strict and is_strict(spec, strict))
+    return frozenset(
+        spec.name
+        for spec in specs
+        if host.strict and is_strict(spec, strict) and not _native(spec)
+        if not _is_custom(spec, host)
+    )
 
 
-def _functions(specs: Sequence[Spec], held: Container[str]) -> list[msgspec.Raw]:
+def _is_custom(spec: Spec, host: Host) -> bool:
+    return host.custom and spec.input == "text"
+
+
+def _named(name: str, specs: Sequence[Spec], host: Host) -> dict[str, Any]:
+    """The choice of one tool."""
+    spec = next((spec for spec in specs if spec.name == name), None)
+    if spec is not None and (own := _native(spec)):
+        kind = own["type"]
+        return {"type": kind, kind: {"name": name}} if kind in own else {"type": kind}
+    kind = "custom" if spec is not None and _is_custom(spec, host) else "function"
+    return {"type": kind, kind: {"name": name}}
+
+
+def _functions(specs: Sequence[Spec], held: Container[str], *, custom: bool) -> list[msgspec.Raw]:
     """The tools; those that are held are strict."""
-    tools = [_tool(spec, strict=spec.name in held) for spec in specs]
+    tools = [
+        _native(spec)
+        or (_custom(spec) if custom and spec.input == "text" else None)
+        or _tool(spec, strict=spec.name in held)
+        for spec in specs
+    ]
     pairs = zip(specs, tools, strict=True)
     strict = [(spec, tool["function"]["parameters"]) for spec, tool in pairs if spec.name in held]
     check_ceilings([spec for spec, _ in strict], [schema for _, schema in strict], STRICT)
     return [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
 
 
+def _native(spec: Spec) -> dict[str, Any]:
+    """A host's own definition of the tool, if there is one; what is none of a tool is refused."""
+    if "type" not in spec.native.get(NAME, {"type": None}):
+        raise EncodeError(
+            NAME,
+            "a native tool of Chat has a type; what is a member of the body, as web_search_options, "
+            "goes into options={'extra': …}.",
+            where=f"tool {spec.name!r}",
+        )
+    return native_of(spec, NAME)
+
+
+def _custom(spec: Spec) -> dict[str, Any]:
+    """A tool whose input is text, and the grammar that the text is held to."""
+    form: dict[str, Any] = {"type": "text"}
+    for syntax, definition in spec.grammar.items():
+        form = {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}
+    custom = {"name": spec.name, "description": with_examples(spec.description, spec), "format": form}
+    return {"type": "custom", "custom": custom}
+
+
 def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
-    description = with_examples(spec.description, spec)
+    description = with_examples(described(spec.description, spec), spec)
     function: dict[str, Any] = {"name": spec.name, "description": description}
     if not strict:
         return {"type": "function", "function": {**function, "parameters": spec.parameters}}

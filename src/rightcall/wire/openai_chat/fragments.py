@@ -90,6 +90,7 @@ class CallSlot:
             name=self.name,
             arguments="".join(self.pieces),
             truncated=truncated,
+            form="text" if self.is_custom else "json",
             vendor={NAME: bag} if bag else {},
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.media_type import MediaKind
 from rightcall.wire.media import MediaTable
@@ -40,6 +41,8 @@ class Host(Struct, frozen=True, kw_only=True):
     """A member that every turn with calls must have, even if it is empty."""
     media: tuple[MediaKind, ...] = tuple(MEDIA)
     """What it takes besides words. Which of it a model understands is another matter."""
+    custom: bool = False
+    """Whether it has tools whose input is text."""
     bridged: bool = False
     """Whether a user's message right after a tool's is refused, so that a word of the model's must stand
     between the two."""
@@ -51,7 +54,10 @@ class Host(Struct, frozen=True, kw_only=True):
 
 
 COMPATIBLE = Host()
-OPENAI = Host(limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video"))
+_OPENAI_LIKE = Host(
+    limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video")
+)
+OPENAI = replace(_OPENAI_LIKE, custom=True)
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
 # permitted" (eca #231). Its streams end with usage unasked. "Unexpected role 'user' after role
 # 'tool'" (pydantic-ai #1210), and a tool's message takes no picture, either (LibreChat agents #344).
@@ -73,8 +79,8 @@ HOSTS: Mapping[str, Host] = {
     "api.openai.com": OPENAI,
     "openai.azure.com": OPENAI,
     "services.ai.azure.com": OPENAI,
-    "api.groq.com": OPENAI,
-    "api.x.ai": OPENAI,
+    "api.groq.com": _OPENAI_LIKE,
+    "api.x.ai": _OPENAI_LIKE,
     "api.mistral.ai": MISTRAL,
     "api.deepseek.com": DEEPSEEK,
     "openrouter.ai": OPENROUTER,

@@ -220,7 +220,7 @@ def _call(call: Call, identity: str) -> dict[str, Any]:
     if bag.get("type") == "custom":
         body: dict[str, Any] = {"name": name, "input": call.arguments}
         return {"id": identity, "type": "custom", "custom": body, **extra}
-    function = {"name": name, "arguments": _arguments(call.arguments)}
+    function = {"name": name, "arguments": _arguments(call.as_json)}
     return {"id": identity, "type": "function", "function": function, **extra}
 
 

@@ -10,7 +10,7 @@ from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.wire.cost import charged
 from rightcall.wire.openai_chat.fragments import Calls, Piece, ThinkFilter
-from rightcall.wire.openai_chat.tables import CUT_OFF, NAME, REASONING, STOPS, XAI_TICKS
+from rightcall.wire.openai_chat.tables import CUT_OFF, FAULTS, NAME, REASONING, STOPS, XAI_TICKS
 
 _Delta: TypeAlias = Mapping[str, Any]
 
@@ -105,6 +105,7 @@ class ReplyBuilder:
             usage=usage_of(self.usage) if self.usage else Usage(),
             model=self.model,
             vendor={NAME: bag} if bag else {},
+            fault=FAULTS.get(self.word.lower(), ""),
         )
         events.append(ReplyEnd(reply))
 

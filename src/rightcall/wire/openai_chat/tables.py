@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from rightcall.core.message import StopReason
+from rightcall.wire.faults import malformed_call
 from rightcall.wire.media import BYTES, MediaTable, Takes
 
 NAME = "openai_chat"
@@ -33,6 +34,9 @@ STOPS: Mapping[str, StopReason] = {
     "insufficient_system_resource": "error",  # DeepSeek
     "malformed_function_call": "error",  # Gemini's compatible endpoint
 }
+
+FAULTS: Mapping[str, str] = {"malformed_function_call": malformed_call()}
+"""The stops that are the model's own fault, and what it is told."""
 
 CUT_OFF: frozenset[StopReason] = frozenset(("length", "filtered", "error"))
 """Stops that may have come in the middle of a call."""

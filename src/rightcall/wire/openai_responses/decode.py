@@ -38,7 +38,7 @@ from rightcall.wire.openai_responses.reply import (
     text_in,
     written,
 )
-from rightcall.wire.openai_responses.tables import ENDS, NATIVE, PIECES, TEXTS, Channel
+from rightcall.wire.openai_responses.tables import ENDS, PIECES, TEXTS, WHOLE, Channel
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 
 _ERRORS = ("error", "response.error")
@@ -313,7 +313,7 @@ def _texts(item: Item) -> list[tuple[tuple[Channel, int], str]]:
 
 def _is_whole(item: Item) -> bool:
     """Whether a call may be run before the response has ended. One in doubt waits for the end."""
-    if item["type"] in NATIVE or item.get("status") not in (None, "", "completed"):
+    if item["type"] in WHOLE or item.get("status") not in (None, "", "completed"):
         return False
     return item["type"] == "custom_tool_call" or is_object(written(item))
 

@@ -18,7 +18,14 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, native_of, with_examples
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    is_strict,
+    members_of,
+    native_of,
+    with_examples,
+)
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
@@ -111,12 +118,12 @@ def _ours(request: Request, cache: EncodeCache) -> _Ours:
 
 
 def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:
-    tools = [native_of(spec, NAME) or _function(spec, strict=is_strict(spec, strict)) for spec in specs]
+    tools = [_tool(spec, strict=is_strict(spec, strict)) for spec in specs]
     pairs = zip(specs, tools, strict=True)
     held = [
         (spec, tool["parameters"])
         for spec, tool in pairs
-        if is_strict(spec, strict) and not spec.native.get(NAME)
+        if is_strict(spec, strict) and tool["type"] == "function" and tool.get("strict")
     ]
     check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
     return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools])
@@ -147,6 +154,23 @@ def _choice(choice: str | Named, tools: Sequence[Item]) -> str | Item:
         if kind == choice.name:
             return {"type": kind}
     raise EncodeError(NAME, f"there is no tool {choice.name!r} to be chosen.", where="choice")
+
+
+def _tool(spec: Spec, *, strict: bool) -> Item:
+    """A tool: as the vendor has it, or as we do, with what the vendor takes besides."""
+    more = members_of(spec, NAME)
+    if not more and (own := native_of(spec, NAME)):
+        return own
+    return {**(_custom(spec) if spec.input == "text" else _function(spec, strict=strict)), **more}
+
+
+def _custom(spec: Spec) -> Item:
+    """A tool whose input is text, and the grammar that the text is held to."""
+    form: Item = {"type": "text"}
+    for syntax, definition in spec.grammar.items():
+        form = {"type": "grammar", "syntax": syntax, "definition": definition}
+    description = with_examples(spec.description, spec)
+    return {"type": "custom", "name": spec.name, "description": description, "format": form}
 
 
 def _function(spec: Spec, *, strict: bool) -> Item:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from re import compile as pattern
 from typing import Any
 
+from rightcall.core.decision import APPROVED
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.parts import Media, Part, Text
 from rightcall.wire.history import (
@@ -18,7 +19,7 @@ from rightcall.wire.history import (
     replied,
     string,
 )
-from rightcall.wire.openai_responses.tables import NAME, OUTPUTS
+from rightcall.wire.openai_responses.tables import APPROVAL, NAME, OUTPUTS
 
 _OUTPUTS = frozenset(OUTPUTS.values())
 _MADE = pattern(r"reasoning|compaction|item_reference|mcp_\w+|tool_search_output|\w+_call")
@@ -34,13 +35,15 @@ def read(items: Sequence[JsonObject]) -> Said:
         where = f"messages[{at}]"
         kind, role = item.get("type", "message"), item.get("role")
         is_said = kind == "message" and role != "assistant"
-        if not is_said and kind not in _OUTPUTS:
+        # What the vendor's own search found is the vendor's.
+        is_output = kind in _OUTPUTS and item.get("execution") != "server"
+        if not is_said and not is_output:
             first = first if made else at
             made.append(_made(item, kind, where))
             continue
         _reply(reader, made, first)
         made = []
-        if kind in _OUTPUTS:
+        if is_output:
             _result(reader, item, where)
         elif role in ("system", "developer"):
             reader.instruct("".join([part.text for part in _texts(item, where)]))
@@ -73,18 +76,26 @@ def _made(item: JsonObject, kind: object, where: str) -> JsonObject:
 
 
 def _result(reader: HistoryReader, item: JsonObject, where: str) -> None:
-    output = item.get("output")
-    if item.get("type") in ("function_call_output", "custom_tool_call_output"):
+    kind = item.get("type")
+    output = item.get("tools") if kind == OUTPUTS["tool_search_call"] else item.get("output")
+    known = ["type", "call_id", "output", "id", "status", "max_output_length", "tools", "execution"]
+    names = ["call_id", "id"]
+    is_yes = kind != OUTPUTS[APPROVAL] or item.get("approve") is True
+    if kind in ("function_call_output", "custom_tool_call_output"):
         content: list[Part] = _parts(output, f"{where}.output")
+    elif kind == OUTPUTS[APPROVAL]:
+        known += ["approval_request_id", "approve", "reason"]
+        names = ["approval_request_id"]
+        content = [Text(APPROVED if is_yes else str(item.get("reason") or ""))]
     else:
         # What a shell printed has a form of its own.
         content = [Text(output if isinstance(output, str) else dump(output))]
-    known = ("type", "call_id", "output", "id", "status", "max_output_length")
+    name = next((each for each in names if item.get(each)), names[0])
     reader.result(
         where,
         content,
-        call_id=string(item, "call_id", where),
-        outcome="failed" if item.get("status") == "failed" else "returned",
+        call_id=string(item, name, where),
+        outcome="failed" if item.get("status") == "failed" else "returned" if is_yes else "denied",
         vendor=bag(NAME, others(item, *known)),
     )
 

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias, assert_never
 from msgspec import Raw, Struct
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import dump
+from rightcall.core.decision import APPROVED
+from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
@@ -25,6 +26,7 @@ from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, obj
 from rightcall.wire.media import check_taken, first_new, place_of
 from rightcall.wire.openai_responses.reply import Item, is_object
 from rightcall.wire.openai_responses.tables import (
+    APPROVAL,
     CALLS,
     EXTENSIONS,
     MEDIA,
@@ -141,13 +143,13 @@ class _Writer:
             waiting = self._waiting[result.call_id]
             asked = waiting.popleft() if waiting else _Asked(legal_id(result.call_id))
             extra = mapping(result.vendor.get(NAME))
-            answer = {"type": OUTPUTS[asked.kind], "call_id": asked.identity}
-            self._add({**answer, **_answered(result, asked), **extra})
-            if asked.kind == "computer_call" and not _pictures(result):
-                # The answer has no place for words.
-                self._add({"type": "message", "role": "user", "content": result.text})
+            self._add({"type": OUTPUTS[asked.kind], **_answered(result, asked), **extra})
+            if (words := _beside(result, asked)) is not None:
+                self._add({"type": "message", "role": "user", "content": words})
 
     def _append(self, item: Item, *, bare: bool) -> None:
+        # What is asked for a yes has no other name than its id.
+        bare = bare and item["type"] != APPROVAL
         self._add({key: value for key, value in item.items() if key != "id"} if bare else item)
 
     def _part(self, part: Content, seen: set[str], *, bare: bool) -> None:
@@ -172,17 +174,27 @@ class _Writer:
         bag = dict(mapping(own))
         kind = bag.pop("type", "function_call")
         kind = kind if isinstance(kind, str) and kind in CALLS else "function_call"
+        if kind == APPROVAL:
+            identity = str(bag.get("id"))
+            self._waiting[call.id].append(_Asked(identity, kind))
+            return {"type": kind, **bag}
         identity = self._identity(call, seen, is_own=own is not None)
+        # Whose program made the call is told again with what came of it:
+        # https://platform.openai.com/docs/guides/tools-programmatic-tool-calling
+        caller = {"caller": bag["caller"]} if bag.get("caller") else {}
         if kind in NATIVE:
             value = object_in(call.arguments)
             if NATIVE[kind] in self._native and not call.truncated and value is not None:
-                self._waiting[call.id].append(_Asked(identity, kind, _given_back(kind, value)))
+                again = {**_given_back(kind, value), **caller}
+                self._waiting[call.id].append(_Asked(identity, kind, again))
                 if kind == "computer_call":
                     return {"type": kind, **_with_actions(bag, value), "call_id": identity}
                 return {"type": kind, **bag, "call_id": identity, CALLS[kind]: value}
             # As a function's it must not have the item id of another kind.
             kind, bag = "function_call", {}
-        self._waiting[call.id].append(_Asked(identity, kind))
+        if call.form == "text":
+            kind = "custom_tool_call"
+        self._waiting[call.id].append(_Asked(identity, kind, caller))
         text = call.arguments if kind == "custom_tool_call" else _arguments(call.arguments)
         return {"type": kind, **bag, "call_id": identity, "name": call.name, CALLS[kind]: text}
 
@@ -260,19 +272,54 @@ def _arguments(text: str) -> str:
 
 def _answered(result: Result, asked: _Asked) -> Item:
     """What an item says of a result, in the form that goes with the kind of the call."""
-    if asked.kind not in NATIVE:
-        return {"output": _output(result)}
+    whose: Item = {"call_id": asked.identity}
     text = "".join([part.text if isinstance(part, Text) else note_of(part) for part in result.content])
-    if asked.kind == "apply_patch_call":
-        return {"status": "failed" if result.is_error else "completed", "output": text}
-    if asked.kind == "computer_call":
-        picture = next(iter(_pictures(result)), _NO_PICTURE)
-        checks = {} if result.is_error else asked.extra
-        return {"output": {"type": "computer_screenshot", "image_url": url_raw(picture)}, **checks}
-    outcome: Item = {"type": "exit", "exit_code": int(result.is_error)}
-    if result.outcome == "timed_out":
-        outcome = {"type": "timeout"}
-    return {"output": [{"stdout": text, "stderr": "", "outcome": outcome}], **asked.extra}
+    match asked.kind:
+        case "mcp_approval_request":
+            yes = result.outcome == "returned" and text == APPROVED
+            reason = {} if yes else {"reason": text}
+            return {"approval_request_id": asked.identity, "approve": yes, **reason}
+        case "tool_search_call":
+            found = {"status": "completed", "tools": _found(result) or []}
+            return {**whose, "execution": "client", **found}
+        case "local_shell_call":
+            # The documents' example has ``call_id``, and the SDK's types have ``id`` for the same.
+            return {**whose, "id": asked.identity, "output": text}
+        case "apply_patch_call":
+            status = "failed" if result.is_error else "completed"
+            return {**whose, "status": status, "output": text, **asked.extra}
+        case "computer_call":
+            picture = next(iter(_pictures(result)), _NO_PICTURE)
+            shown = {"type": "computer_screenshot", "image_url": url_raw(picture)}
+            return {**whose, "output": shown, **({} if result.is_error else asked.extra)}
+        case "shell_call":
+            outcome: Item = {"type": "exit", "exit_code": int(result.is_error)}
+            if result.outcome == "timed_out":
+                outcome = {"type": "timeout"}
+            said = {"stdout": text, "stderr": "", "outcome": outcome}
+            return {**whose, "output": [said], **asked.extra}
+        case _:
+            return {**whose, "output": _output(result), **asked.extra}
+
+
+def _beside(result: Result, asked: _Asked) -> str | None:
+    """What is said besides an answer that has no place for words."""
+    if asked.kind == "computer_call" and not _pictures(result):
+        return result.text
+    return result.text if asked.kind == "tool_search_call" and _found(result) is None else None
+
+
+def _found(result: Result) -> list[Item] | None:
+    """The definitions that a search found, as a list or under ``tools``; None where it gave words."""
+    if result.is_error:
+        return None
+    try:
+        value = parse(result.text)
+    except JsonError:
+        return None
+    tools = value.get("tools") if isinstance(value, dict) else value
+    is_list = isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)
+    return tools if is_list else None  # type: ignore[return-value]
 
 
 def _given_back(kind: str, value: Mapping[str, object]) -> Mapping[str, object]:

@@ -10,10 +10,22 @@ from typing import Any, TypeAlias
 import msgspec
 
 from rightcall.core.call import Call
+from rightcall.core.decision import VENDOR_CALL
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Text, Usage
 from rightcall.wire.cost import charged
-from rightcall.wire.openai_responses.tables import CALLS, INCOMPLETE, NAME, NATIVE, TEXTS, USAGE, Channel
+from rightcall.wire.openai_responses.tables import (
+    APPROVAL,
+    CALLS,
+    FORMS,
+    INCOMPLETE,
+    NAME,
+    NATIVE,
+    TEXTS,
+    USAGE,
+    WHOLE,
+    Channel,
+)
 
 Item: TypeAlias = dict[str, Any]
 """A JSON object as the vendor sent it."""
@@ -64,14 +76,18 @@ def reasoning_texts(item: Item) -> list[str]:
 
 
 def is_call(item: Item) -> bool:
-    """Whether an item is a call for us to run. A shell in a container is the vendor's to run."""
-    environment = item.get("environment")
-    hosted = isinstance(environment, dict) and text_in(environment.get("type")).startswith("container")
-    return text_in(item.get("type")) in CALLS and not hosted
+    """Whether an item waits for us. A shell in a container is the vendor's, and so is its own search."""
+    kind = text_in(item.get("type"))
+    if kind not in CALLS or (kind == "tool_search_call" and item.get("execution") != "client"):
+        return False
+    place = item.get("environment")
+    return not isinstance(place, dict) or not text_in(place.get("type")).startswith("container")
 
 
 def called(item: Item) -> str:
     """The name of the tool that a call is for; empty where it is not known yet."""
+    if item["type"] == APPROVAL:
+        return VENDOR_CALL
     return NATIVE.get(item["type"]) or text_in(item.get("name"))
 
 
@@ -79,6 +95,8 @@ def written(item: Item) -> str:
     """What the model wrote into a call: arguments as JSON text, or a custom tool's input."""
     if item["type"] == "computer_call":
         return msgspec.json.encode(_on_screen(item)).decode()
+    if item["type"] == APPROVAL:
+        return msgspec.json.encode(_at_server(item)).decode()
     value = item.get(CALLS[item["type"]])
     if value is None or isinstance(value, str):
         return value or ""
@@ -96,6 +114,13 @@ def _on_screen(item: Item) -> Item:
         actions = items_in([item.get("action")])
     checks = items_in(item.get("pending_safety_checks"))
     return {"actions": actions, **({"pending_safety_checks": checks} if checks else {})}
+
+
+def _at_server(item: Item) -> Item:
+    """What the vendor would call, and where."""
+    text = text_in(item.get("arguments"))
+    arguments: Any = msgspec.Raw(text.encode(errors="replace")) if is_object(text) else text
+    return {"server": item.get("server_label"), "tool": item.get("name"), "arguments": arguments}
 
 
 def is_object(text: str) -> bool:
@@ -119,12 +144,14 @@ def call_id(item: Item, position: int, taken: Iterable[str]) -> str:
 
 def read_call(item: Item, identity: str, *, truncated: bool = False) -> Call:
     """A call. What only the vendor understands (its item id, status, namespace) goes into the bag."""
-    own = ("call_id", "name", CALLS[item["type"]])
+    kind = item["type"]
+    own = () if kind == APPROVAL else ("call_id", "name", CALLS[kind])
     return Call(
         id=identity,
         name=called(item),
         arguments=written(item),
         truncated=truncated,
+        form=FORMS.get(kind, "json"),
         vendor={NAME: {key: value for key, value in item.items() if key not in own}},
     )
 
@@ -179,7 +206,7 @@ class _PartsReader:
             return status == "incomplete"
         if status == "in_progress":
             return True
-        if item["type"] in NATIVE:
+        if item["type"] in WHOLE:
             # An object is always whole JSON: half a command cannot be told from a short one.
             return at == self._last
         whole = status == "completed" if item["type"] == "custom_tool_call" else is_object(written(item))
@@ -242,7 +269,7 @@ class ItemSlot:
         """The item as far as it is known: as the vendor closed it, or put together from its pieces."""
         if self.is_done:
             return self.item
-        if self.kind in NATIVE:
+        if self.kind in WHOLE:
             # How much of the object there is to come, only the finished item tells.
             return {**self.item, "status": "incomplete"}
         item = {**self.item, "status": "completed" if status == "completed" else "incomplete"}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from rightcall.core.call import CallForm
 from rightcall.core.message import StopReason
 from rightcall.wire.media import ANYWHERE, MediaTable, Takes
 
@@ -54,19 +55,39 @@ CALLS: Mapping[str, str] = {
     "shell_call": "action",
     "apply_patch_call": "operation",
     "computer_call": "actions",
+    "local_shell_call": "action",
+    "tool_search_call": "arguments",
+    "mcp_approval_request": "arguments",
 }
-"""The items that are calls for us to run, and the member that holds what the model wrote."""
+"""The items that wait for us, and the member that holds what the model wrote."""
 
-OUTPUTS: Mapping[str, str] = {kind: f"{kind}_output" for kind in CALLS}
+APPROVAL = "mcp_approval_request"
+"""A call that the vendor would run at an MCP server, and wants a yes to:
+https://platform.openai.com/docs/guides/tools-connectors-mcp"""
+
+FORMS: Mapping[str, CallForm] = {"custom_tool_call": "text", APPROVAL: "approval"}
+"""What a call's arguments are where they are no JSON of ours."""
+
+OUTPUTS: Mapping[str, str] = {
+    **{kind: f"{kind}_output" for kind in CALLS},
+    "tool_search_call": "tool_search_output",
+    APPROVAL: "mcp_approval_response",
+}
 
 NATIVE: Mapping[str, str] = {
     "shell_call": "shell",
     "apply_patch_call": "apply_patch",
     "computer_call": "computer",
+    "local_shell_call": "local_shell",
+    "tool_search_call": "tool_search",
 }
 """Calls of the tools that the vendor's models are trained on, and the type of the tool, also its name.
 What the model wrote is an object; of a computer it is a list. Each has a page of its own below
-https://platform.openai.com/docs/guides/: tools-shell, tools-apply-patch, tools-computer-use."""
+https://platform.openai.com/docs/guides/: tools-shell, tools-local-shell, tools-apply-patch,
+tools-computer-use, tools-tool-search."""
+
+WHOLE = frozenset(NATIVE) | {APPROVAL}
+"""The calls that come in one piece, whose text does not tell whether it is all."""
 
 Channel: TypeAlias = Literal["text", "refusal", "summary", "content", "arguments", "input"]
 """Where in its item a piece of a stream belongs."""

@@ -1,0 +1,32 @@
+"""A call that the vendor would run by itself, once a person has said yes: the tool that stands for it.
+
+It is in no toolbox and told to no model. Running it is to say yes, and the dialect takes that to the
+vendor; whatever else becomes of the call is a no.
+"""
+
+from rightcall.core.decision import APPROVED, VENDOR_CALL
+from rightcall.core.tool import Facts, Tool
+
+
+def _approve(server: str, tool: str, arguments: object) -> str:  # noqa: ARG001 - what was asked
+    return APPROVED
+
+
+vendor_call = Tool(
+    VENDOR_CALL,
+    "Let the vendor call a tool of a server that it is connected to.",
+    {
+        "type": "object",
+        "properties": {"server": {"type": "string"}, "tool": {"type": "string"}, "arguments": {}},
+        "required": ["server", "tool", "arguments"],
+    },
+    _approve,
+    approval=True,
+    facts=Facts(
+        untrusted=False,
+        private=False,
+        reach="outside",
+        dangers=("money", "deletes", "credentials"),
+        targets=("server", "tool"),
+    ),
+)
