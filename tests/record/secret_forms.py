@@ -35,6 +35,7 @@ PROVIDER_KEYS = {
     "bedrock": [_random(ALNUM, 128, "ABSK", "=="), _random(ALNUM, 300, "bedrock-api-key-")],
     "bedrock-anthropic": [_random(ALNUM, 128, "ABSK")],
     "cerebras": [_random(ascii_lowercase + digits, 48, "csk-")],
+    "cohere": [],
     "deepseek": [_random(HEX, 32, "sk-")],
     "fireworks": [_random(ALNUM, 22, "fw_"), _random(ALNUM, 24, "fw_")],
     "groq": [_random(ALNUM, 52, "gsk_")],
@@ -56,6 +57,7 @@ PROVIDER_KEYS = {
 
 FORMLESS_KEYS = {
     "azure": [_random(HEX, 32)],
+    "cohere": [_random(ALNUM, 40)],
     "mistral": [_random(ALNUM, 32)],
     "together": [_random(HEX, 64)],
     "zai": [_random(HEX, 32)],

@@ -110,6 +110,13 @@ PROVIDERS: dict[str, Provider] = {
         structured="tool",
     ),
     "cerebras": _compatible("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", prices="cerebras"),
+    "cohere": Provider(
+        dialect="cohere",
+        url="https://api.cohere.com",
+        keys=("CO_API_KEY", "COHERE_API_KEY"),
+        url_variable="CO_API_URL",
+        prices="cohere",
+    ),
     "deepseek": _compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY", prices="deepseek"),
     "fireworks": _compatible(
         "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", prices="fireworks"
