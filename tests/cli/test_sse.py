@@ -43,6 +43,9 @@ BEDROCK = (
 )
 
 
+COHERE = b'event: message-start\ndata: {"id": "r", "type": "message-start"}\n\n'
+
+
 @pytest.mark.parametrize(
     ("data", "dialect"),
     [
@@ -52,6 +55,7 @@ BEDROCK = (
         (GEMINI, "gemini"),
         (b"[" + GEMINI[6:].strip() + b"]", "gemini"),
         (BEDROCK, "bedrock"),
+        (COHERE, "cohere"),
         (b'event: ping\ndata: {"type": "ping"}\n\n', "anthropic"),
         (b"data: [DONE]\n\n", "openai_chat"),
         (b"data: hello\n\n", None),
@@ -65,6 +69,7 @@ BEDROCK = (
         "gemini",
         "array",
         "bedrock",
+        "cohere",
         "ping",
         "done",
         "words",
@@ -188,7 +193,7 @@ def test_what_a_dump_says_reaches_no_terminal_as_a_command(dump, capsys):
     assert not {"\x1b", "\x9b"} & set(capsys.readouterr().out)
 
 
-DIALECTS = ["anthropic", "bedrock", "gemini", "openai_chat", "openai_responses", None]
+DIALECTS = ["anthropic", "bedrock", "cohere", "gemini", "openai_chat", "openai_responses", None]
 pieces = st.sampled_from(
     b"data: |event: error\n|\n\n|\r|{|}|[DONE]|\xff|id: 1\n|"
     b'{"type": "message_start"}|{"choices": [{}]}|{"candidates": 5}|{"type":"response.completed"}'.split(

@@ -74,6 +74,7 @@ REQUIREMENTS = (
             Gap(
                 "bedrock", "differs", "a refusal is a stop reason, without words in a part of their own"
             ),
+            Gap("cohere", "differs", "there is no form for a refusal, which is text like any other"),
             Gap("gemini", "differs", "the vendor filters, and does not let the model refuse in form"),
         ),
     ),
@@ -94,6 +95,7 @@ REQUIREMENTS = (
         "vendor doc",
         (
             Gap("bedrock", "differs", "Converse counts no tokens of reasoning apart from the output's"),
+            Gap("cohere", "differs", "neither what a cache was written nor thoughts are counted apart"),
             Gap("gemini", "differs", "caches are implicit, and what is written to them is not counted"),
         ),
     ),
@@ -133,7 +135,10 @@ REQUIREMENTS = (
         "encode.parallel",
         "One call at a time can be asked for.",
         "vendor doc",
-        (Gap("gemini", "ignored", "the API has no such switch"),),
+        (
+            Gap("cohere", "ignored", "the API has no such switch"),
+            Gap("gemini", "ignored", "the API has no such switch"),
+        ),
     ),
     Requirement(
         "encode.strict", "Strict asks the vendor to hold the model to the tools' schemas.", "vendor doc"
@@ -142,9 +147,17 @@ REQUIREMENTS = (
         "encode.strict-ceiling",
         "A tool beyond the vendor's strict ceilings is refused by name before anything is sent.",
         "vendor doc",
-        (Gap("gemini", "differs", "VALIDATED mode takes full JSON Schema, and documents no ceilings"),),
+        (
+            Gap("cohere", "differs", "two hundred fields are taken, optional and nested as may be"),
+            Gap("gemini", "differs", "VALIDATED mode takes full JSON Schema, and documents no ceilings"),
+        ),
     ),
-    Requirement("encode.output", "An output schema is sent in the vendor's own form.", "vendor doc"),
+    Requirement(
+        "encode.output",
+        "An output schema is sent in the vendor's own form.",
+        "vendor doc",
+        (Gap("cohere", "refused", "response_format is not taken beside tools, which the scenario has"),),
+    ),
     Requirement(
         "encode.stop",
         "Stop sequences are sent.",

@@ -78,7 +78,8 @@ def test_every_gap_is_real(requirement: Requirement, gap: Gap) -> None:
         for each in PROVEN
         if (each.id, each.requirement) == ("tool-error", requirement.id)
     ]
-    assert kinds == {gap.kind} if kinds else any(differs)
+    # A dialect may differ in one scenario of several.
+    assert gap.kind in kinds <= {gap.kind, None, ""} if kinds else any(differs)
 
 
 def said_by(vendor: Forms, scenario: str, form: str) -> Reply:

@@ -18,7 +18,8 @@ from rightcall.core.message import said
 from rightcall.core.request import Prepared, Request
 from rightcall.errors import ProtocolError, TransportError, UsageError, VendorError
 from rightcall.models.aws import profile
-from rightcall.models.aws.credentials import CredentialStore, fetch_directly, source
+from rightcall.models.aws.credentials import CredentialStore, source
+from rightcall.models.direct import fetch_directly
 from rightcall.request.wire_model import Retry
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire.bedrock.sigv4 import Credentials, sign
@@ -429,7 +430,7 @@ async def test_an_endpoint_that_refuses_is_tried_again_as_the_network_is(monkeyp
         _, text = await exchange(hello(), check=accepts)
         assert text == "Hi."
         assert len(endpoint.requests) == 2
-    with pytest.raises(TransportError, match=r"AWS credentials from 127\.0\.0\.1: HTTP 500") as caught:
+    with pytest.raises(TransportError, match=r"credentials from 127\.0\.0\.1: HTTP 500") as caught:
         async with serving(whole(SECRET.encode(), 500)) as endpoint:
             await asyncio.to_thread(fetch_directly, "GET", endpoint.url, {})
     assert SECRET not in str(caught.value)

@@ -38,7 +38,7 @@ WRONG = {
     "an address without a model": ("http://localhost:8080/v1", "as address|model"),
     "no key": ("openai:gpt-4o", "openai: no key; set OPENAI_API_KEY, or pass api_key="),
     "either of two keys": ("gemini:flash", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
-    "no address": ("azure:gpt", "pass base_url= or set AZURE_OPENAI_BASE_URL"),
+    "no address": ("azure:gpt", "set AZURE_OPENAI_ENDPOINT, or pass base_url="),
 }
 
 
@@ -55,7 +55,8 @@ def test_a_misspelt_name_does_not_ask_for_what_local_models_need(monkeypatch):
         rc.connect("gpt-4o")
 
 
-def test_every_provider_can_be_connected_to():
+def test_every_provider_can_be_connected_to(monkeypatch):
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
     for name in PROVIDERS:
         model = rc.connect(f"{name}:some-model", api_key=KEY, base_url="http://localhost:1")
         assert KEY not in repr(model)

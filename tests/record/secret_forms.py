@@ -17,6 +17,8 @@ def _random(alphabet: str, length: int, prefix: str = "", suffix: str = "") -> s
 
 _AZURE = st.tuples(_random(ALNUM, 52), _random(ALNUM, 24)).map(lambda two: f"{two[0]}JQQJ99BA{two[1]}")
 
+_JWT = _random(WORD, 40, "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.")
+
 PROVIDER_KEYS = {
     "anthropic": [_random(WORD, 93, "sk-ant-api03-", "AA")],
     "gemini": [_random(WORD, 35, "AIza"), _random(WORD, 50, "AQ.Ab8")],
@@ -28,34 +30,44 @@ PROVIDER_KEYS = {
     ],
     "openai-responses": [_random(WORD, 156, "sk-proj-")],
     "azure": [_AZURE],
+    "azure-responses": [_AZURE],
+    "alibaba": [_random(HEX, 32, "sk-")],
     "bedrock": [_random(ALNUM, 128, "ABSK", "=="), _random(ALNUM, 300, "bedrock-api-key-")],
     "bedrock-anthropic": [_random(ALNUM, 128, "ABSK")],
     "cerebras": [_random(ascii_lowercase + digits, 48, "csk-")],
+    "cohere": [],
     "deepseek": [_random(HEX, 32, "sk-")],
     "fireworks": [_random(ALNUM, 22, "fw_"), _random(ALNUM, 24, "fw_")],
     "groq": [_random(ALNUM, 52, "gsk_")],
+    "github": [_random(ALNUM, 36, "ghp_")],
+    "huggingface": [_random(ALNUM, 34, "hf_")],
+    "minimax": [_JWT],
     "mistral": [],
+    "moonshot": [_random(ALNUM, 48, "sk-")],
+    "nvidia": [_random(WORD, 64, "nvapi-")],
+    "perplexity": [_random(ALNUM, 48, "pplx-")],
+    "snowflake": [_JWT],
     "openrouter": [_random(HEX, 64, "sk-or-v1-")],
     "together": [_random(WORD, 43, "tgp_v1_")],
+    "vertex": [_random(WORD, 50, "AQ.Ab8")],
     "xai": [_random(ALNUM, 80, "xai-")],
+    "zai": [],
 }
 """By the provider's name; none where keys have no form of their own."""
 
 FORMLESS_KEYS = {
     "azure": [_random(HEX, 32)],
+    "cohere": [_random(ALNUM, 40)],
     "mistral": [_random(ALNUM, 32)],
     "together": [_random(HEX, 64)],
+    "zai": [_random(HEX, 32)],
 }
 """Keys that could be anything; known by the name before them."""
 
 OTHER_KEYS = {
     "aws": _random(ascii_letters.upper() + digits, 16, "AKIA").map(str.upper),
     "brave": _random(WORD, 28, "BSA"),
-    "github": _random(ALNUM, 36, "ghp_"),
-    "hugging face": _random(ALNUM, 34, "hf_"),
     "npm": _random(ALNUM, 36, "npm_"),
-    "nvidia": _random(WORD, 64, "nvapi-"),
-    "perplexity": _random(ALNUM, 48, "pplx-"),
     "pypi": _random(WORD, 100, "pypi-AgEIcHlwaS5vcmc"),
     "replicate": _random(ALNUM, 37, "r8_"),
     "sendgrid": _random(WORD, 43, "SG.ngeVfQFYQlKU0ufo8x5d1A."),

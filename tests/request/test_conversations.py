@@ -27,6 +27,7 @@ LINES = {
     ),
     "openai_responses": (b'data: {"type": "response.completed", "response": {"output": []}}\n\n',),
     "bedrock": (frame("messageStop", {"stopReason": "end_turn"}),),
+    "cohere": (b'data: {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}\n\n',),
     "gemini": (b'data: {"candidates": [{"finishReason": "STOP"}]}\n\n',),
 }
 

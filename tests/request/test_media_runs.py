@@ -53,6 +53,16 @@ REPLIES = {
         frame("contentBlockDelta", {"delta": {"text": "A cat."}, "contentBlockIndex": 0})
         + frame("messageStop", {"stopReason": "end_turn"}),
     ),
+    "cohere": (
+        frames(
+            {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": CALL}}},
+            {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}},
+        ),
+        frames(
+            {"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "A cat."}}}},
+            {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}},
+        ),
+    ),
     "openai_chat": (
         chat({"tool_calls": [CALL]}, "tool_calls") + b"data: [DONE]\n\n",
         chat({"content": "A cat."}, "stop") + b"data: [DONE]\n\n",

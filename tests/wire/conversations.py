@@ -46,6 +46,7 @@ words = st.builds(
     bags(
         anthropic=[MARK, {"citations": [{"cited_text": "c"}]}],
         bedrock=[{"citations": [{}]}],
+        cohere=[{"citations": [{"start": 0}]}],
         gemini=[{"thoughtSignature": "c2ln"}],
     ),
 )
@@ -61,6 +62,7 @@ thoughts = st.builds(
     bags(
         anthropic=[{"type": "thinking", "signature": "s"}, {"type": "redacted_thinking", "data": "d"}],
         bedrock=[{"signature": "s"}, {"redactedContent": "cmVk"}],
+        cohere=[{"field": "thinking"}, {"field": "tool_plan"}],
         gemini=[{"thoughtSignature": "c2ln"}],
         openai_chat=[
             {"field": "reasoning_content"},
@@ -79,6 +81,7 @@ unknown = st.builds(
     bags(
         anthropic=[{"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, MARK],
         bedrock=[{"toolUse": {"toolUseId": "s", "name": "web", "input": {}}}, {"mystery": {}}],
+        cohere=[{"part": {"type": "x"}}],
         gemini=[{"executableCode": {"code": "1"}}],
         openai_chat=[{"part": {"type": "x"}}, {"refusal": "no"}, {"audio": {"id": "a"}}],
         openai_responses=[{"type": "web_search_call", "id": "ws"}, {"part": {"type": "refusal"}}],

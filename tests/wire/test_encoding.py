@@ -17,7 +17,7 @@ from rightcall.core.message import Message, Reasoning, Reply, Results, Transcrip
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.errors import EncodeError
-from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_responses
+from rightcall.wire import anthropic, bedrock, cohere, gemini, openai_chat, openai_responses
 from rightcall.wire.encoding import EncodeCache
 from wire.conversations import (
     CITY,
@@ -38,6 +38,7 @@ DIALECTS: dict[str, tuple[Any, str]] = {
     "anthropic": (anthropic, "claude"),
     "bedrock": (bedrock, "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
     "bedrock, Mistral": (bedrock, "mistral.mistral-large-2402-v1:0"),
+    "cohere": (cohere, "command-a-reasoning-08-2025"),
     "gemini": (gemini, "gemini-3-pro"),
     "gemini, before": (gemini, "gemini-2.5-pro"),
     "openai_chat": (openai_chat, "gpt"),

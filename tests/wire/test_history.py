@@ -201,12 +201,38 @@ BEDROCK: list[Any] = [
     {"role": "assistant", "content": [{"text": "A cat."}]},
     {"role": "user", "content": [{"text": "Thanks"}]},
 ]
+COHERE: list[Any] = [
+    {"role": "system", "content": "Be brief."},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "See"},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}", "detail": "low"}},
+            {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "tool_plan": "I will look twice.",
+        "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "I look."}],
+        "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}},
+            {"id": "b", "type": "function", "function": {"name": "look", "arguments": "{}"}},
+        ],
+        "citations": [{"start": 0, "end": 1, "text": "I", "content_index": 1}],
+    },
+    {"role": "tool", "tool_call_id": "a", "content": "one"},
+    {"role": "tool", "tool_call_id": "b", "content": "two"},
+    {"role": "assistant", "content": [{"type": "text", "text": "A cat."}]},
+    {"role": "user", "content": "Thanks"},
+]
 HISTORIES = {
     "openai_chat": CHAT,
     "openai_responses": RESPONSES,
     "anthropic": ANTHROPIC,
     "gemini": GEMINI,
     "bedrock": BEDROCK,
+    "cohere": COHERE,
 }
 every_dialect = pytest.mark.parametrize("name", DIALECTS)
 
@@ -243,6 +269,7 @@ TYPES = {
     "anthropic": "anthropic.types:MessageParam",
     "gemini": "google.genai.types:Content",
     "bedrock": "wire.bedrock.converse:Message",
+    "cohere": "wire.cohere.chat:Message",
 }
 
 
@@ -460,7 +487,7 @@ async def test_a_run_goes_on_from_it(name):
     model = ScriptedModel(["You are welcome."])
     result = await rc.Agent(model).run("Bye", history=HISTORIES[name])
     (request,) = model.requests
-    assert request.system == ("Be brief." if name.startswith("openai") else "")
+    assert request.system == ("Be brief." if name.startswith(("openai", "cohere")) else "")
     assert len(request.messages) == len(rc.from_messages(HISTORIES[name]).messages) + 1
     assert result.text == "You are welcome."
     # And what it came to goes out again.

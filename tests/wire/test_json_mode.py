@@ -10,7 +10,7 @@ from rightcall.core.message import said
 from rightcall.core.request import ANY_OBJECT, Request
 from rightcall.local.grammar.build import grammar_for_output
 from rightcall.testing import ScriptedModel
-from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_responses
+from rightcall.wire import anthropic, bedrock, cohere, gemini, openai_chat, openai_responses
 
 SENT = {
     "openai_chat": (openai_chat, {"response_format": {"type": "json_object"}}),
@@ -18,6 +18,7 @@ SENT = {
     "gemini": (gemini, {"generationConfig": {"responseMimeType": "application/json"}}),
     "anthropic": (anthropic, {}),
     "bedrock": (bedrock, {}),
+    "cohere": (cohere, {"response_format": {"type": "json_object"}}),
 }
 FORMS = ("response_format", "text", "generationConfig", "output_config", "outputConfig")
 

@@ -145,6 +145,12 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "video at": file_data(X, "video/mp4"),
         "tiff": {"inlineData": {"mimeType": "image/tiff", "data": "SUk="}},
     },
+    "cohere": {
+        "png": {"type": "image_url", "image_url": {"url": url("image/png", B64["png"])}},
+        "png at": {"type": "image_url", "image_url": {"url": X}},
+        "image at": {"type": "image_url", "image_url": {"url": X}},
+        "text": {"type": "text", "text": "a.txt:\nhi"},
+    },
     "bedrock": {
         "png": converse("image", "png", B64["png"]),
         "pdf": converse("document", "pdf", B64["pdf"], name="a pdf"),

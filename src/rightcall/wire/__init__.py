@@ -22,8 +22,8 @@ from rightcall.wire.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from rightcall.core import sse
-    from rightcall.wire import anthropic, bedrock, gemini, openai_chat, openai_responses
+    from rightcall.wire import anthropic, bedrock, cohere, gemini, openai_chat, openai_responses
 
-__all__ = ["anthropic", "bedrock", "gemini", "openai_chat", "openai_responses", "sse"]
+__all__ = ["anthropic", "bedrock", "cohere", "gemini", "openai_chat", "openai_responses", "sse"]
 
 lazily(__name__, {"sse": "core.sse", **{name: f"wire.{name}" for name in DIALECTS}})

@@ -29,6 +29,9 @@ DIALECTS: Mapping[str, Row] = {
         differs_by_host=True,
     ),
     "gemini": Row("native", rb'"(candidates|usageMetadata|promptFeedback)"\s*:'),
+    "cohere": Row(
+        "tool", rb'"type"\s*:\s*"(message-(start|end)|content-(start|delta)|tool-(plan|call)-)'
+    ),
     "bedrock": Row("tool", rb'"(contentBlockIndex|stopReason)"\s*:|:event-type\x07'),
 }
 """By the name of the folder. A stream is tried against the signs in this order."""

@@ -28,7 +28,7 @@ _MEMBERS = {"openai_responses": "input", "gemini": "contents"}
 """The member of a request that holds the messages; ``messages`` in the others."""
 _WITH_BYTES = ("bedrock",)
 """The dialects whose SDK takes bytes as they are, where the wire has base64."""
-_IN_LIST = ("openai_chat", "openai_responses")
+_IN_LIST = ("cohere", "openai_chat", "openai_responses")
 """The dialects in which the system text is one of the messages, or may be."""
 _NEWEST = "gemini-latest"
 """Only Gemini looks at a model's name for its messages: newer ones take pictures inside of results."""
@@ -223,8 +223,8 @@ def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
 def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> list[Any]:
     """A transcript in a vendor's shape, as its SDK takes it.
 
-    ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini`` or ``bedrock``. The
-    system text goes first where the vendor takes it among the messages.
+    ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``, ``bedrock`` or
+    ``cohere``. The system text goes first where the vendor takes it among the messages.
     """
     name = _known(dialect)
     if not fits(transcript, Sequence):
@@ -262,6 +262,8 @@ def _plain(value: Any) -> Any:
 
 def _dialect_of(messages: Sequence[JsonObject]) -> str:
     """Whose shape it is. Plain texts with roles are everybody's, and read as Chat."""
+    if any("tool_plan" in message for message in messages):
+        return "cohere"
     for message in messages:
         if "parts" in message:
             return "gemini"

@@ -425,7 +425,60 @@ HOSTED = {
         {"max_tokens": 7, "seed": 1, "reasoning": {"effort": "low"}, "tool_choice": "required"},
         True,
     ),
+    "Moonshot": (
+        "https://api.moonshot.ai/v1",
+        {
+            "max_completion_tokens": 7,
+            "seed": 1,
+            "thinking": {"type": "enabled"},
+            "reasoning_effort": "low",
+            "tool_choice": "required",
+        },
+        True,
+    ),
+    "MiniMax": (
+        "https://api.minimax.io/v1",
+        {
+            "max_completion_tokens": 7,
+            "seed": 1,
+            "reasoning_effort": "low",
+            "tool_choice": "required",
+            "reasoning_split": True,
+        },
+        True,
+    ),
+    "Alibaba": (
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        {"max_tokens": 7, "seed": 1, "enable_thinking": True, "tool_choice": "required"},
+        True,
+    ),
+    "Snowflake": (
+        "https://me.snowflakecomputing.com/api/v2/cortex/v1",
+        {"max_completion_tokens": 7, "seed": 1, "reasoning_effort": "low", "tool_choice": "required"},
+        True,
+    ),
 }
+
+
+def test_a_host_that_only_chooses_by_itself():
+    at = dialect.dialect_at("https://api.z.ai/api/paas/v4")
+    options = {"seed": 1, "reasoning": "none", "user": "u", "parallel": False}
+    sent = body(ask(specs=(SPEC,), options=options), at=at)
+    off = {"thinking": {"type": "disabled"}}
+    assert sent == {"model": "m", "tools": [TOOL], "messages": [HI], **off}
+    assert "tools" not in body(ask(specs=(SPEC,), choice="none"), at=at)
+    with pytest.raises(EncodeError, match="cannot be told to call a tool"):
+        body(ask(specs=(SPEC,), choice="required"), at=at)
+
+
+def test_a_number_of_tokens_to_think_with_at_alibaba():
+    at = dialect.dialect_at("https://dashscope.aliyuncs.com/compatible-mode/v1")
+    for wanted, members in {
+        900: {"enable_thinking": True, "thinking_budget": 900},
+        0: {"enable_thinking": False},
+    }.items():
+        sent = body(ask(options={"reasoning": wanted}), at=at)
+        assert sent == {"model": "m", "messages": [HI], **members}
 
 
 @pytest.mark.parametrize(("url", "members", "usage"), HOSTED.values(), ids=HOSTED)

@@ -8,11 +8,9 @@ are asked directly: a proxy has no business with them. What they answer is shown
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from ipaddress import ip_address
 from pathlib import Path
 from threading import Lock
 from typing import TypeAlias
@@ -22,24 +20,19 @@ import msgspec
 
 from rightcall.errors import ProtocolError, TransportError, UsageError
 from rightcall.models.aws import profile
+from rightcall.models.direct import Fetch, fetch_directly, is_loopback
 from rightcall.wire.bedrock.sigv4 import Credentials
 
 EARLY = 300.0
 """So many seconds before they pass, credentials are fetched again."""
-SECONDS = 2.0
-"""How long a container's or a machine's endpoint may take: it is next door."""
 
 Source: TypeAlias = Callable[[], Credentials]
-Fetch: TypeAlias = Callable[[str, str, Mapping[str, str]], bytes]
-"""The method, the address and the headers into what was answered; a TransportError if nothing good."""
 
 _MACHINE = "http://169.254.169.254"
 _CONTAINERS = "http://169.254.170.2"
-_NEAR = frozenset(["169.254.170.2", "169.254.170.23", "fd00:ec2::23", "localhost"])
+_NEAR = frozenset(["169.254.170.2", "169.254.170.23", "fd00:ec2::23"])
 """Where a container's credentials may be asked for without TLS."""
 _ROLES = "/latest/meta-data/iam/security-credentials/"
-_MOST = 64 * 1024
-_OK = 200
 _NONE = (
     "bedrock: no AWS credentials; set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY, or a profile (AWS_PROFILE), or pass api_key="
@@ -124,21 +117,13 @@ def _container() -> str:
         return f"{_CONTAINERS}/{relative.removeprefix('/')}"
     url = os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", "")
     place = urlsplit(url)
-    if url and place.scheme != "https" and not (place.scheme == "http" and _is_near(place.hostname)):
+    is_near = place.hostname in _NEAR or is_loopback(place.hostname)
+    if url and place.scheme != "https" and not (place.scheme == "http" and is_near):
         raise UsageError(
             "bedrock: AWS_CONTAINER_CREDENTIALS_FULL_URI must begin with https://, or lead to this "
             "machine"
         )
     return url
-
-
-def _is_near(host: str | None) -> bool:
-    if host in _NEAR:
-        return True
-    try:
-        return ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def _from_container(fetch: Fetch) -> Credentials:
@@ -183,24 +168,3 @@ def _read(body: bytes) -> Credentials:
         session_token=answer.token,
         expires=expires,
     )
-
-
-def fetch_directly(method: str, url: str, headers: Mapping[str, str]) -> bytes:
-    """Ask an endpoint next door, through no proxy and following no redirect."""
-    place = urlsplit(url)
-    kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
-    where = f"AWS credentials from {place.hostname}"
-    try:
-        connection = kind(place.hostname or "", place.port, timeout=SECONDS)
-        try:
-            target = f"{place.path or '/'}{f'?{place.query}' if place.query else ''}"
-            connection.request(method, target, headers=dict(headers))
-            response = connection.getresponse()
-            body = response.read(_MOST)
-        finally:
-            connection.close()
-    except (OSError, HTTPException, ValueError) as error:
-        raise TransportError(f"{where}: {type(error).__name__}") from None
-    if response.status != _OK:
-        raise TransportError(f"{where}: HTTP {response.status}")
-    return body

@@ -68,7 +68,7 @@ def encode(
     if request.max_tokens is not None:
         body[host.limit] = request.max_tokens
     body |= {name: options[name] for name in _SAMPLING if options.get(name) is not None}
-    if options.get("seed") is not None:
+    if options.get("seed") is not None and host.seed:
         body[host.seed] = options["seed"]
     if options.get("stop"):
         stop = options["stop"]
@@ -79,6 +79,7 @@ def encode(
     body |= _tools(request, host, cache)
     if request.output is not None:
         body["response_format"] = _format(request.output, strict=options.get("strict") is True)
+    body |= host.adds
     extra = options.get("extra")
     if isinstance(extra, Mapping):
         body |= extra
@@ -92,8 +93,15 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
         return {}
     if host.effort == "reasoning":
         return {"reasoning": {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}}
+    if host.effort == "enable_thinking":
+        budget = {"thinking_budget": wanted} if isinstance(wanted, int) and wanted else {}
+        return {"enable_thinking": wanted not in (0, "none"), **budget}
     if isinstance(wanted, int):
         wanted = next((word for most, word in _BUDGETS if wanted <= most), "high")
+    if host.effort == "thinking":
+        off = wanted == "none"
+        effort = {} if off else {"reasoning_effort": wanted}
+        return {"thinking": {"type": "disabled" if off else "enabled"}, **effort}
     return {"reasoning_effort": wanted}
 
 
@@ -113,6 +121,10 @@ def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
         # OpenAI refuses tool_choice and parallel_tool_calls without tools.
         return {}
     members: dict[str, Any] = {"tools": tools}
+    if host.only_auto and request.choice != "auto":
+        if request.choice == "none":
+            return {}
+        raise EncodeError(NAME, "this host cannot be told to call a tool.", where="choice")
     match request.choice:
         case "auto":
             pass

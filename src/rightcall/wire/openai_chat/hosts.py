@@ -10,12 +10,18 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.jsontext import JsonValue
 from rightcall.core.media_type import MediaKind
 from rightcall.wire.media import MediaTable
 from rightcall.wire.openai_chat.tables import MEDIA
 
 Ids: TypeAlias = Literal["forty", "nine"]
 """Up to forty characters; or exactly nine letters and digits."""
+
+
+Effort: TypeAlias = Literal["reasoning_effort", "reasoning", "thinking", "enable_thinking"]
+"""The member that says how much to think. ``thinking`` is switched on or off, with a word beside it;
+``enable_thinking`` is too, with a number of tokens beside it."""
 
 
 class Host(Struct, frozen=True, kw_only=True):
@@ -25,9 +31,10 @@ class Host(Struct, frozen=True, kw_only=True):
     """The member for the most tokens to write. OpenAI's reasoning models refuse ``max_tokens``; Ollama,
     Mistral, DeepSeek and LM Studio know nothing else."""
     seed: str = "seed"
+    """The member for it; none where there is none."""
     required: str = "required"
     """The word that makes the model call some tool."""
-    effort: Literal["reasoning_effort", "reasoning"] = "reasoning_effort"
+    effort: Effort = "reasoning_effort"
     ids: Ids = "forty"
     stream_usage: bool = True
     """Whether ``stream_options`` is taken."""
@@ -35,6 +42,8 @@ class Host(Struct, frozen=True, kw_only=True):
     """Whether tools may be marked ``strict``."""
     parallel: bool = True
     """Whether ``parallel_tool_calls`` is taken."""
+    only_auto: bool = False
+    """Whether every ``tool_choice`` but ``auto`` is refused. None is then said by sending no tool."""
     user: bool = True
     """Whether ``user`` is taken."""
     owed: str = ""
@@ -46,6 +55,8 @@ class Host(Struct, frozen=True, kw_only=True):
     bridged: bool = False
     """Whether a user's message right after a tool's is refused, so that a word of the model's must stand
     between the two."""
+    adds: Mapping[str, JsonValue] = {}
+    """Members that every request has, unless ``extra`` says otherwise."""
 
     @property
     def media_table(self) -> MediaTable:
@@ -74,6 +85,21 @@ MISTRAL = Host(
 # "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
 DEEPSEEK = Host(owed="reasoning_content", media=("text",))
 OPENROUTER = Host(effort="reasoning")
+# "thinking is enabled but reasoning_content is missing in assistant tool call message", empty as well
+# (LibreChat's page on Moonshot); tools have no ``strict``, and ``max_tokens`` is the old
+# name. K3 knows the words for effort, K2 the switch; either leaves the other's alone.
+# https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
+MOONSHOT = Host(limit="max_completion_tokens", strict=False, owed="reasoning_content", effort="thinking")
+# Only the automatic choice of a tool is supported; neither seed nor strict tools are.
+# https://docs.z.ai/api-reference/llm/chat-completion
+ZAI = Host(only_auto=True, strict=False, seed="", user=False, parallel=False, effort="thinking")
+# Without ``reasoning_split`` thoughts come as <think> within the text.
+# https://platform.minimax.io/docs/api-reference/text-openai-api
+MINIMAX = Host(limit="max_completion_tokens", adds={"reasoning_split": True})
+# https://www.alibabacloud.com/help/en/model-studio/deep-thinking
+ALIBABA = Host(effort="enable_thinking")
+# https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api
+SNOWFLAKE = Host(limit="max_completion_tokens")
 
 HOSTS: Mapping[str, Host] = {
     "api.openai.com": OPENAI,
@@ -84,6 +110,14 @@ HOSTS: Mapping[str, Host] = {
     "api.mistral.ai": MISTRAL,
     "api.deepseek.com": DEEPSEEK,
     "openrouter.ai": OPENROUTER,
+    "api.moonshot.ai": MOONSHOT,
+    "api.moonshot.cn": MOONSHOT,
+    "api.z.ai": ZAI,
+    "open.bigmodel.cn": ZAI,
+    "api.minimax.io": MINIMAX,
+    "api.minimaxi.com": MINIMAX,
+    "aliyuncs.com": ALIBABA,
+    "snowflakecomputing.com": SNOWFLAKE,
 }
 """By the end of the host's name."""
 

@@ -1,0 +1,32 @@
+"""Where one's own models on Azure are: the v1 address, or the classic one with its dated version.
+
+https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle. The deployment's name stands
+in the body at the one, as any model's does, and in the path at the other, for Chat.
+"""
+
+import os
+from urllib.parse import quote
+
+from rightcall.errors import UsageError
+
+_V1 = "/openai/v1"
+_UNDATED = frozenset(["", "v1", "latest", "preview"])
+
+
+def azure_address(base_url: str | None, place: str, dialect: str, model: str) -> str:
+    """The base URL, which may end with a query. One that is given is taken as it is."""
+    given = base_url or os.environ.get("AZURE_OPENAI_BASE_URL")
+    if given:
+        return given
+    endpoint = os.environ.get("AZURE_OPENAI_ENDPOINT", "").rstrip("/")
+    if not endpoint:
+        raise UsageError(
+            f"{place}: every customer has an address of their own; set AZURE_OPENAI_ENDPOINT, or pass "
+            "base_url="
+        )
+    version = os.environ.get("OPENAI_API_VERSION", "").strip()
+    if version in _UNDATED:
+        query = "?api-version=preview" if version == "preview" else ""
+        return f"{endpoint.removesuffix(_V1)}{_V1}{query}"
+    deployment = f"/deployments/{quote(model, safe='')}" if dialect == "openai_chat" else ""
+    return f"{endpoint.removesuffix(_V1)}/openai{deployment}?api-version={quote(version)}"

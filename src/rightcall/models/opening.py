@@ -1,0 +1,207 @@
+"""A provider's row, and what a developer gave, into where a model is asked, with which key, by what."""
+
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.transport import Transport
+from rightcall.errors import UsageError
+from rightcall.models.providers import Provider
+from rightcall.models.token_transport import TokenTransport
+from rightcall.models.tokens import GivenTokens, Source, TokenStore
+from rightcall.request.wire_model import Address
+from rightcall.transport.aio import AiohttpTransport
+from rightcall.wire.dialects import load
+
+Key: TypeAlias = str | Callable[[], str | Awaitable[str]]
+"""A key or token, or a function that gives one for each request."""
+
+_VARIABLE = re.compile(r"\{([A-Z_]+)\}")
+_LABEL = re.compile(r"[A-Za-z0-9._-]{1,200}")
+_TOKENS = ("eyJ", "ya29.")
+"""How tokens begin, and keys do not: Entra's, which are JSON Web Tokens, and Google's."""
+
+
+class Opened(Struct, frozen=True, kw_only=True):
+    """Where a model is asked, and how the door is opened."""
+
+    url: str
+    """It may end with a query."""
+    model: str
+    """As the address, or the body, names it."""
+    key: str | None
+    key_header: str = ""
+    carrier: Transport
+
+    def address(self, provider: str, headers: Mapping[str, str]) -> Address:
+        """All but what carries it."""
+        url, _, query = self.url.partition("?")
+        return Address(
+            url=url,
+            query=query,
+            model=self.model,
+            key=self.key,
+            key_header=self.key_header,
+            headers=headers,
+            provider=provider,
+        )
+
+
+def opened(
+    provider: Provider,
+    place: str,
+    model: str,
+    base_url: str | None,
+    api_key: Key | None,
+    carrier: Transport,
+) -> Opened:
+    """Where and how ``model`` is asked. What cannot work is a UsageError, before anything is sent."""
+    match provider.signed_with:
+        case "aws":
+            return _aws(provider, place, model, base_url, api_key, carrier)
+        case "google":
+            return _google(provider, place, model, base_url, api_key, carrier)
+        case "entra":
+            return _azure(provider, place, model, base_url, api_key, carrier)
+        case _:
+            url = base_url or _url(provider, place)
+            key = api_key or _key(provider, place, must=base_url is None)
+            return _keyed(provider, place, url, model, key, carrier)
+
+
+def _keyed(
+    provider: Provider, place: str, url: str, model: str, key: Key | None, carrier: Transport
+) -> Opened:
+    if key is None or isinstance(key, str):
+        return Opened(url=url, model=model, key=key, key_header=provider.key_header, carrier=carrier)
+
+    def carry(token: str) -> Mapping[str, str]:
+        if provider.key_header:
+            return {provider.key_header: token}
+        carried = load(provider.dialect).authorize(token)
+        if not isinstance(carried, Mapping):
+            raise UsageError(f"{place}: a function cannot give its credentials; pass them as api_key=")
+        return carried
+
+    given = TokenTransport(carrier, GivenTokens(key), carry=carry)
+    return Opened(url=url, model=model, key=None, carrier=given)
+
+
+def _aws(
+    provider: Provider,
+    place: str,
+    model: str,
+    base_url: str | None,
+    api_key: Key | None,
+    carrier: Transport,
+) -> Opened:
+    from rightcall.models.aws.signed_transport import signed  # noqa: PLC0415 - light until used
+
+    key = as_text(api_key, place) or _key(provider, place, must=False)
+    invoke = provider.dialect == "anthropic"
+    url, key, carrier = signed(base_url or _url(provider, place), key, carrier, invoke=invoke)
+    return Opened(url=url, model=model, key=key, carrier=carrier)
+
+
+def _azure(
+    provider: Provider,
+    place: str,
+    model: str,
+    base_url: str | None,
+    api_key: Key | None,
+    carrier: Transport,
+) -> Opened:
+    from rightcall.models.azure.address import azure_address  # noqa: PLC0415 - light until used
+    from rightcall.models.azure.entra import WAYS, entra_source  # noqa: PLC0415 - light until used
+
+    url = azure_address(base_url, place, provider.dialect, model)
+    key = api_key or _key(provider, place, must=False)
+    source = entra_source() if key is None else None
+    if key is None and source is None and base_url is None:
+        raise UsageError(f"{place}: no key; set {WAYS}")
+    header = provider.key_header
+    if isinstance(key, str) and key.startswith(_TOKENS):
+        header = ""
+    elif key is not None and not isinstance(key, str):
+        carrier, key = TokenTransport(carrier, GivenTokens(key)), None
+    elif source is not None:
+        carrier = TokenTransport(carrier, _stored(source))
+    return Opened(url=url, model=model, key=key, key_header=header, carrier=carrier)
+
+
+def _google(
+    provider: Provider,
+    place: str,
+    model: str,
+    base_url: str | None,
+    api_key: Key | None,
+    carrier: Transport,
+) -> Opened:
+    from rightcall.models.google import vertex  # noqa: PLC0415 - light until used
+    from rightcall.models.google.credentials import google_credentials  # noqa: PLC0415 - the same
+    from rightcall.models.google.raw_predict_transport import (  # noqa: PLC0415 - the same
+        RawPredictTransport,
+    )
+
+    where = vertex.location()
+    url = (base_url or os.environ.get(provider.url_variable) or vertex.endpoint(where)).rstrip("/")
+    key = api_key or (_key(provider, place, must=False) if not vertex.is_project_set() else None)
+    if isinstance(key, str) and not key.startswith(_TOKENS) and provider.dialect == "gemini":
+        url = base_url or vertex.endpoint("global")
+        path = vertex.gemini_path(model, where, project=None)
+        return Opened(url=url, model=path, key=key, key_header="x-goog-api-key", carrier=carrier)
+    known = ""
+    if key is None:
+        credentials = google_credentials()
+        known, tokens = credentials.project, _stored(credentials.source)
+        carrier = TokenTransport(carrier, tokens, more=credentials.headers)
+    elif isinstance(key, str):
+        text = key
+        carrier = TokenTransport(carrier, GivenTokens(lambda: text))
+    else:
+        carrier = TokenTransport(carrier, GivenTokens(key))
+    project = vertex.project_named(known, place)
+    if provider.dialect == "anthropic":
+        at = f"{url.removesuffix('/v1')}{vertex.claude_path(where, project)}"
+        return Opened(url=at, model=model, key=None, carrier=RawPredictTransport(carrier))
+    return Opened(
+        url=url, model=vertex.gemini_path(model, where, project=project), key=None, carrier=carrier
+    )
+
+
+def as_text(key: Key | None, place: str) -> str:
+    """The key where a function that gives one is of no use; empty where there is none."""
+    if key is None or isinstance(key, str):
+        return key or ""
+    raise UsageError(f"{place}: api_key= must be text here")
+
+
+def _stored(source: Source) -> TokenStore:
+    return TokenStore(source, AiohttpTransport())
+
+
+def _url(provider: Provider, place: str) -> str:
+    variable = provider.url_variable
+    url = (os.environ.get(variable) if variable else "") or provider.url
+    for name in _VARIABLE.findall(url):
+        found = os.environ.get(name, "").strip()
+        if not _LABEL.fullmatch(found):
+            said = f"{name} is {found!r}, which can be no part of one" if found else f"set {name}"
+            raise UsageError(
+                f"{place}: every customer has an address of their own; {said}, or pass base_url="
+            )
+        # Where a name may have underscores, its host has hyphens.
+        url = url.replace(f"{{{name}}}", found.replace("_", "-").lower())
+    return url
+
+
+def _key(provider: Provider, place: str, *, must: bool) -> str | None:
+    for variable in provider.keys:
+        if key := os.environ.get(variable):
+            return key
+    if provider.keys and must:
+        raise UsageError(f"{place}: no key; set {' or '.join(provider.keys)}, or pass api_key=")
+    return None

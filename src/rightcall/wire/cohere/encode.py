@@ -1,0 +1,130 @@
+"""A request into the bytes of a Chat request, version 2. The same request gives the same bytes.
+
+Choices where the vendor and a request do not fit together:
+
+- One tool cannot be named: it alone is sent, and some call is required.
+- Strict mode is one switch for all tools, so that it is set where every one of them is to be strict.
+- An output schema is refused beside tools, so here it is too, before anything is sent.
+- There is no switch for one call at a time, no cache to mark and no field for an end user's name, so
+  ``parallel``, ``cache`` and ``user`` change nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from rightcall.core.ports import Encode
+from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire.cohere.messages import messages_of
+from rightcall.wire.cohere.tables import NAME, RULES
+from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, sequence, with_examples
+from rightcall.wire.strict import strict_schema, subset_schema
+
+PATH = "/v2/chat"
+_BUDGETS = {"minimal": 512, "low": 2048, "medium": 8192, "high": 16384}
+"""Tokens to think with, for a word; as many as the model likes for a larger one."""
+
+
+def authorize(key: str, /) -> Mapping[str, str]:
+    """The headers that carry the key."""
+    return {"authorization": f"Bearer {key}"}
+
+
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
+    """The request as Cohere wants it."""
+    cache = cache or EncodeCache()
+    options = request.options
+    body: dict[str, Any] = {"model": model, "stream": stream}
+    if request.max_tokens is not None:
+        body["max_tokens"] = request.max_tokens
+    for name, word in (("temperature", "temperature"), ("top_p", "p"), ("seed", "seed")):
+        if options.get(name) is not None:
+            body[word] = options[name]
+    if stop := options.get("stop"):
+        body["stop_sequences"] = [stop] if isinstance(stop, str) else list(sequence(stop))
+    body |= _thinking(options.get("reasoning"))
+    body |= _tools(request, cache)
+    if request.output is not None:
+        if "tools" in body:
+            raise EncodeError(
+                NAME, "an output schema is not taken beside tools; ask for a tool's.", where="output"
+            )
+        body["response_format"] = _format(request)
+    extra = options.get("extra")
+    if isinstance(extra, Mapping):
+        body |= extra
+    messages = body.pop("messages", None)
+    body["messages"] = messages_of(request, cache) if messages is None else messages
+    return Outgoing(path=PATH, body=as_bytes(body, NAME), headers={"content-type": "application/json"})
+
+
+def _thinking(wanted: Any) -> dict[str, Any]:
+    """https://docs.cohere.com/docs/reasoning."""
+    if wanted is None:
+        return {}
+    if wanted in (0, "none"):
+        return {"thinking": {"type": "disabled"}}
+    budget = wanted if isinstance(wanted, int) else _BUDGETS.get(wanted)
+    return {"thinking": {"type": "enabled", **({"token_budget": budget} if budget else {})}}
+
+
+def _format(request: Request) -> dict[str, Any]:
+    assert request.output is not None
+    if request.output == ANY_OBJECT:
+        return {"type": "json_object"}
+    return {"type": "json_object", "json_schema": subset_schema(request.output, RULES).schema}
+
+
+def _tools(request: Request, cache: EncodeCache) -> dict[str, Any]:
+    choice, options = request.choice, request.options
+    specs = request.specs
+    if isinstance(choice, Named):
+        specs = tuple(spec for spec in specs if spec.name == choice.name)
+    strict = bool(specs) and all(is_strict(spec, options.get("strict") is True) for spec in specs)
+    ours = cache.made(
+        f"{NAME}.tools {choice if isinstance(choice, Named) else ''}",
+        (request.specs, strict),
+        lambda: _functions(specs, strict=strict),
+    )
+    tools = [*ours, *sequence(options.get("vendor_tools"))]
+    if not tools:
+        if choice == "required" or isinstance(choice, Named):
+            raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
+        return {}
+    members: dict[str, Any] = {"tools": tools}
+    if strict:
+        members["strict_tools"] = True
+    if choice == "none":
+        members["tool_choice"] = "NONE"
+    elif choice != "auto":
+        members["tool_choice"] = "REQUIRED"
+    return members
+
+
+def _functions(specs: Sequence[Spec], *, strict: bool) -> list[msgspec.Raw]:
+    return [msgspec.Raw(as_bytes(_tool(spec, strict=strict), NAME)) for spec in specs]
+
+
+def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
+    parameters = spec.parameters
+    if strict:
+        if not parameters.get("required"):
+            raise EncodeError(
+                NAME,
+                "strict mode wants a parameter that is required; require one, or leave strict mode.",
+                where=f"tool {spec.name!r}",
+            )
+        parameters = strict_schema(parameters, RULES, tool=spec.name).schema
+    told = {"name": spec.name, "description": with_examples(spec.description, spec)}
+    return {"type": "function", "function": {**told, "parameters": parameters}}

@@ -1,0 +1,187 @@
+"""A transcript into Cohere's messages, each written into bytes that no later one changes.
+
+Thoughts and plans go back only where they came from. A result has no mark for an error, which is said in
+words, and takes no media: pictures of all results of a turn follow in one message of the user's, which
+says whose they are and that the user did not write it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, assert_never
+
+from msgspec import Raw
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import dump
+from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
+from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.core.request import Request
+from rightcall.errors import EncodeError
+from rightcall.wire.cohere.reply import PLAN
+from rightcall.wire.cohere.tables import MEDIA, NAME
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, sequence, url_raw
+from rightcall.wire.media import check_taken, first_new, is_taken, place_of
+
+RAW_ARGUMENTS = "raw_arguments"
+"""Arguments that are no JSON object are sent as text under this key."""
+FOLLOWING = "What the tools above returned besides text. The user did not write this message."
+"""Begins the user's message with what a tool's message cannot hold."""
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
+
+
+def messages_of(request: Request, cache: EncodeCache) -> list[Any]:
+    """The messages, the system text first."""
+    new = first_new(request.messages)
+
+    def write(writer: _Writer, message: Message, at: int) -> None:
+        writer.write(message, place_of(at, new))
+
+    writer = cache.written(NAME, request.messages, _Writer, write)
+    if not writer.items:
+        raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    return [*system, *writer.items]
+
+
+class _Writer:
+    """Writes messages one after another."""
+
+    def __init__(self) -> None:
+        self.items: list[Raw] = []
+        self._used: set[str] = set()
+        self._open: list[tuple[str, str]] = []
+        """The calls of the last reply: their ids as they came, and as they were sent."""
+
+    def write(self, message: Message, where: str) -> None:
+        self.items += [Raw(as_bytes(item, NAME)) for item in self._items(message, where)]
+
+    def _items(self, message: Message, where: str) -> Iterator[dict[str, Any]]:
+        match message:
+            case User():
+                said = {"role": "user", "content": _said(message, where)}
+                yield {**said, **mapping(message.vendor.get(NAME))}
+            case Reply():
+                yield _reply(message, self._of_calls(message.calls))
+            case Results():
+                yield from self._results(message.results)
+            case _:
+                assert_never(message)
+
+    def _results(self, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+        following: list[dict[str, Any]] = []
+        for result in results:
+            identity = self._of_result(result)
+            shown = [part for part in result.content if _is_shown(part)]
+            if shown:
+                outsiders = "; outsiders could have made it" if result.source is not None else ""
+                whose = f"From {result.name} ({identity}){outsiders}:"
+                following.append({"type": "text", "text": whose})
+                following += [_content(part, "") for part in shown]
+            yield {"role": "tool", "tool_call_id": identity, "content": _result(result)}
+        if following:
+            yield {"role": "user", "content": [{"type": "text", "text": FOLLOWING}, *following]}
+
+    def _of_calls(self, calls: Sequence[Call]) -> list[str]:
+        """An id for each call, used once."""
+        self._open = []
+        for call in calls:
+            identity, number = call.id or "call", 1
+            while identity in self._used or not identity:
+                number += 1
+                identity = f"{call.id or 'call'}_{number}"
+            self._used.add(identity)
+            self._open.append((call.id, identity))
+        return [sent for _, sent in self._open]
+
+    def _of_result(self, result: Result) -> str:
+        at = next((at for at, (given, _) in enumerate(self._open) if given == result.call_id), None)
+        return result.call_id if at is None else self._open.pop(at)[1]
+
+
+def _said(message: User, where: str) -> str | list[dict[str, Any]]:
+    parts = [part for part in message.content if not (isinstance(part, Text) and not part.text)]
+    if not parts:
+        return ""
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0].text
+    return [_content(part, where) for part in parts]
+
+
+def _content(part: Part, where: str) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if not check_taken(part, MEDIA, NAME, where):
+        return {"type": "text", "text": note_of(part)}
+    if part.kind == "text":
+        return {"type": "text", "text": _words(part)}
+    more = mapping(part.vendor.get(NAME))
+    return {"type": "image_url", "image_url": {"url": url_raw(part), **more}}
+
+
+def _words(media: Media) -> str:
+    text = media.data.decode(errors="replace")
+    return f"{media.name}:\n{text}" if media.name else text
+
+
+def _result(result: Result) -> str:
+    text = "\n".join([_told(part) for part in result.content])
+    if result.is_error and not text.lower().startswith("error"):
+        return f"Error: {text}"
+    return text
+
+
+def _told(part: Part) -> str:
+    if isinstance(part, Text):
+        return part.text
+    if part.kind == "text" and part.way == "bytes":
+        return _words(part)
+    return f"[{part.about}: in the message after the results]" if _is_shown(part) else note_of(part)
+
+
+def _is_shown(part: Part) -> bool:
+    return isinstance(part, Media) and part.kind == "image" and is_taken(part, MEDIA)
+
+
+def _reply(reply: Reply, ids: list[str]) -> dict[str, Any]:
+    content: list[Any] = []
+    calls: list[dict[str, Any]] = []
+    plan = ""
+    citations = [*sequence(mapping(reply.vendor.get(NAME)).get("citations"))]
+    for part in reply.content:
+        match part:
+            case Text(text):
+                if text:
+                    content.append({"type": "text", "text": text})
+                    citations += sequence(mapping(part.vendor.get(NAME)).get("citations"))
+            case Reasoning(text):
+                field = mapping(part.vendor.get(NAME)).get("field")
+                if field == PLAN:
+                    plan += text
+                elif field == "thinking":
+                    content.append({"type": "thinking", "thinking": text})
+            case Call():
+                calls.append(_call(part, ids[len(calls)]))
+            case Media():
+                content.append({"type": "text", "text": note_of(part)})
+            case Unknown():
+                if own := mapping(part.vendor.get(NAME)).get("part"):
+                    content.append(own)
+            case _:
+                assert_never(part)
+    if not content and not calls:
+        content = [{"type": "text", "text": plan or "(nothing)"}]
+    members: dict[str, Any] = {"role": "assistant"}
+    # A plan is of what is called next, and stands in no message without calls.
+    members |= {PLAN: plan} if plan and calls else {}
+    members |= {"content": content} if content else {}
+    members |= {"tool_calls": calls} if calls else {}
+    return members | ({"citations": citations} if citations else {})
+
+
+def _call(call: Call, identity: str) -> dict[str, Any]:
+    arguments = call.arguments if call.arguments.strip() else "{}"
+    if object_in(arguments) is None:
+        arguments = dump({RAW_ARGUMENTS: arguments})
+    function = {"name": _ILLEGAL.sub("_", call.name) or "unnamed", "arguments": arguments}
+    more = mapping(call.vendor.get(NAME))
+    return {"id": identity, "type": "function", "function": function, **more}

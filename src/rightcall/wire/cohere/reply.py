@@ -1,0 +1,229 @@
+"""Cohere's reply in the making: its parts as they grow, their events, and the Reply.
+
+Parts of the content and calls have indices of their own kind each. A call that the token limit cut off
+is ended like any other, so a CallEnd waits until something shows that the model went on after the call.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from rightcall.core.call import Call
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ModelEvent,
+    ReasoningDelta,
+    ReplyEnd,
+    TextDelta,
+)
+from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
+from rightcall.core.parts import Text, Usage
+from rightcall.errors import ProtocolError
+from rightcall.wire.cohere.tables import CUTTING, NAME, STOPS
+
+Part: TypeAlias = Text | Reasoning | Call | Unknown
+Index: TypeAlias = int | None
+
+PLAN = "tool_plan"
+_SAID = ("text", "thinking", PLAN)
+_CALL = frozenset(["id", "type", "function"])
+
+
+class Block:
+    """One part, as it began and as it has grown."""
+
+    __slots__ = ("call", "citations", "fields", "is_open", "kind", "pieces")
+
+    def __init__(self, kind: str, fields: Mapping[str, Any], call: int = -1) -> None:
+        self.kind = kind
+        self.fields = dict(fields)
+        self.pieces: list[str] = []
+        """Text, thoughts or JSON, by the kind of the part."""
+        self.call = call
+        """The position among the reply's calls; -1 if it is not one."""
+        self.is_open = True
+        self.citations: list[Any] = []
+
+    def part(self, *, cut: bool) -> Part:
+        """What it is. ``cut``: a call that nothing came after may not be complete."""
+        if self.call >= 0:
+            return self.as_call(truncated=cut and self.is_open)
+        said = "".join(self.pieces)
+        match self.kind:
+            case "text":
+                return Text(said, {NAME: {"citations": self.citations}} if self.citations else {})
+            case "thinking" | "tool_plan":
+                return Reasoning(said, {NAME: {"field": self.kind}})
+            case _:
+                return Unknown({NAME: {"part": self.fields}})
+
+    def as_call(self, *, truncated: bool = False) -> Call:
+        """The call that it holds."""
+        function = _mapping(self.fields.get("function"))
+        arguments = "".join(self.pieces)
+        beside = {key: value for key, value in self.fields.items() if key not in _CALL and value}
+        return Call(
+            id=_text(self.fields.get("id")),
+            name=_text(function.get("name")),
+            # What is said of a tool that takes nothing.
+            arguments="{}" if arguments == "null" and not truncated else arguments,
+            truncated=truncated,
+            vendor={NAME: beside} if beside else {},
+        )
+
+
+class ReplyBuilder:
+    """One reply in the making."""
+
+    def __init__(self) -> None:
+        self.events: list[ModelEvent] = []
+        """What has happened and was not yet told."""
+        self.is_done = False
+        self._blocks: list[Block] = []
+        self._content: dict[Index, Block] = {}
+        self._at: dict[Index, Block] = {}
+        """The newest call of each index."""
+        self._calls = 0
+        self._closed: list[Block] = []
+        """Calls that were ended, and nothing has come since."""
+        self._cited: list[Any] = []
+        self._id = ""
+
+    def name(self, identity: object) -> None:
+        """The reply's own id."""
+        self._id = _text(identity) or self._id
+
+    def start(self, index: Index, fields: Mapping[str, Any]) -> None:
+        """A part of the content begins, perhaps with all of it."""
+        self._go_on()
+        kind = _text(fields.get("type")) or next((key for key in _SAID if key in fields), "unknown")
+        block = self._content[index] = Block(kind, fields)
+        self._blocks.append(block)
+        if kind in _SAID:
+            self._say(block, _text(fields.get(kind)))
+
+    def grow(self, index: Index, text: str | None, thinking: str | None) -> None:
+        """More of an answer, or of a thought."""
+        kind = "text" if text is not None else "thinking"
+        if self._closed:
+            self._go_on()
+        block = self._content.get(index)
+        if block is None or block.kind != kind:
+            self.start(index, {"type": kind})
+            block = self._content[index]
+        self._say(block, text if text is not None else thinking or "")
+
+    def add(self, index: Index, fields: Mapping[str, Any]) -> None:
+        """More of a part that is not known."""
+        block = self._content.get(index)
+        if block is None:
+            self.start(index, fields)
+        elif block.kind not in _SAID:
+            block.fields |= fields
+
+    def plan(self, piece: str) -> None:
+        """More of what the model plans before it calls."""
+        if not piece:
+            return
+        self._go_on()
+        if not self._blocks or self._blocks[-1].kind != PLAN:
+            self._blocks.append(Block(PLAN, {}))
+        self._say(self._blocks[-1], piece)
+
+    def call(self, index: Index, fields: Mapping[str, Any]) -> None:
+        """A call begins."""
+        self._go_on()
+        block = self._at[index] = Block("call", fields, self._calls)
+        self._blocks.append(block)
+        self._calls += 1
+        begun = block.as_call()
+        self.events.append(CallStart(block.call, begun.name, begun.id))
+        self.json(index, _text(_mapping(fields.get("function")).get("arguments")))
+
+    def json(self, index: Index, piece: str) -> None:
+        """More of a call's arguments."""
+        if not piece:
+            return
+        if self._closed:
+            self._go_on()
+        block = self._at.get(index)
+        if block is None or not block.is_open:
+            raise ProtocolError(f"{NAME}: arguments at index {index}, where no call is open")
+        block.pieces.append(piece)
+        self.events.append(CallDelta(block.call, piece))
+
+    def close(self, index: Index) -> None:
+        """A call ends."""
+        block = self._at.get(index)
+        if block is not None and block.is_open and block not in self._closed:
+            self._closed.append(block)
+
+    def cite(self, citation: Any) -> None:
+        """Where something that was said comes from."""
+        index = _mapping(citation).get("content_index")
+        block = self._content.get(index if isinstance(index, int) else 0)
+        if block is None or block.kind != "text":
+            block = next((each for each in self._content.values() if each.kind == "text"), None)
+        (self._cited if block is None else block.citations).append(citation)
+
+    def end(self, word: str, counts: Mapping[str, Any]) -> None:
+        """The reply is whole: why it stopped, and what it took."""
+        stop: StopReason = STOPS.get(word, "end")
+        cut = stop in CUTTING
+        for block in self._blocks:
+            is_last = block is self._blocks[-1]
+            if block.call >= 0 and block.is_open and not (cut and is_last):
+                self._end_call(block)
+        if stop == "end" and self._calls:
+            stop = "calls"
+        parts = [block.part(cut=cut) for block in self._blocks]
+        # What is empty says nothing, and is refused if it is sent back.
+        content = [each for each in parts if not isinstance(each, Text | Reasoning) or each.text]
+        bag: dict[str, Any] = {"id": self._id} if self._id else {}
+        if billed := counts.get("billed_units"):
+            bag["billed_units"] = billed
+        if self._cited:
+            bag["citations"] = self._cited
+        reply = Reply(tuple(content), stop, word, usage(counts), "", {NAME: bag} if bag else {})
+        self.is_done = True
+        self.events.append(ReplyEnd(reply))
+
+    def _say(self, block: Block, piece: str) -> None:
+        if piece:
+            block.pieces.append(piece)
+            self.events.append(TextDelta(piece) if block.kind == "text" else ReasoningDelta(piece))
+
+    def _go_on(self) -> None:
+        """The model wrote on, so what was ended is complete."""
+        for block in self._closed:
+            self._end_call(block)
+        self._closed.clear()
+
+    def _end_call(self, block: Block) -> None:
+        block.is_open = False
+        self.events.append(CallEnd(block.call, block.as_call()))
+
+
+def usage(counts: Mapping[str, Any]) -> Usage:
+    """The vendor's counts of tokens; of what it bills where it counts none."""
+    tokens = _mapping(counts.get("tokens")) or _mapping(counts.get("billed_units"))
+    return Usage(
+        input_tokens=_count(tokens, "input_tokens"),
+        output_tokens=_count(tokens, "output_tokens"),
+        cached_tokens=_count(counts, "cached_tokens"),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int:
+    # They are declared as numbers with a fraction.
+    value = counts.get(name)
+    return int(value) if isinstance(value, int | float) else 0

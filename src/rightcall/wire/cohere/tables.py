@@ -1,0 +1,41 @@
+"""Cohere's words, as data: why it stopped, which media it takes, what its strict mode can say."""
+
+from collections.abc import Mapping
+
+from rightcall.core.message import StopReason
+from rightcall.wire.media import BYTES, MediaTable, Takes
+from rightcall.wire.schema_rules import Rules
+
+NAME = "cohere"
+
+STOPS: Mapping[str, StopReason] = {
+    "COMPLETE": "end",
+    "TOOL_CALL": "calls",
+    "MAX_TOKENS": "length",
+    "STOP_SEQUENCE": "stop_sequence",
+    "ERROR": "error",
+    "TIMEOUT": "error",
+    # Words of the first version, which hosts still say.
+    "ERROR_LIMIT": "length",
+    "ERROR_TOXIC": "filtered",
+    "USER_CANCEL": "error",
+}
+"""https://docs.cohere.com/reference/chat#response.body.finish_reason"""
+
+CUTTING: frozenset[StopReason] = frozenset(["length", "stop_sequence", "filtered", "error"])
+"""Stops that may fall into the middle of a call."""
+
+IMAGES = frozenset(["image/png", "image/jpeg", "image/webp", "image/gif"])
+MEDIA: MediaTable = {"image": Takes(("bytes", "address"), IMAGES), "text": Takes(BYTES)}
+"""https://docs.cohere.com/docs/image-inputs. Text is words."""
+
+# https://docs.cohere.com/docs/structured-outputs-json: no bounds of numbers and lengths, no allOf, oneOf
+# or not; every tool has at least one parameter that is required.
+RULES = Rules(
+    dialect=NAME,
+    keywords=frozenset(["title", "description", "enum", "const", "pattern", "format"]),
+    formats=frozenset(["date-time", "uuid", "date", "time"]),
+    closed=False,
+    recursion=True,
+    max_properties=200,
+)
