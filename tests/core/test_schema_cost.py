@@ -23,9 +23,10 @@ EMAIL = (
 
 @contextmanager
 def soon(seconds: float = 2.0) -> Iterator[None]:
-    started = time.monotonic()
+    # The processor's time: what else the machine does at the moment is not the schema's doing.
+    started = time.process_time()
     yield
-    assert time.monotonic() - started < seconds
+    assert time.process_time() - started < seconds
 
 
 def doubled(levels: int, word: str = "anyOf") -> dict[str, Any]:
