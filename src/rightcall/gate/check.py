@@ -45,6 +45,8 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         problem = f"the arguments must be one JSON object, not {kind_of(value)}"
         return Invalid((Problem("$", problem),))
     try:
+        if call.nulls and "null" in text and (found := _without_nulls(call, tool, value)) is not None:
+            return found
         verdict = tool.validate(text, value)
         if isinstance(verdict, Valid):
             return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
@@ -53,6 +55,17 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         raise
     except BaseException as error:  # noqa: BLE001 - a validator is the developer's code, and may panic
         return failed(error, tool)
+
+
+def _without_nulls(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
+    """The call without the nulls that a strict schema forced, if there are any and that is enough."""
+    from rightcall.gate.repair import without_nulls  # noqa: PLC0415 - light until used
+
+    value, repairs = without_nulls(value, tool.schema)
+    verdict = tool.validate(dump(value), value) if repairs else ()
+    if not isinstance(verdict, Valid):
+        return None
+    return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound, repairs=repairs)
 
 
 def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:

@@ -19,12 +19,11 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.messages import MARK, Turns, encode_messages, marks_in
@@ -40,8 +39,10 @@ from rightcall.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
-from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, native_of, sequence
-from rightcall.wire.strict import check_ceilings, strict_schema
+from rightcall.wire.claude import strict_refusal
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, native_of, sequence
+from rightcall.wire.strict import strict_schema
+from rightcall.wire.strictness import StrictMode, Wish, chosen, wish_in
 
 _PATH = "/v1/messages"
 _VERSION = "2023-06-01"
@@ -58,6 +59,12 @@ class _Ours(msgspec.Struct, frozen=True):
     """The same as bytes, but for the last, which may get a cache mark."""
     betas: list[str]
     """What they need to be taken."""
+    held: Held
+
+
+def strict_mode(model: str = "") -> StrictMode:
+    """How tools can be sent strict to a model."""
+    return StrictMode(rules=RULES, unasked=strict_refusal(model))
 
 
 def authorize(key: str, /) -> Mapping[str, str]:
@@ -90,7 +97,7 @@ def encode(
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
     own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
-    ours = _ours(request, cache)
+    ours = _ours(request, model, cache)
     tools = [*own, *ours.tools]
     body |= _choice(request, tools, manual=_is_manual(body))
     container = _container(request)
@@ -107,7 +114,8 @@ def encode(
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
     needed = [*ours.betas, FILES_BETA] if turns.has_files else ours.betas
-    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=_headers(betas, needed))
+    headers = _headers(betas, needed)
+    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=headers, held=ours.held)
 
 
 def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
@@ -178,51 +186,31 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return messages[-2]["content"][0].get("type") not in THOUGHTS
 
 
-def _ours(request: Request, cache: EncodeCache) -> _Ours:
-    specs, strict = request.specs, bool(request.options.get("strict"))
-    output = request.output if strict and request.output != ANY_OBJECT else None
-    given = (specs, strict, output)
-    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, output, strict=strict))
+def _ours(request: Request, model: str, cache: EncodeCache) -> _Ours:
+    specs, wish = request.specs, wish_in(request.options)
+    output = None if request.output == ANY_OBJECT else request.output
+    given = (specs, wish, output, model)
+    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, wish, strict_mode(model), output))
 
 
-def _tools(specs: Sequence[Spec], output: JsonObject | None, *, strict: bool) -> _Ours:
-    tools = [native_of(spec, NAME) or _tool(spec, strict=is_strict(spec, strict)) for spec in specs]
-    pairs = zip(specs, tools, strict=True)
-    _check_ceilings(
-        [
-            (spec, tool["input_schema"])
-            for spec, tool in pairs
-            if "input_schema" in tool and "strict" in tool
-        ],
-        output,
-    )
+def _tools(specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObject | None) -> _Ours:
+    strict = chosen([spec for spec in specs if not spec.native.get(NAME)], wish, mode, output)
+    tools = [native_of(spec, NAME) or _tool(spec, strict.schemas.get(spec.name)) for spec in specs]
     return _Ours(
         tools=tools,
         sent=[*[msgspec.Raw(as_bytes(tool, NAME)) for tool in tools[:-1]], *tools[-1:]],
         betas=[BETAS.get(native_of(spec, NAME).get("type", ""), "") for spec in specs],
+        held=strict.held,
     )
 
 
-def _check_ceilings(tools: Sequence[tuple[Spec, JsonObject]], output: JsonObject | None) -> None:
-    specs, schemas = [spec for spec, _ in tools], [schema for _, schema in tools]
-    check_ceilings(specs, schemas, RULES)
-    if output is not None:
-        # The answer's schema counts towards the same ceilings, except that it is no tool.
-        answer = Spec(name="output", description="", parameters=output)
-        schema = strict_schema(output, RULES, tool="output").schema
-        check_ceilings([*specs, answer], [*schemas, schema], replace(RULES, max_strict_tools=0))
-
-
-def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
-    schema = spec.parameters
-    if strict:
-        schema = strict_schema(schema, RULES, tool=spec.name).schema
+def _tool(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
     return {
         "name": spec.name,
         **({"description": spec.description} if spec.description else {}),
-        "input_schema": schema,
+        "input_schema": spec.parameters if strict is None else strict,
         **({"input_examples": list(spec.examples)} if spec.examples else {}),
-        **({"strict": True} if strict else {}),
+        **({} if strict is None else {"strict": True}),
     }
 
 

@@ -18,12 +18,19 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
-from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, sequence
+from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, sequence
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER
+from rightcall.wire.strictness import StrictMode, wish_in
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
 _VERTEX = ("projects/", "publishers/")
+_UNASKED = "Gemini has one mode for all tools (VALIDATED), which strict=True of any tool asks for."
+
+
+def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
+    """How tools can be sent strict: not one by one."""
+    return StrictMode(rules=None, unasked=_UNASKED)
 
 
 def authorize(key: str) -> Mapping[str, str]:
@@ -127,7 +134,9 @@ def _tool_config(request: Request, *, mixed: bool) -> Json:
     match request.choice:
         case "auto":
             # There is one mode for all: who asks for one strict tool gets it for the others too.
-            held = any(is_strict(spec, bool(request.options.get("strict"))) for spec in request.specs)
+            # Unasked it is left alone: it is no strict mode, which some tools can have and others not.
+            all_held = wish_in(request.options) is True
+            held = any(spec.strict or (all_held and spec.strict is None) for spec in request.specs)
             mode = {"mode": "VALIDATED"} if held else None
         case "none":
             mode = {"mode": "NONE"} if names else None
