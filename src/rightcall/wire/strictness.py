@@ -50,7 +50,7 @@ class Judged(Struct, frozen=True, kw_only=True):
     @property
     def told(self) -> str:
         """The place and the reason."""
-        return f"{self.place}: {self.reason}" if self.reason else ""
+        return self.reason and f"{self.place}: {self.reason}"
 
 
 class Chosen(Struct, frozen=True):
@@ -112,31 +112,42 @@ def chosen(
     asked = [spec for spec in specs if _wish(spec, wish) is True]
     schemas = {spec.name: _demanded(spec, rules) for spec in asked}
     room = _Room(rules)
-    for spec in asked:
-        room.take(judged(spec.parameters, rules).cost)
     if asked:
-        check_ceilings(asked, list(schemas.values()), rules)
+        _check(asked, schemas, rules, output)
+        for spec in asked:
+            room.take(judged(spec.parameters, rules).cost)
     if output is not None:
-        answer = judged(output, rules)
-        room.take(replace(answer.cost, tools=0))
-        if asked and answer.schema is not None:
-            # The answer's schema counts towards the same ceilings, except that it is no tool.
-            named = Spec(name="output", description="", parameters=output)
-            both = [*schemas.values(), answer.schema]
-            check_ceilings([*asked, named], both, replace(rules, max_strict_tools=0))
+        room.take(replace(judged(output, rules).cost, tools=0))
     reasons: dict[str, str] = {}
+    forced: list[str] = []
     for spec in specs:
-        if spec.name in schemas:
+        is_asked = spec.name in schemas
+        if not is_asked and (why := _unasked(_wish(spec, wish), mode)):
+            reasons[spec.name] = why
             continue
         found = judged(spec.parameters, rules)
-        why = _unasked(_wish(spec, wish), mode) or found.told or room.refusal(found.cost)
-        if why or found.schema is None:
+        if not is_asked and (why := found.told or room.refusal(found.cost)):
             reasons[spec.name] = why
-        else:
+            continue
+        if not is_asked and found.schema is not None:
             room.take(found.cost)
             schemas[spec.name] = found.schema
-    forced = [s.name for s in specs if s.name in schemas and judged(s.parameters, rules).nulled]
+        if found.nulled:
+            forced.append(spec.name)
     return Chosen(schemas, Held(forced=frozenset(forced), reasons=reasons))
+
+
+def _check(
+    asked: Sequence[Spec], schemas: Mapping[str, JsonObject], rules: Rules, output: JsonObject | None
+) -> None:
+    """Raise an EncodeError where what was asked for is more than one request may have."""
+    check_ceilings(asked, list(schemas.values()), rules)
+    answer = None if output is None else judged(output, rules).schema
+    if output is not None and answer is not None:
+        # The answer's schema counts towards the same ceilings, except that it is no tool.
+        named = Spec(name="output", description="", parameters=output)
+        both = [*schemas.values(), answer]
+        check_ceilings([*asked, named], both, replace(rules, max_strict_tools=0))
 
 
 def why_not_strict(spec: Spec, dialect: str, *, model: str = "", url: str = "") -> str | None:
@@ -178,12 +189,16 @@ class _Room:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._taken = Cost(tools=0)
+        self._is_bounded = bool(rules.max_strict_tools or rules.max_optional or rules.max_unions)
 
     def take(self, cost: Cost) -> None:
-        self._taken = self._taken.plus(cost)
+        if self._is_bounded:
+            self._taken = self._taken.plus(cost)
 
     def refusal(self, cost: Cost) -> str:
         """Why there is no room for one more; empty where there is."""
+        if not self._is_bounded:
+            return ""
         rules, total = self._rules, self._taken.plus(cost)
         for what, count, limit in (
             ("strict tools", total.tools, rules.max_strict_tools),
