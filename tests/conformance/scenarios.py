@@ -208,8 +208,13 @@ FREE = Spec(
 )
 ANSWER = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 BASE = Request(
-    messages=(said("Hi"),), system="Be brief.", specs=(LOOK,), max_tokens=100, options={"cache": False}
+    messages=(said("Hi"),),
+    system="Be brief.",
+    specs=(LOOK,),
+    max_tokens=100,
+    options={"cache": False, "strict": False},
 )
+UNSAID = replace(BASE, options={"cache": False})
 STRICT = {"cache": False, "strict": True}
 
 
@@ -228,12 +233,12 @@ WISHED = (
     wished("choice-required", "encode.choice", choice="required"),
     wished("choice-none", "encode.choice", choice="none"),
     wished("choice-named", "encode.choice", choice=Named("look")),
-    wished("parallel-off", "encode.parallel", options={"cache": False, "parallel": False}),
+    wished("parallel-off", "encode.parallel", options={**BASE.options, "parallel": False}),
     wished("strict-on", "encode.strict", options=STRICT),
     too_strict("strict-too-much", WIDE),
     too_strict("strict-open", FREE),
-    wished("structured-output", "encode.output", output=ANSWER),
-    wished("stop-sequences", "encode.stop", options={"cache": False, "stop": ["END", "\n\n"]}),
+    Wished("structured-output", "encode.output", UNSAID, replace(UNSAID, output=ANSWER)),
+    wished("stop-sequences", "encode.stop", options={**BASE.options, "stop": ["END", "\n\n"]}),
 )
 
 PROVEN = (

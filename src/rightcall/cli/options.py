@@ -96,7 +96,9 @@ def _add_wire_options(parser: ArgumentParser) -> None:
         "--show-prompt", action="store_true", help="show what the model is sent, on standard error"
     )
     group.add_argument(
-        "--strict", action="store_true", help="have the vendor hold calls and answers to their schemas"
+        "--strict",
+        action="store_true",
+        help="have the vendor hold all calls and answers to their schemas, or fail",
     )
 
 

@@ -25,6 +25,9 @@ class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag=
     truncated: bool = False
     """The reply stopped before this call was complete. Such a call is never run."""
     form: CallForm = "json"
+    nulls: bool = False
+    """The vendor had every optional member written, so that null stands for one that is left out, where
+    the schema takes no null."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
 
@@ -35,7 +38,10 @@ class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag=
 
 
 class Repair(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One lossless change that made arguments fit their schema; only where the tool allows it."""
+    """One lossless change that made arguments fit their schema, or a null that stood for nothing at all.
+
+    Only where the tool allows it, or where the vendor's strict mode demands the null.
+    """
 
     path: str
     before: JsonValue

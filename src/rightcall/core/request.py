@@ -74,8 +74,9 @@ class ModelOptions(TypedDict, total=False):
     """Whether one reply may hold several calls."""
     reasoning: str | int
     """How much to think: none, minimal, low, medium, high, max, or so many tokens."""
-    strict: bool
-    """Hold the model to the tools' schemas while it writes, where the vendor can."""
+    strict: bool | Literal["auto"]
+    """Hold the model to the schemas of tools and answer while it writes: ``auto``, unless said, where
+    the vendor's strict mode can express them without loss; True for all, or an error; False for none."""
     cache: bool
     """Mark the stable beginning for the vendor's prompt cache; True unless said."""
     user: str
@@ -104,6 +105,18 @@ ANY_OBJECT: JsonObject = {"type": "object"}
 """What is asked of a model in JSON mode: an object, whatever is in it."""
 
 
+class Held(Struct, frozen=True, kw_only=True):
+    """Which tools of a request the vendor holds the model to."""
+
+    forced: frozenset[str] = frozenset()
+    """Those whose optional members must all be written, null for what is left out."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why others are not sent strict, by their names."""
+
+
+NONE_HELD = Held()
+
+
 class Outgoing(Struct, frozen=True, kw_only=True, gc=False):
     """A request as bytes, without address and key."""
 
@@ -111,6 +124,7 @@ class Outgoing(Struct, frozen=True, kw_only=True, gc=False):
     """What follows the base URL."""
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    held: Held = NONE_HELD
 
 
 class Prepared(Struct, frozen=True, kw_only=True, gc=False):

@@ -81,7 +81,7 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     native: Mapping[str, JsonObject] = field(default_factory=dict)
     """The vendor's own definition of this tool, by dialect, for one that its models were trained on."""
     strict: bool | None = None
-    """Whether the model is held to the schema while it writes; as for all tools, unless said."""
+    """Whether the model is held to the schema while it writes; as the request says, unless said."""
     origin: str = ""
     """Who wrote this, where it was a stranger."""
     input: "InputForm" = "json"
@@ -151,7 +151,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     """What the model reads of an exception that is no ToolFailure: ``"words"`` for the first line of its
     message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
     strict: bool | None = None
-    """Whether the vendor holds the model to this tool's schema; None for what the agent says."""
+    """Whether the vendor's strict mode holds the model to this tool's schema. None leaves it to the
+    agent's options, and those, unless said, to whether that loses anything; True demands it."""
     deferred: bool = False
     """Not sent with every request: the model finds it by a search, and is offered it from then on."""
     origin: str = ""

@@ -36,11 +36,8 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
         if size > tool.limits.max_arguments_bytes:
             return _too_long(size, tool)
-    if call.form == "text" and (name := text_parameter(tool.parameters)) is not None:
-        text = dump({name: text})
-    elif not text or text.isspace():
-        # Vendors send nothing at all for a call without arguments; whether that fits, the schema says.
-        text = "{}"
+    if call.form == "text" or not text or text.isspace():
+        text = _as_json(call, tool)
     try:
         value = parse(text)
     except JsonError as error:
@@ -49,6 +46,8 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         problem = f"the arguments must be one JSON object, not {kind_of(value)}"
         return Invalid((Problem("$", problem),))
     try:
+        if call.nulls and "null" in text and (found := _without_nulls(call, tool, value)) is not None:
+            return found
         verdict = tool.validate(text, value)
         if isinstance(verdict, Valid):
             return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound)
@@ -59,12 +58,31 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         return failed(error, tool)
 
 
+def _as_json(call: Call, tool: Tool) -> str:
+    """The arguments as JSON, of a call that has text, or nothing."""
+    if call.form == "text" and (name := text_parameter(tool.parameters)) is not None:
+        return dump({name: call.arguments})
+    # Vendors send nothing at all for a call without arguments; whether that fits, the schema says.
+    return call.arguments if call.arguments.strip() else "{}"
+
+
 def takes_long(call: Call, tools: Tools) -> bool:
     """Whether checking a call has no place on an event loop: it is large, or waits for a process."""
     if len(call.arguments) > LARGE:
         return True
     tool = tools.get(call.name)
     return tool is not None and tool.waits
+
+
+def _without_nulls(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
+    """The call without the nulls that a strict schema forced, if there are any and that is enough."""
+    from rightcall.gate.repair import without_nulls  # noqa: PLC0415 - light until used
+
+    value, repairs = without_nulls(value, tool.schema)
+    verdict = tool.validate(dump(value), value) if repairs else ()
+    if not isinstance(verdict, Valid):
+        return None
+    return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound, repairs=repairs)
 
 
 def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:

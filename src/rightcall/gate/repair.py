@@ -7,6 +7,8 @@ Three slips that models make, and nothing else:
 - ``null`` for an optional member whose schema takes no null: the member is left out.
 
 A string that the schema accepts as a string is never touched. Every change is reported.
+
+The last of them is no slip where a vendor's strict mode demands it: ``without_nulls`` does that alone.
 """
 
 from collections.abc import Iterator
@@ -40,6 +42,41 @@ def repair(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tuple[Rep
             break
         repairs += made.values()
     return document, tuple(repairs)
+
+
+def without_nulls(arguments: JsonObject, schema: Schema) -> tuple[JsonObject, tuple[Repair, ...]]:
+    """The arguments without the members that are null where the schema takes no null."""
+    document: Any = parse(dump(arguments))
+    repairs: dict[str, Repair] = {}
+    for _ in range(_ROUNDS):
+        # A union is seen into only as deep as its alternatives complain.
+        paths = [path for error in schema.errors(document) for path in _forced(error)]
+        if not paths:
+            break
+        for path in paths:
+            parent = document
+            for step in path[:-1]:
+                parent = parent[step]
+            parent.pop(path[-1], None)
+            named = json_path(path)
+            repairs[named] = Repair(named, None, None, removed=True)
+    return document, tuple(repairs.values())
+
+
+def _forced(error: ValidationError) -> list[list[Any]]:
+    """Where null stands that would have to go to settle a complaint; nowhere if that is not all."""
+    path = list(error.instance_path)
+    if error.instance is None:
+        return [path] if path and isinstance(path[-1], str) else []
+    match error.kind:
+        case Kind.AnyOf(branches) | Kind.OneOfNotValid(branches):
+            for branch in branches:
+                found = [_forced(inner) for inner in branch]
+                if found and all(found):
+                    return [each for paths in found for each in paths]
+        case _:
+            pass
+    return []
 
 
 def _mend(document: Any, error: ValidationError) -> Repair | None:

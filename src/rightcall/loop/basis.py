@@ -90,14 +90,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         if self.label:
             # What rules take for outsiders' words must be shown to the model as such.
             box = Toolbox([labelled(each) for each in box])
-        # Strict schemas have the model write null for what it leaves out; repair takes it out again.
-        strict = bool(self.options.get("strict"))
-        held = {each.name for each in box if (strict if each.strict is None else each.strict)}
-        return (
-            Toolbox([each.replace(repair=each.repair or each.name in held) for each in box])
-            if held
-            else box
-        )
+        return box
 
     def offered(self, tools: Toolbox, mode: OutputMode | None) -> Offered:
         """The tools with the one that stands for the answer, where there is one."""

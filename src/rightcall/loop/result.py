@@ -181,7 +181,9 @@ def judge(answer: Tool, text: str) -> CheckedCall | Refused:
     fenced = _FENCED.fullmatch(text)
     arguments = fenced[1] if fenced else text
     # Nothing at all would pass for a form without required fields; as an answer it is none.
-    call = Call(id="answer", name=answer.name, arguments=arguments if arguments.strip() else "null")
+    text = arguments if arguments.strip() else "null"
+    # An answer may have been held to a strict schema, where null stands for what is left out.
+    call = Call(id="answer", name=answer.name, arguments=text, nulls=True)
     return check(call, Only(answer))
 
 

@@ -18,12 +18,13 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
 from rightcall.core.options import Worded
 from rightcall.core.ports import Decoder, Dialect, Encode
-from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
+from rightcall.core.request import Conversation, Outgoing, Prepared, Profile, Request, Sign
 from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
 from rightcall.request.batches import Batches
+from rightcall.request.nulls import marked
 
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
@@ -166,7 +167,9 @@ class WireModel:
             tried += 1
             delivered, incoming, head, is_over = False, None, b"", False
             try:
-                async with self._sent(request) as incoming:
+                outgoing = self._encoded(request)
+                forced = outgoing.held.forced
+                async with self._sent(outgoing) as incoming:
                     await self._admit(incoming)
                     reader = self._reader(incoming)
                     raw: list[bytes] = []
@@ -181,11 +184,11 @@ class WireModel:
                             head += chunk[:_HEAD]
                         if events := reader.feed(chunk):
                             delivered = True
-                            yield self._finished(events, raw)
+                            yield self._finished(marked(events, forced) if forced else events, raw)
                     is_over = True
                     if events := reader.finish():
                         delivered = True
-                        yield self._finished(events, raw)
+                        yield self._finished(marked(events, forced) if forced else events, raw)
             except RightcallError as caught:
                 # A transport may fail before any of the reply is through, which is then not empty.
                 is_told = delivered or not (head or is_over)
@@ -251,11 +254,22 @@ class WireModel:
         finally:
             self._waits.discard(wait)
 
-    def _sent(self, request: Request) -> AbstractAsyncContextManager[Incoming]:
+    def _encoded(self, request: Request) -> Outgoing:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
         encode = self._encoder(request.conversation)
         outgoing = encode(request, model=self._address.model, stream=self._streaming)
+        if request_logger.isEnabledFor(DEBUG):
+            size, model, messages = len(outgoing.body), self._address.model, len(request.messages)
+            place = f"{self._place}{outgoing.path.partition('?')[0]}"
+            request_logger.debug(
+                "POST %s: model %s, %d messages, %d bytes", place, model, messages, size
+            )
+            for tool, reason in outgoing.held.reasons.items():
+                request_logger.debug("the tool %s is not sent strict: %s", tool, reason)
+        return outgoing
+
+    def _sent(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
         headers = {**_HEADERS, **outgoing.headers, **self._own_headers}
         url = self._url + outgoing.path
         if query := self._address.query:
@@ -264,12 +278,6 @@ class WireModel:
             now = time.time()
             sent = Prepared(method="POST", url=url, headers=headers, body=outgoing.body, time=now)
             headers |= self._sign(sent)
-        if request_logger.isEnabledFor(DEBUG):
-            place, size = f"{self._place}{outgoing.path.partition('?')[0]}", len(outgoing.body)
-            model, messages = self._address.model, len(request.messages)
-            request_logger.debug(
-                "POST %s: model %s, %d messages, %d bytes", place, model, messages, size
-            )
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
 
     def _encoder(self, conversation: Conversation) -> Encode:

@@ -107,11 +107,6 @@ def described(description: str, spec: Spec) -> str:
     return description
 
 
-def is_strict(spec: Spec, otherwise: bool) -> bool:  # noqa: FBT001 - what holds where it does not say
-    """Whether a tool is sent strict: as it says itself, or else as all are."""
-    return otherwise if spec.strict is None else spec.strict
-
-
 def data_url(media: Media) -> str:
     """Media as a URL: the address they have, or one that holds them."""
     if media.url is not None:

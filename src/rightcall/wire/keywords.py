@@ -1,5 +1,6 @@
 """The keywords of a JSON Schema: what they are about, how two schemas merge, where references lead."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -76,6 +77,37 @@ def kinds_of(value: Any) -> tuple[str, ...]:
 def is_null(node: Any) -> bool:
     """Whether a schema takes null and nothing else."""
     return isinstance(node, Mapping) and kinds_in(node) == ["null"]
+
+
+def takes_null(node: Any, target: Callable[[str], Any], seen: Sequence[str] = ()) -> bool:
+    """Whether a schema takes null. ``target`` is what a reference points at."""
+    if not isinstance(node, Mapping):
+        return node is not False
+    reference, listed = node.get("$ref"), node.get("enum")
+    if isinstance(reference, str) and (
+        reference in seen or not takes_null(target(reference), target, (*seen, reference))
+    ):
+        return False
+    if "type" in node and "null" not in kinds_in(node):
+        return False
+    if node.get("const") is not None or (isinstance(listed, list | tuple) and None not in listed):
+        return False
+    for keyword, enough in (("anyOf", any), ("oneOf", any), ("allOf", all)):
+        branches = node.get(keyword)
+        if branches and not enough([takes_null(branch, target, seen) for branch in branches]):
+            return False
+    return True
+
+
+_EXOTIC = re.compile(r"\\[1-9AbBkpPzZ]|\(\?(?!:)")
+
+
+def is_plain_pattern(pattern: object) -> bool:
+    """Whether a regular expression is of the kind that vendors compile.
+
+    Without looking ahead or back, references to groups, or borders of words: those refuse the request.
+    """
+    return isinstance(pattern, str) and not _EXOTIC.search(pattern)
 
 
 def are_disjoint(branches: Sequence[Any]) -> bool:

@@ -19,10 +19,12 @@ from rightcall.wire.keywords import (
     applies,
     are_disjoint,
     is_null,
+    is_plain_pattern,
     kinds_in,
     kinds_of,
     merge,
     only,
+    takes_null,
     together,
     without,
 )
@@ -252,7 +254,7 @@ class Rewriter:
         for key, value in node.items():
             if key in HANDLED or (key in TYPED and not applies(key, kinds)):
                 continue
-            if key in self._rules.keywords:
+            if key in self._rules.keywords and (key != "pattern" or is_plain_pattern(value)):
                 result[key] = value
             else:
                 self.losses.drop((key,), node, path, words)
@@ -277,6 +279,9 @@ class Rewriter:
 
     def _values(self, node: _Node, result: _Schema, path: str, words: list[str]) -> None:
         values = node.get("enum")
+        listed = [*(values or ()), *([node["const"]] if "const" in node else ())]
+        if self._rules.plain_enums and any(isinstance(each, Mapping | list | tuple) for each in listed):
+            raise self._refuse(path, "it lists objects or arrays; describe them by their members.")
         if "const" in node:
             if self._rules.const == "keep" and "const" in self._rules.keywords:
                 result["const"] = node["const"]
@@ -307,6 +312,8 @@ class Rewriter:
             place = path + json_path([name])[1:]
             rewritten[name] = self._schema(member, place)
             if self._rules.all_required and name not in required:
+                if takes_null(member, self._references.target) and not _is_null_unless_said(member):
+                    self.losses.merge_null(place)
                 rewritten[name] = self.losses.or_null(rewritten[name], place)
         result["properties"] = rewritten
         wanted = [name for name in rewritten if self._rules.all_required or name in required]
@@ -379,3 +386,7 @@ class Rewriter:
             else:
                 self.losses.drop((key,), node, path, words)
         return described(result, node, words)
+
+
+def _is_null_unless_said(member: Any) -> bool:
+    return isinstance(member, Mapping) and "default" in member and member["default"] is None

@@ -38,6 +38,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     const: Literal["keep", "enum"] = "keep"
     string_enums: bool = False
     """Only strings may be listed in ``enum``."""
+    plain_enums: bool = False
+    """Objects and arrays may not be listed in ``enum`` or ``const``."""
     type_lists: TypeLists = "keep"
     min_items: int | None = None
     """The largest ``minItems`` that may be sent; None for any."""
@@ -66,6 +68,8 @@ class Strict(Struct, frozen=True, kw_only=True):
     """What was moved into descriptions, as path and keyword: ``$.age: minimum``."""
     nulled: tuple[str, ...] = ()
     """The optional members that take null only so that they can be required."""
+    lost: tuple[tuple[str, str], ...] = ()
+    """Where something is lost, and what. A bound on a value, which words say as well, is not."""
 
 
 STRING_FORMATS = frozenset([
@@ -94,12 +98,25 @@ OPENAI = Rules(
 )
 
 
+STRUCTURE = frozenset([
+    "not", "if", "then", "else", "oneOf", "anyOf", "allOf", "$ref", "$dynamicRef", "dependentRequired",
+    "dependentSchemas", "dependencies", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
+    "minContains", "maxContains", "patternProperties", "additionalProperties", "unevaluatedProperties",
+    "enum", "contentSchema",
+])  # fmt: skip
+"""What words in a description do not say as well as a keyword. The others are bounds on one value
+(``minLength``, ``maximum``, ``format``), which a model reads as well there, or annotations."""
+
+_TWO_MEANINGS = "it may be left out or be null, and in a strict schema null would mean both"
+
+
 class Losses:
     """What happened to one schema."""
 
     def __init__(self, rules: Rules, tool: str) -> None:
         self.dropped: list[str] = []
         self.nulled: list[str] = []
+        self.lost: list[tuple[str, str]] = []
         self.is_exact = True
         self._rules = rules
         self._tool = tool
@@ -121,6 +138,12 @@ class Losses:
         """Remember that a keyword was left out, and whether the schema still admits only what it did."""
         self.dropped.append(f"{path}: {keyword}")
         self.is_exact = self.is_exact and is_exact
+        if keyword in STRUCTURE:
+            self.lost.append((path, f"strict schemas have no {keyword}; say it without."))
+
+    def merge_null(self, path: str) -> None:
+        """Remember that null has a meaning of its own, besides that of a member left out."""
+        self.lost.append((path, f"{_TWO_MEANINGS}; require it, give it the default null, or no null."))
 
     def or_null(self, schema: dict[str, Any], path: str) -> dict[str, Any]:
         """The schema of an optional member that must be there all the same."""

@@ -7,6 +7,8 @@ members that had to be required take null instead, which is to be left out again
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -14,13 +16,40 @@ from rightcall.wire.rewrite import Rewriter
 from rightcall.wire.schema_rules import OPENAI, Rules, Strict
 
 __all__ = [
-    "OPENAI", "Rules", "Strict", "check_ceilings", "strict_schema", "structure",
+    "OPENAI", "Cost", "Rules", "Strict", "check_ceilings", "cost_of", "strict_schema", "structure",
     "subset_schema",
 ]  # fmt: skip
 
 _WORDS = frozenset(("description", "title"))
 _SCHEMAS = frozenset(("properties", "$defs", "patternProperties"))
 """Keywords whose members are schemas by name, so that a member may be called ``description``."""
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """What a strict tool takes of the ceilings of a request."""
+
+    tools: int = 1
+    optional: int = 0
+    """Parameters that may be left out."""
+    unions: int = 0
+    """Parameters of a union type."""
+
+    def plus(self, other: "Cost") -> "Cost":
+        """Both together."""
+        return Cost(
+            tools=self.tools + other.tools,
+            optional=self.optional + other.optional,
+            unions=self.unions + other.unions,
+        )
+
+
+def cost_of(schema: JsonObject) -> Cost:
+    """What a schema, as it is sent, takes of the ceilings."""
+    members = list(_members(schema))
+    return Cost(
+        optional=sum(not needed for _, needed, _ in members),
+        unions=sum(_is_union(member) for _, _, member in members),
+    )
 
 
 def strict_schema(schema: JsonObject, rules: Rules, *, tool: str = "") -> Strict:
@@ -52,12 +81,11 @@ def check_ceilings(specs: Sequence[Spec], schemas: Sequence[JsonObject], rules: 
     ``schemas`` are those that will be sent, in the order of ``specs``.
     """
     names = [spec.name for spec in specs]
-    optional = [sum(1 for _, needed, _ in _members(schema) if not needed) for schema in schemas]
-    unions = [sum(1 for _, _, member in _members(schema) if _is_union(member)) for schema in schemas]
+    costs = [cost_of(schema) for schema in schemas]
     for what, limit, counts in (
-        ("strict tools", rules.max_strict_tools, [1] * len(names)),
-        ("optional parameters in strict tools", rules.max_optional, optional),
-        ("parameters of a union type in strict tools", rules.max_unions, unions),
+        ("strict tools", rules.max_strict_tools, [cost.tools for cost in costs]),
+        ("optional parameters in strict tools", rules.max_optional, [cost.optional for cost in costs]),
+        ("parameters of a union type in strict tools", rules.max_unions, [c.unions for c in costs]),
     ):
         if limit and sum(counts) > limit:
             worst = max(range(len(counts)), key=lambda at: (counts[at], at))
@@ -76,6 +104,7 @@ def _strict(rewritten: JsonObject, rewriter: Rewriter) -> Strict:
         is_exact=rewriter.losses.is_exact,
         dropped=tuple(rewriter.losses.dropped),
         nulled=tuple(rewriter.losses.nulled),
+        lost=tuple(rewriter.losses.lost),
     )
 
 

@@ -257,6 +257,7 @@ def as_request(body) -> Request:
     """A recorded request as ours."""
     tools = body.get("tools", [])
     options: dict[str, Any] = {
+        "strict": False,
         "cache": False,
         "vendor_tools": [tool for tool in tools if tool.keys() - COVERED],
         "extra": {key: body[key] for key in EXTRA if key in body},

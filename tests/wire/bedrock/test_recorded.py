@@ -193,7 +193,7 @@ def as_request(body: dict[str, Any]) -> Request:
         ),
         choice=Named(choice["name"]) if choice else "auto",
         max_tokens=settings.get("maxTokens"),
-        options={"cache": False, "extra": extra, **options},
+        options={"cache": False, "strict": False, "extra": extra, **options},
     )
 
 

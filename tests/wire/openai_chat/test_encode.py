@@ -81,20 +81,21 @@ BODIES: dict[str, tuple[Request, dict[str, Any]]] = {
     "a budget": (opts(reasoning=4000), {"reasoning_effort": "medium"}),
     "a large budget": (opts(reasoning=40_000), {"reasoning_effort": "high"}),
     "cache": (opts(cache=True), {}),
-    "tools": (tools(), {"tools": [TOOL]}),
-    "a tool must be called": (tools("required"), {"tools": [TOOL], "tool_choice": "required"}),
-    "no tool may be called": (tools("none"), {"tools": [TOOL], "tool_choice": "none"}),
+    "tools": (tools(), {"tools": [STRICT]}),
+    "a tool must be called": (tools("required"), {"tools": [STRICT], "tool_choice": "required"}),
+    "no tool may be called": (tools("none"), {"tools": [STRICT], "tool_choice": "none"}),
     "this tool": (
         tools(Named("w")),
-        {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "w"}}},
+        {"tools": [STRICT], "tool_choice": {"type": "function", "function": {"name": "w"}}},
     ),
-    "one call at a time": (tools(parallel=False), {"tools": [TOOL], "parallel_tool_calls": False}),
+    "one call at a time": (tools(parallel=False), {"tools": [STRICT], "parallel_tool_calls": False}),
     "one call at a time, without tools": (opts(parallel=False), {}),
     "no tool may be called, and there is none": (ask(choice="none"), {}),
     "strict": (tools(strict=True), {"tools": [STRICT]}),
+    "not strict": (tools(strict=False), {"tools": [TOOL]}),
     "the vendor's own tools": (
         tools(vendor_tools=[{"type": "custom", "custom": {"name": "sql"}}]),
-        {"tools": [TOOL, {"type": "custom", "custom": {"name": "sql"}}]},
+        {"tools": [STRICT, {"type": "custom", "custom": {"name": "sql"}}]},
     ),
     "extra": (opts(extra={"logprobs": True, "model": "n"}), {"logprobs": True, "model": "n"}),
     "examples": (
@@ -106,7 +107,8 @@ BODIES: dict[str, tuple[Request, dict[str, Any]]] = {
                     "function": {
                         "name": "w",
                         "description": f"Weather.\n\nExamples of arguments:\n{EXAMPLES}",
-                        "parameters": SPEC.parameters,
+                        "parameters": STRICT["function"]["parameters"],
+                        "strict": True,
                     },
                 }
             ]
@@ -143,7 +145,11 @@ BODIES: dict[str, tuple[Request, dict[str, Any]]] = {
         {
             "response_format": {
                 "type": "json_schema",
-                "json_schema": {"name": "output", "schema": {**OUTPUT, "required": []}, "strict": False},
+                "json_schema": {
+                    "name": "output",
+                    "schema": strict_schema({**OUTPUT, "required": []}, RULES).schema,
+                    "strict": True,
+                },
             }
         },
     ),
@@ -489,7 +495,8 @@ def test_what_hosts_want_said_differently(url, members, usage):
     )
     sent = body(request, stream=True, at=at)
     assert sent.pop("stream_options", None) == ({"include_usage": True} if usage else None)
-    assert sent == {"model": "m", "stream": True, "tools": [TOOL], "messages": [HI], **members}
+    tool = STRICT if at.host.strict else TOOL
+    assert sent == {"model": "m", "stream": True, "tools": [tool], "messages": [HI], **members}
 
 
 def test_deepseek_gets_reasoning_with_every_turn_of_calls_even_if_there_was_none():
@@ -712,7 +719,8 @@ def request_from(sent: dict[str, Any]) -> Request | None:
         specs=specs,
         choice={"any": "required"}.get(choice, choice) if isinstance(choice, str) else choice,
         max_tokens=sent.get("max_completion_tokens"),
-        options={name: sent[name] for name in ("temperature", "top_p") if name in sent},
+        options={name: sent[name] for name in ("temperature", "top_p") if name in sent}
+        | {"strict": False},
     )
 
 

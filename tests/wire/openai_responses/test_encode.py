@@ -27,8 +27,8 @@ FUNCTION = {
     "type": "function",
     "name": "look",
     "description": "Look.",
-    "parameters": PARAMETERS,
-    "strict": False,
+    "parameters": {**PARAMETERS, "additionalProperties": False},
+    "strict": True,
 }
 
 
@@ -192,7 +192,12 @@ def test_what_the_vendor_refuses_at_the_top_of_a_schema_is_said_in_words():
     words = json.dumps({"anyOf": choice}, separators=(",", ":"))
     said_so = f"Look.\n\nThe arguments must also satisfy {words}"
     assert settings(specs=(spec,))["tools"] == [
-        {**FUNCTION, "description": said_so, "parameters": {"type": "object", "properties": {}}}
+        {
+            **FUNCTION,
+            "description": said_so,
+            "parameters": {"type": "object", "properties": {}},
+            "strict": False,
+        }
     ]
 
 
@@ -568,6 +573,7 @@ def rebuilt(body: dict) -> Request | None:
         choice=choice,
         options={
             "vendor_tools": [t for t in tools if t not in ours],
+            "strict": False,
             "cache": False,
             "extra": {key: value for key, value in body.items() if key not in covered},
         },

@@ -19,12 +19,11 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.anthropic.messages import MARK, Turns, encode_messages, marks_in
@@ -40,17 +39,18 @@ from rightcall.wire.anthropic.tables import (
     RULES,
     THOUGHTS,
 )
+from rightcall.wire.claude import strict_refusal
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
     described,
-    is_strict,
     mapping,
     members_of,
     native_of,
     sequence,
 )
-from rightcall.wire.strict import check_ceilings, strict_schema
+from rightcall.wire.strict import strict_schema
+from rightcall.wire.strictness import StrictMode, Wish, chosen, wish_in
 
 _PATH = "/v1/messages"
 _VERSION = "2023-06-01"
@@ -70,6 +70,12 @@ class _Ours(msgspec.Struct, frozen=True):
     none. https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool"""
     betas: list[str]
     """What they need to be taken."""
+    held: Held
+
+
+def strict_mode(model: str = "") -> StrictMode:
+    """How tools can be sent strict to a model."""
+    return StrictMode(rules=RULES, unasked=strict_refusal(model))
 
 
 def authorize(key: str, /) -> Mapping[str, str]:
@@ -102,7 +108,7 @@ def encode(
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
     own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
-    ours = _ours(request, cache)
+    ours = _ours(request, model, cache)
     tools = [*own, *ours.tools]
     body |= _choice(request, tools, manual=_is_manual(body))
     container = _container(request)
@@ -120,7 +126,8 @@ def encode(
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
     needed = [*ours.betas, FILES_BETA] if turns.has_files else ours.betas
-    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=_headers(betas, needed))
+    headers = _headers(betas, needed)
+    return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=headers, held=ours.held)
 
 
 def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
@@ -191,24 +198,17 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return messages[-2]["content"][0].get("type") not in THOUGHTS
 
 
-def _ours(request: Request, cache: EncodeCache) -> _Ours:
-    specs, strict = request.specs, bool(request.options.get("strict"))
-    output = request.output if strict and request.output != ANY_OBJECT else None
-    given = (specs, strict, output)
-    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, output, strict=strict))
+def _ours(request: Request, model: str, cache: EncodeCache) -> _Ours:
+    specs, wish = request.specs, wish_in(request.options)
+    output = None if request.output == ANY_OBJECT else request.output
+    given = (specs, wish, output, model)
+    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, wish, strict_mode(model), output))
 
 
-def _tools(specs: Sequence[Spec], output: JsonObject | None, *, strict: bool) -> _Ours:
-    tools = [_defined(spec, strict=is_strict(spec, strict)) for spec in specs]
-    pairs = zip(specs, tools, strict=True)
-    _check_ceilings(
-        [
-            (spec, tool["input_schema"])
-            for spec, tool in pairs
-            if "input_schema" in tool and "strict" in tool
-        ],
-        output,
-    )
+def _tools(specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObject | None) -> _Ours:
+    ours = [spec for spec in specs if not spec.native.get(NAME) or members_of(spec, NAME)]
+    strict = chosen(ours, wish, mode, output)
+    tools = [_defined(spec, strict.schemas.get(spec.name)) for spec in specs]
     marked = max([at for at, tool in enumerate(tools) if not tool.get("defer_loading")], default=-1)
     raw = [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
     return _Ours(
@@ -216,37 +216,25 @@ def _tools(specs: Sequence[Spec], output: JsonObject | None, *, strict: bool) ->
         sent=[tool if at == marked else raw[at] for at, tool in enumerate(tools)],
         marked=marked,
         betas=[BETAS.get(tool.get("type", ""), "") for tool in tools],
+        held=strict.held,
     )
 
 
-def _check_ceilings(tools: Sequence[tuple[Spec, JsonObject]], output: JsonObject | None) -> None:
-    specs, schemas = [spec for spec, _ in tools], [schema for _, schema in tools]
-    check_ceilings(specs, schemas, RULES)
-    if output is not None:
-        # The answer's schema counts towards the same ceilings, except that it is no tool.
-        answer = Spec(name="output", description="", parameters=output)
-        schema = strict_schema(output, RULES, tool="output").schema
-        check_ceilings([*specs, answer], [*schemas, schema], replace(RULES, max_strict_tools=0))
-
-
-def _defined(spec: Spec, *, strict: bool) -> dict[str, Any]:
+def _defined(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
     """A tool: as the vendor has it, or as we do, with what the vendor takes besides."""
     if more := members_of(spec, NAME):
-        return {**_tool(spec, strict=strict), **more}
-    return native_of(spec, NAME) or _tool(spec, strict=strict)
+        return {**_tool(spec, strict), **more}
+    return native_of(spec, NAME) or _tool(spec, strict)
 
 
-def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
-    schema = spec.parameters
-    if strict:
-        schema = strict_schema(schema, RULES, tool=spec.name).schema
+def _tool(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
     description = described(spec.description, spec)
     return {
         "name": spec.name,
         **({"description": description} if description else {}),
-        "input_schema": schema,
+        "input_schema": spec.parameters if strict is None else strict,
         **({"input_examples": list(spec.examples)} if spec.examples else {}),
-        **({"strict": True} if strict else {}),
+        **({} if strict is None else {"strict": True}),
     }
 
 

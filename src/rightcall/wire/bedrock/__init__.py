@@ -15,10 +15,12 @@ What only Bedrock understands travels in vendor bags under ``bedrock``:
 """
 
 from rightcall.wire.bedrock.decode import Decoder, decode, decoder
-from rightcall.wire.bedrock.encode import authorize, encode, encoder
+from rightcall.wire.bedrock.encode import authorize, encode, encoder, strict_mode
 from rightcall.wire.bedrock.errors import error
 from rightcall.wire.bedrock.tables import NAME
 
-__all__ = ["Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name"]
+__all__ = [
+    "Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name", "strict_mode",
+]  # fmt: skip
 
 name = NAME

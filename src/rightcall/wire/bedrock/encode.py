@@ -25,7 +25,7 @@ import msgspec
 
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request, Sign
+from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request, Sign
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.bedrock.messages import MARK, Turns, encode_messages, marked, marks_in
@@ -39,18 +39,19 @@ from rightcall.wire.bedrock.tables import (
     Maker,
     maker_of,
 )
+from rightcall.wire.claude import strict_refusal
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
     check_native,
     described,
-    is_strict,
     mapping,
     native_of,
     sequence,
     with_examples,
 )
-from rightcall.wire.strict import check_ceilings, strict_schema
+from rightcall.wire.strict import strict_schema
+from rightcall.wire.strictness import StrictMode, Wish, chosen, wish_in
 
 _Json = dict[str, Any]
 _FIELDS = "additionalModelRequestFields"
@@ -63,6 +64,12 @@ class _Ours(msgspec.Struct, frozen=True):
 
     sent: list[Any]
     native: list[_Json]
+    held: Held
+
+
+def strict_mode(model: str = "") -> StrictMode:
+    """How tools can be sent strict to a model."""
+    return StrictMode(rules=RULES, unasked=strict_refusal(model))
 
 
 def authorize(key: str, /) -> Mapping[str, str] | Sign:
@@ -92,7 +99,8 @@ def encode(
         body["system"] = [{"text": request.system}]
     if settings := _inference(request):
         body["inferenceConfig"] = settings
-    body |= _tools(request, cache, maker, turns, fields)
+    ours = _ours(request, model, cache, is_claude=maker.own_choice)
+    body |= _tools(request, ours, maker, turns, fields)
     if request.output is not None and request.output != ANY_OBJECT:
         output["textFormat"] = _text_format(request.output)
     if output:
@@ -112,6 +120,7 @@ def encode(
         path=f"/model/{quote(model, safe='')}/{'converse-stream' if stream else 'converse'}",
         body=as_bytes(body, NAME),
         headers={"content-type": "application/json"},
+        held=ours.held,
     )
 
 
@@ -190,11 +199,8 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return "reasoningContent" not in messages[-2]["content"][0]
 
 
-def _tools(
-    request: Request, cache: EncodeCache, maker: Maker, turns: Turns, fields: _Json
-) -> dict[str, _Json]:
+def _tools(request: Request, ours: _Ours, maker: Maker, turns: Turns, fields: _Json) -> dict[str, _Json]:
     """The ``toolConfig``; what only Claude's own fields can say goes into those."""
-    ours = _ours(request, cache, is_claude=maker.own_choice)
     tools = [*map(mapping, sequence(request.options.get("vendor_tools"))), *ours.sent]
     names = [spec.name for spec in request.specs]
     _check_choice(request, names, is_any=bool(tools or ours.native))
@@ -248,39 +254,45 @@ def _check_choice(request: Request, names: Sequence[str], *, is_any: bool) -> No
             pass
 
 
-def _ours(request: Request, cache: EncodeCache, *, is_claude: bool) -> _Ours:
-    specs, strict = request.specs, bool(request.options.get("strict"))
-    given = (specs, strict, is_claude)
+def _ours(request: Request, model: str, cache: EncodeCache, *, is_claude: bool) -> _Ours:
+    specs, wish = request.specs, wish_in(request.options)
+    output = None if request.output == ANY_OBJECT else request.output
+    given = (specs, wish, output, model)
     return cache.made(
-        f"{NAME}.tools", given, lambda: _written(specs, strict=strict, is_claude=is_claude)
+        f"{NAME}.tools",
+        given,
+        lambda: _written(specs, wish, strict_mode(model), output, is_claude=is_claude),
     )
 
 
-def _written(specs: Sequence[Spec], *, strict: bool, is_claude: bool) -> _Ours:
+def _written(
+    specs: Sequence[Spec],
+    wish: Wish,
+    mode: StrictMode,
+    output: JsonObject | None,
+    *,
+    is_claude: bool,
+) -> _Ours:
     for spec in specs:
         check_native(spec, NAME)
     native = [spec for spec in specs if is_claude and spec.native.get(NAME)]
     ours = [spec for spec in specs if not (is_claude and spec.native.get(NAME))]
-    tools = [_tool(spec, strict=is_strict(spec, strict)) for spec in ours]
-    held = [each for each in zip(ours, tools, strict=True) if "strict" in each[1]]
-    schemas = [tool["inputSchema"]["json"] for _, tool in held]
-    check_ceilings([spec for spec, _ in held], schemas, RULES)
+    strict = chosen(ours, wish, mode, output)
+    tools = [_tool(spec, strict.schemas.get(spec.name)) for spec in ours]
     return _Ours(
         sent=[msgspec.Raw(as_bytes({"toolSpec": tool}, NAME)) for tool in tools],
         native=[native_of(spec, NAME) for spec in native],
+        held=strict.held,
     )
 
 
-def _tool(spec: Spec, *, strict: bool) -> _Json:
-    schema = spec.parameters
-    if strict:
-        schema = strict_schema(schema, RULES, tool=spec.name).schema
+def _tool(spec: Spec, strict: JsonObject | None) -> _Json:
     description = with_examples(described(spec.description, spec), spec)
     return {
         "name": spec.name,
         **({"description": description} if description.strip() else {}),
-        "inputSchema": {"json": schema},
-        **({"strict": True} if strict else {}),
+        "inputSchema": {"json": spec.parameters if strict is None else strict},
+        **({} if strict is None else {"strict": True}),
     }
 
 

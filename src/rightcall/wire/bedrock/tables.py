@@ -173,6 +173,7 @@ RULES = Rules(
     keywords=_KEYWORDS,
     formats=STRING_FORMATS | {"uri"},
     min_items=1,
+    plain_enums=True,
     max_strict_tools=20,
     max_optional=24,
     max_unions=16,

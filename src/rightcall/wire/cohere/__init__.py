@@ -11,10 +11,20 @@ What only Cohere understands travels in vendor bags under ``cohere``:
 """
 
 from rightcall.wire.cohere.decode import Decoder, decode, decoder
-from rightcall.wire.cohere.encode import authorize, encode, encoder
+from rightcall.wire.cohere.encode import authorize, encode, encoder, strict_mode
 from rightcall.wire.cohere.errors import error
 from rightcall.wire.cohere.tables import NAME
 
-__all__ = ["Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name"]
+__all__ = [  # fmt: skip
+    "Decoder",
+    "authorize",
+    "decode",
+    "decoder",
+    "encode",
+    "encoder",
+    "error",
+    "name",
+    "strict_mode",
+]
 
 name = NAME

@@ -21,12 +21,19 @@ from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.cohere.messages import messages_of
 from rightcall.wire.cohere.tables import NAME, RULES
-from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, sequence, with_examples
+from rightcall.wire.encoding import EncodeCache, as_bytes, sequence, with_examples
 from rightcall.wire.strict import strict_schema, subset_schema
+from rightcall.wire.strictness import StrictMode, Wish, wish_in
 
 PATH = "/v2/chat"
+_UNASKED = "Cohere has one strict mode for all tools, which strict=True of all of them asks for."
 _BUDGETS = {"minimal": 512, "low": 2048, "medium": 8192, "high": 16384}
 """Tokens to think with, for a word; as many as the model likes for a larger one."""
+
+
+def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
+    """How tools can be sent strict: not one by one."""
+    return StrictMode(rules=None, unasked=_UNASKED)
 
 
 def authorize(key: str, /) -> Mapping[str, str]:
@@ -91,7 +98,7 @@ def _tools(request: Request, cache: EncodeCache) -> dict[str, Any]:
     specs = request.specs
     if isinstance(choice, Named):
         specs = tuple(spec for spec in specs if spec.name == choice.name)
-    strict = bool(specs) and all(is_strict(spec, options.get("strict") is True) for spec in specs)
+    strict = _is_strict(specs, wish_in(options))
     ours = cache.made(
         f"{NAME}.tools {choice if isinstance(choice, Named) else ''}",
         (request.specs, strict),
@@ -110,6 +117,12 @@ def _tools(request: Request, cache: EncodeCache) -> dict[str, Any]:
     elif choice != "auto":
         members["tool_choice"] = "REQUIRED"
     return members
+
+
+def _is_strict(specs: Sequence[Spec], wish: Wish) -> bool:
+    """Whether all tools are to be strict: there is one mode for all."""
+    asked = [wish is True if spec.strict is None else spec.strict for spec in specs]
+    return bool(asked) and all(asked)
 
 
 def _functions(specs: Sequence[Spec], *, strict: bool) -> list[msgspec.Raw]:

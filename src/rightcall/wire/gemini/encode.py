@@ -23,16 +23,22 @@ from rightcall.wire.encoding import (
     as_bytes,
     check_native,
     described,
-    is_strict,
     mapping,
     native_of,
     sequence,
 )
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER
+from rightcall.wire.strictness import StrictMode, wish_in
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
 _VERTEX = ("projects/", "publishers/")
+_UNASKED = "Gemini has one mode for all tools (VALIDATED), which strict=True of any tool asks for."
+
+
+def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
+    """How tools can be sent strict: not one by one."""
+    return StrictMode(rules=None, unasked=_UNASKED)
 
 
 def authorize(key: str) -> Mapping[str, str]:
@@ -149,7 +155,9 @@ def _tool_config(request: Request, *, mixed: bool) -> Json:
     match request.choice:
         case "auto":
             # There is one mode for all: who asks for one strict tool gets it for the others too.
-            held = any(is_strict(spec, bool(request.options.get("strict"))) for spec in request.specs)
+            # Unasked it is left alone: it is no strict mode, which some tools can have and others not.
+            all_held = wish_in(request.options) is True
+            held = any(spec.strict or (all_held and spec.strict is None) for spec in request.specs)
             mode = {"mode": "VALIDATED"} if held else None
         case "none":
             mode = {"mode": "NONE"} if names else None

@@ -12,7 +12,7 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import Outgoing, Request
 from rightcall.wire.encoding import EncodeCache
 from rightcall.wire.openai_chat.decode import Decoder, decode, decoder
-from rightcall.wire.openai_chat.encode import authorize, encode, encoder
+from rightcall.wire.openai_chat.encode import authorize, encode, encoder, strict_mode
 from rightcall.wire.openai_chat.errors import error
 from rightcall.wire.openai_chat.hosts import (
     COMPATIBLE,
@@ -25,13 +25,14 @@ from rightcall.wire.openai_chat.hosts import (
     host_of,
 )
 from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.strictness import StrictMode
 
 name: str = NAME
 
 __all__ = [
     "COMPATIBLE", "DEEPSEEK", "HOSTS", "MISTRAL", "OPENAI", "OPENROUTER", "Decoder", "Host",
     "HostDialect", "authorize", "decode", "decoder", "dialect_at", "encode", "encoder", "error",
-    "host_of", "name",
+    "host_of", "name", "strict_mode",
 ]  # fmt: skip
 
 
@@ -55,6 +56,10 @@ class HostDialect(Struct, frozen=True):
     def encoder(self) -> Encode:
         """An ``encode`` for one conversation, which writes each of its messages once."""
         return encoder(self.host)
+
+    def strict_mode(self, model: str = "") -> StrictMode:
+        """How tools can be sent strict to the host."""
+        return strict_mode(model, self.host)
 
 
 def dialect_at(base_url: str) -> HostDialect:

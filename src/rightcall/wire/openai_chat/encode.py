@@ -4,7 +4,7 @@ The members that stay come first and ``messages`` last, so that a longer history
 shorter one.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,14 +13,13 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
     described,
-    is_strict,
     native_of,
     sequence,
     with_examples,
@@ -29,13 +28,26 @@ from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
 from rightcall.wire.openai_chat.tables import NAME
 from rightcall.wire.strict import OPENAI as OPENAI_RULES
-from rightcall.wire.strict import check_ceilings, strict_schema
+from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
 
 STRICT = replace(OPENAI_RULES, dialect=NAME)
+_UNASKED = "this host is not known to hold models to strict tools."
 PATH = "/chat/completions"
 _SAMPLING = ("temperature", "top_p")
 _BUDGETS = ((0, "none"), (2048, "low"), (16384, "medium"))
 """A number of tokens to think with, up to which a word stands for it; ``high`` beyond."""
+
+
+class _Ours(msgspec.Struct, frozen=True):
+    """Our tools."""
+
+    sent: list[msgspec.Raw]
+    held: Held
+
+
+def strict_mode(model: str = "", host: Host = OPENAI) -> StrictMode:  # noqa: ARG001 - hosts differ here
+    """How tools can be sent strict."""
+    return StrictMode(rules=STRICT, unasked="" if host.strict else _UNASKED)
 
 
 def authorize(key: str, /) -> Mapping[str, str]:
@@ -76,16 +88,22 @@ def encode(
     if options.get("user") and host.user:
         body["user"] = options["user"]
     body |= _reasoning(options.get("reasoning"), host)
-    body |= _tools(request, host, cache)
+    ours = _ours(request, host, cache)
+    body |= _tools(request, host, ours)
     if request.output is not None:
-        body["response_format"] = _format(request.output, strict=options.get("strict") is True)
+        body["response_format"] = _format(request.output, wish_in(options), host)
     body |= host.adds
     extra = options.get("extra")
     if isinstance(extra, Mapping):
         body |= extra
     messages = body.pop("messages", None)
     body["messages"] = messages_of(request, host, cache) if messages is None else messages
-    return Outgoing(path=PATH, body=as_bytes(body, NAME), headers={"content-type": "application/json"})
+    return Outgoing(
+        path=PATH,
+        body=as_bytes(body, NAME),
+        headers={"content-type": "application/json"},
+        held=ours.held,
+    )
 
 
 def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
@@ -105,16 +123,14 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
     return {"reasoning_effort": wanted}
 
 
-def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
+def _ours(request: Request, host: Host, cache: EncodeCache) -> _Ours:
+    specs, wish = request.specs, wish_in(request.options)
+    return cache.made(f"{NAME}.tools", (specs, wish, host), lambda: _functions(specs, wish, host))
+
+
+def _tools(request: Request, host: Host, ours: _Ours) -> dict[str, Any]:
     options = request.options
-    strict = options.get("strict") is True and host.strict
-    specs = request.specs
-    ours = cache.made(
-        f"{NAME}.tools",
-        (specs, strict, host),
-        lambda: _functions(specs, _held(specs, host, strict=strict), custom=host.custom),
-    )
-    tools = [*ours, *sequence(options.get("vendor_tools"))]
+    tools = [*ours.sent, *sequence(options.get("vendor_tools"))]
     if not tools:
         if request.choice == "required" or isinstance(request.choice, Named):
             raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
@@ -133,20 +149,10 @@ def _tools(request: Request, host: Host, cache: EncodeCache) -> dict[str, Any]:
         case "none":
             members["tool_choice"] = "none"
         case Named(name):
-            members["tool_choice"] = _named(name, specs, host)
+            members["tool_choice"] = _named(name, request.specs, host)
     if options.get("parallel") is not None and host.parallel:
         members["parallel_tool_calls"] = options["parallel"]
     return members
-
-
-def _held(specs: Sequence[Spec], host: Host, *, strict: bool) -> frozenset[str]:
-    """The names of the tools that are sent strict."""
-    return frozenset(
-        spec.name
-        for spec in specs
-        if host.strict and is_strict(spec, strict) and not _native(spec)
-        if not _is_custom(spec, host)
-    )
 
 
 def _is_custom(spec: Spec, host: Host) -> bool:
@@ -163,18 +169,16 @@ def _named(name: str, specs: Sequence[Spec], host: Host) -> dict[str, Any]:
     return {"type": kind, kind: {"name": name}}
 
 
-def _functions(specs: Sequence[Spec], held: Container[str], *, custom: bool) -> list[msgspec.Raw]:
-    """The tools; those that are held are strict."""
+def _functions(specs: Sequence[Spec], wish: Wish, host: Host) -> _Ours:
+    ours = [spec for spec in specs if not _native(spec) and not _is_custom(spec, host)]
+    strict = chosen(ours, wish, strict_mode(host=host))
     tools = [
         _native(spec)
-        or (_custom(spec) if custom and spec.input == "text" else None)
-        or _tool(spec, strict=spec.name in held)
+        or (_custom(spec) if _is_custom(spec, host) else None)
+        or _tool(spec, strict.schemas.get(spec.name))
         for spec in specs
     ]
-    pairs = zip(specs, tools, strict=True)
-    strict = [(spec, tool["function"]["parameters"]) for spec, tool in pairs if spec.name in held]
-    check_ceilings([spec for spec, _ in strict], [schema for _, schema in strict], STRICT)
-    return [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
+    return _Ours([msgspec.Raw(as_bytes(tool, NAME)) for tool in tools], strict.held)
 
 
 def _native(spec: Spec) -> dict[str, Any]:
@@ -198,30 +202,29 @@ def _custom(spec: Spec) -> dict[str, Any]:
     return {"type": "custom", "custom": custom}
 
 
-def _tool(spec: Spec, *, strict: bool) -> dict[str, Any]:
+def _tool(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
     description = with_examples(described(spec.description, spec), spec)
     function: dict[str, Any] = {"name": spec.name, "description": description}
-    if not strict:
+    if strict is None:
         return {"type": "function", "function": {**function, "parameters": spec.parameters}}
-    parameters = strict_schema(spec.parameters, STRICT, tool=spec.name).schema
-    return {"type": "function", "function": {**function, "parameters": parameters, "strict": True}}
+    return {"type": "function", "function": {**function, "parameters": strict, "strict": True}}
 
 
-def _format(schema: JsonObject, *, strict: bool) -> dict[str, Any]:
-    """The answer's schema: strict if asked for, or if that changes nothing of what it admits."""
+def _format(schema: JsonObject, wish: Wish, host: Host) -> dict[str, Any]:
+    """The answer's schema: strict where tools would be, and elsewhere if it is sent as it is."""
     if schema == ANY_OBJECT:
         # JSON mode, which wants the word JSON in the instructions: the agent puts it there.
         return {"type": "json_object"}
-    sent, is_strict = schema, strict
-    try:
-        found = strict_schema(schema, STRICT)
-    except EncodeError as error:
-        if strict:
-            raise EncodeError(NAME, error.reason, where=f"output at {error.where}") from None
-    else:
-        if strict or not found.nulled:
-            sent, is_strict = found.schema, True
+    found, sent = judged(schema, STRICT), None
+    if wish is True and found.schema is None:
+        raise EncodeError(NAME, found.reason, where=f"output at {found.place}")
+    if wish is True or (wish == "auto" and not found.reason and (host.strict or not found.nulled)):
+        sent = found.schema
     return {
         "type": "json_schema",
-        "json_schema": {"name": "output", "schema": sent, "strict": is_strict},
+        "json_schema": {
+            "name": "output",
+            "schema": schema if sent is None else sent,
+            "strict": sent is not None,
+        },
     }

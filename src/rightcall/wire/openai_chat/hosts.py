@@ -38,8 +38,9 @@ class Host(Struct, frozen=True, kw_only=True):
     ids: Ids = "forty"
     stream_usage: bool = True
     """Whether ``stream_options`` is taken."""
-    strict: bool = True
-    """Whether tools may be marked ``strict``."""
+    strict: bool = False
+    """Whether tools are sent strict unasked, as it is known to hold models to them. Others refuse the
+    member, or take it and refuse the call of a model that leaves an optional parameter out."""
     parallel: bool = True
     """Whether ``parallel_tool_calls`` is taken."""
     only_auto: bool = False
@@ -68,7 +69,11 @@ COMPATIBLE = Host()
 _OPENAI_LIKE = Host(
     limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video")
 )
-OPENAI = replace(_OPENAI_LIKE, custom=True)
+OPENAI = replace(_OPENAI_LIKE, custom=True, strict=True)
+# Groq checks calls against the schema after they are written (400, "tool call validation failed"), and
+# a model that is not held leaves out what strict schemas require. xAI says nothing of strict tools, and
+# Azure's Foundry serves everybody's models.
+LIKE_OPENAI = replace(OPENAI, strict=False)
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
 # permitted" (eca #231). Its streams end with usage unasked. "Unexpected role 'user' after role
 # 'tool'" (pydantic-ai #1210), and a tool's message takes no picture, either (LibreChat agents #344).
@@ -82,8 +87,11 @@ MISTRAL = Host(
 )
 # "The reasoning_content in the thinking mode must be passed back", empty as well (opencode #24722,
 # discussion deepseek-harness #739); without calls it is ignored.
+# Strict tools only at its beta address, and only if all are (https://github.com/vercel/ai/pull/19428).
 # "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
 DEEPSEEK = Host(owed="reasoning_content", media=("text",))
+# Passes strict on to whoever serves the model: DeepSeek refuses an object without members (gajae-code
+# #2760).
 OPENROUTER = Host(effort="reasoning")
 # "thinking is enabled but reasoning_content is missing in assistant tool call message", empty as well
 # (LibreChat's page on Moonshot); tools have no ``strict``, and ``max_tokens`` is the old
@@ -104,7 +112,7 @@ SNOWFLAKE = Host(limit="max_completion_tokens")
 HOSTS: Mapping[str, Host] = {
     "api.openai.com": OPENAI,
     "openai.azure.com": OPENAI,
-    "services.ai.azure.com": OPENAI,
+    "services.ai.azure.com": LIKE_OPENAI,
     "api.groq.com": _OPENAI_LIKE,
     "api.x.ai": _OPENAI_LIKE,
     "api.mistral.ai": MISTRAL,

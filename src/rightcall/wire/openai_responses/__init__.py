@@ -5,10 +5,12 @@ comes and goes encrypted. The module satisfies the ``Dialect`` port.
 """
 
 from rightcall.wire.openai_responses.decode import Decoder, decode, decoder
-from rightcall.wire.openai_responses.encode import authorize, encode, encoder
+from rightcall.wire.openai_responses.encode import authorize, encode, encoder, strict_mode
 from rightcall.wire.openai_responses.errors import error
 from rightcall.wire.openai_responses.tables import NAME
 
-__all__ = ["Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name"]
+__all__ = [
+    "Decoder", "authorize", "decode", "decoder", "encode", "encoder", "error", "name", "strict_mode",
+]  # fmt: skip
 
 name = NAME

@@ -15,13 +15,12 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
 from rightcall.core.ports import Encode
-from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
+from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
-    is_strict,
     members_of,
     native_of,
     with_examples,
@@ -29,7 +28,8 @@ from rightcall.wire.encoding import (
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
 from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
-from rightcall.wire.strict import OPENAI, check_ceilings, strict_schema
+from rightcall.wire.strict import OPENAI
+from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
 
 _RULES = replace(OPENAI, dialect=NAME)
 _UNSUPPORTED = ("seed", "stop")
@@ -48,6 +48,12 @@ class _Ours(msgspec.Struct, frozen=True):
     tools: list[Item]
     sent: list[msgspec.Raw]
     """The same as bytes."""
+    held: Held
+
+
+def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
+    """How tools can be sent strict."""
+    return StrictMode(rules=_RULES)
 
 
 def authorize(key: str, /) -> Mapping[str, str]:
@@ -91,14 +97,14 @@ def encode(
     if request.output == ANY_OBJECT:
         items = [_IN_JSON, *items]
     body["input"] = body.pop("input", None) or items
-    return Outgoing(path=PATH, body=as_bytes(body, NAME))
+    return Outgoing(path=PATH, body=as_bytes(body, NAME), held=ours.held)
 
 
 def _settings(request: Request) -> Item:
     options = request.options
     settings: Item = {}
     if request.output is not None:
-        settings["text"] = {"format": _format(request.output, options.get("strict"))}
+        settings["text"] = {"format": _format(request.output, wish_in(options))}
     if (effort := options.get("reasoning")) is not None:
         settings["reasoning"] = {"effort": _effort(effort)}
     for member, value in (
@@ -113,20 +119,19 @@ def _settings(request: Request) -> Item:
 
 
 def _ours(request: Request, cache: EncodeCache) -> _Ours:
-    specs, strict = request.specs, bool(request.options.get("strict"))
-    return cache.made(f"{NAME}.tools", (specs, strict), lambda: _functions(specs, strict=strict))
+    specs, wish = request.specs, wish_in(request.options)
+    return cache.made(f"{NAME}.tools", (specs, wish), lambda: _functions(specs, wish))
 
 
-def _functions(specs: Sequence[Spec], *, strict: bool) -> _Ours:
-    tools = [_tool(spec, strict=is_strict(spec, strict)) for spec in specs]
-    pairs = zip(specs, tools, strict=True)
-    held = [
-        (spec, tool["parameters"])
-        for spec, tool in pairs
-        if is_strict(spec, strict) and tool["type"] == "function" and tool.get("strict")
-    ]
-    check_ceilings([spec for spec, _ in held], [schema for _, schema in held], _RULES)
-    return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools])
+def _functions(specs: Sequence[Spec], wish: Wish) -> _Ours:
+    strict = chosen([spec for spec in specs if _is_function(spec)], wish, strict_mode())
+    tools = [_tool(spec, strict.schemas.get(spec.name)) for spec in specs]
+    return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools], strict.held)
+
+
+def _is_function(spec: Spec) -> bool:
+    is_native = bool(spec.native.get(NAME)) and not members_of(spec, NAME)
+    return spec.input != "text" and not is_native
 
 
 def _tools(request: Request, ours: _Ours) -> Item:
@@ -156,12 +161,12 @@ def _choice(choice: str | Named, tools: Sequence[Item]) -> str | Item:
     raise EncodeError(NAME, f"there is no tool {choice.name!r} to be chosen.", where="choice")
 
 
-def _tool(spec: Spec, *, strict: bool) -> Item:
+def _tool(spec: Spec, strict: JsonObject | None) -> Item:
     """A tool: as the vendor has it, or as we do, with what the vendor takes besides."""
     more = members_of(spec, NAME)
     if not more and (own := native_of(spec, NAME)):
         return own
-    return {**(_custom(spec) if spec.input == "text" else _function(spec, strict=strict)), **more}
+    return {**(_custom(spec) if spec.input == "text" else _function(spec, strict)), **more}
 
 
 def _custom(spec: Spec) -> Item:
@@ -173,12 +178,10 @@ def _custom(spec: Spec) -> Item:
     return {"type": "custom", "name": spec.name, "description": description, "format": form}
 
 
-def _function(spec: Spec, *, strict: bool) -> Item:
+def _function(spec: Spec, strict: JsonObject | None) -> Item:
     """A tool. ``strict`` is always said, as the API takes its absence for a yes."""
-    description = spec.description
-    if strict:
-        parameters = strict_schema(spec.parameters, _RULES, tool=spec.name).schema
-    else:
+    description, parameters = spec.description, strict
+    if parameters is None:
         parameters, also = _root(spec.parameters)
         if also:
             description = f"{description}\n\nThe arguments must also satisfy {dump(also)}"
@@ -187,7 +190,7 @@ def _function(spec: Spec, *, strict: bool) -> Item:
         "name": spec.name,
         "description": with_examples(description, spec),
         "parameters": parameters,
-        "strict": strict,
+        "strict": strict is not None,
     }
 
 
@@ -201,21 +204,19 @@ def _root(schema: JsonObject) -> tuple[JsonObject, JsonObject]:
     return kept, also
 
 
-def _format(schema: JsonObject, strict: JsonValue) -> Item:
-    """The form of the answer; held to strictly unless that was declined or the schema cannot be."""
+def _format(schema: JsonObject, wish: Wish) -> Item:
+    """The form of the answer; strict where a tool of that schema would be."""
     if schema == ANY_OBJECT:
         return {"type": "json_object"}
     title = schema.get("title")
     name = sub(r"[^A-Za-z0-9_-]+", "_", title)[:64] if isinstance(title, str) else ""
     form: Item = {"type": "json_schema", "name": name or "answer", "strict": False, "schema": schema}
-    if strict is False:
-        return form
-    try:
-        return {**form, "strict": True, "schema": strict_schema(schema, _RULES, tool="output").schema}
-    except EncodeError:
-        if strict:
-            raise
-        return form
+    found = judged(schema, _RULES)
+    if wish is True and found.schema is None:
+        raise EncodeError(NAME, found.reason, where=f"output at {found.place}")
+    if wish is True or (wish == "auto" and not found.reason):
+        form = {**form, "strict": True, "schema": found.schema}
+    return form
 
 
 def _effort(value: JsonValue) -> str:

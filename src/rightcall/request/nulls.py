@@ -1,0 +1,34 @@
+"""Calls that a strict schema had filled up with nulls, marked as such for the gate."""
+
+from collections.abc import Container, Sequence
+
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.events import CallEnd, ModelEvent, ReplyEnd
+from rightcall.core.message import Reply
+
+
+def marked(events: Sequence[ModelEvent], forced: Container[str]) -> Sequence[ModelEvent]:
+    """The events, with the calls of these tools marked. What the model wrote stays as it is."""
+    return [_marked(event, forced) for event in events]
+
+
+def _marked(event: ModelEvent, forced: Container[str]) -> ModelEvent:
+    match event:
+        case CallEnd(call=call) if call.name in forced:
+            return replace(event, call=replace(call, nulls=True))
+        case ReplyEnd(reply=reply):
+            return replace(event, reply=_reply(reply, forced))
+        case _:
+            return event
+
+
+def _reply(reply: Reply, forced: Container[str]) -> Reply:
+    if not any(call.name in forced for call in reply.calls):
+        return reply
+    content = [
+        replace(part, nulls=True) if isinstance(part, Call) and part.name in forced else part
+        for part in reply.content
+    ]
+    return replace(reply, content=tuple(content))
