@@ -72,6 +72,23 @@ def test_the_price_tables_say_how_much_a_model_holds():
     assert rc.connect("openai:no-such-model", api_key=KEY).profile.context_window is None
 
 
+def test_a_variable_is_part_of_an_address(monkeypatch):
+    with pytest.raises(UsageError, match="set SNOWFLAKE_ACCOUNT, or pass base_url="):
+        rc.connect("snowflake:m", api_key=KEY)
+    monkeypatch.setenv("SNOWFLAKE_ACCOUNT", "evil.example/x?")
+    with pytest.raises(UsageError, match="can be no part of one"):
+        rc.connect("snowflake:m", api_key=KEY)
+    monkeypatch.setenv("SNOWFLAKE_ACCOUNT", "MyOrg-my_account")
+    url = "https://myorg-my-account.snowflakecomputing.com/api/v2/cortex/v1"
+    assert url in repr(rc.connect("snowflake:m", api_key=KEY))
+
+
+def test_what_a_host_cannot_is_in_the_profile():
+    assert not rc.connect("moonshot:kimi-k3", api_key=KEY).profile.forced_choice
+    assert rc.connect("zai:glm-5", api_key=KEY).profile.structured == "tool"
+    assert rc.connect("huggingface:m", api_key=KEY).profile.forced_choice
+
+
 async def exchange(name: str, **options: object) -> tuple[str, dict[str, str], dict, list]:
     transport = AiohttpTransport()
     async with serving(whole(json.dumps(CHAT).encode())) as server:

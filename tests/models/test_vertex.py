@@ -252,5 +252,8 @@ def test_endpoints_by_location(monkeypatch):
     assert vertex.location() == "global"
     assert vertex.gemini_path("endpoints/7", "eu", project="p") == "projects/p/locations/eu/endpoints/7"
     assert vertex.gemini_path("projects/q/x", "eu", project="p") == "projects/q/x"
+    whole_path = "projects/q/locations/eu/publishers/google/models/m"
+    model = rc.connect(f"vertex:{whole_path}", api_key="ya29.given")
+    assert f"url='{hosts['eu']}', model='{whole_path}'" in repr(model)
     with pytest.raises(UsageError, match="vertex: no project; set GOOGLE_CLOUD_PROJECT"):
         rc.connect("vertex:gemini-3-pro", api_key="ya29.given")

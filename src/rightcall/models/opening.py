@@ -146,7 +146,7 @@ def _google(
         RawPredictTransport,
     )
 
-    where = vertex.location()
+    where = vertex.location(model)
     url = (base_url or os.environ.get(provider.url_variable) or vertex.endpoint(where)).rstrip("/")
     key = api_key or (_key(provider, place, must=False) if not vertex.is_project_set() else None)
     if isinstance(key, str) and not key.startswith(_TOKENS) and provider.dialect == "gemini":
@@ -163,7 +163,7 @@ def _google(
         carrier = TokenTransport(carrier, GivenTokens(lambda: text))
     else:
         carrier = TokenTransport(carrier, GivenTokens(key))
-    project = vertex.project_named(known, place)
+    project = vertex.project_named(known, place, model)
     if provider.dialect == "anthropic":
         at = f"{url.removesuffix('/v1')}{vertex.claude_path(where, project)}"
         return Opened(url=at, model=model, key=None, carrier=RawPredictTransport(carrier))

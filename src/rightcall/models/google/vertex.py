@@ -12,14 +12,16 @@ from rightcall.errors import UsageError
 _PROJECTS = ("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID", "GCLOUD_PROJECT")
 _LOCATIONS = ("GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION", "GOOGLE_CLOUD_REGION")
 _NAME = re.compile(r"[a-z0-9.:-]{1,100}")
+_LOCATED = re.compile(r"projects/[^/]+/locations/([a-z0-9-]+)/")
 _PUBLISHED = "publishers/google/models/"
 _WHOLE = "projects/"
 _WITHIN = ("publishers/", "endpoints/")
 
 
-def location() -> str:
-    """The location that is set, ``global`` where none is."""
-    return _set(_LOCATIONS) or "global"
+def location(model: str = "") -> str:
+    """The location in a model's whole path, or else the one that is set; ``global`` where none is."""
+    told = _LOCATED.match(model)
+    return told[1] if told else _set(_LOCATIONS) or "global"
 
 
 def endpoint(where: str) -> str:
@@ -44,8 +46,10 @@ def claude_path(where: str, project: str) -> str:
     return f"/v1/projects/{project}/locations/{where}/publishers/anthropic/models"
 
 
-def project_named(known: str, place: str) -> str:
-    """The project that is set, or else the one that the credentials are of."""
+def project_named(known: str, place: str, model: str = "") -> str:
+    """The project that is set, or else the one that the credentials are of; a whole path needs none."""
+    if model.startswith(_WHOLE):
+        return ""
     found = _set(_PROJECTS) or known
     if not found:
         raise UsageError(f"{place}: no project; set GOOGLE_CLOUD_PROJECT")

@@ -15,7 +15,7 @@ from rightcall.wire.cohere.encode import authorize, encode, encoder, strict_mode
 from rightcall.wire.cohere.errors import error
 from rightcall.wire.cohere.tables import NAME
 
-__all__ = [  # fmt: skip
+__all__ = [
     "Decoder",
     "authorize",
     "decode",
