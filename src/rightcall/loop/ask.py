@@ -302,12 +302,13 @@ class _Names:
         """The reply with the ids that its calls were shown with."""
         if [call.id for call in reply.calls] == self._own:
             return reply
-        shown = iter(zip(self._given, self._own, strict=True))
+        # In the order that the events give them, which need not be the one they came in.
+        shown = [pair for _, *pair in sorted(zip(self._by_index, self._given, self._own, strict=True))]
         parts = list(reply.content)
         for at, part in enumerate(parts):
             if isinstance(part, Call):
-                given, own = next(shown, ("", ""))
-                if given == part.id != own:
+                place = next((n for n, (given, _) in enumerate(shown) if given == part.id), None)
+                if place is not None and (own := shown.pop(place)[1]) != part.id:
                     parts[at] = replace(part, id=own)
         if self._given != self._own:
             reply = replace(reply, content=tuple(parts))

@@ -25,6 +25,7 @@ from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
 from rightcall.wire.anthropic.tables import CUTTING, NAME, STOPS, UNPARSED
+from rightcall.wire.block_order import by_index
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
@@ -163,6 +164,8 @@ class ReplyBuilder:
         self._usage: Mapping[str, Any] = {}
         self._at: dict[int | None, Block] = {}
         """The newest block of each index; under None the newest of all."""
+        self._indexes: list[int | None] = []
+        """Those of the blocks."""
         self._calls = 0
         self._stopped: list[Block] = []
         """Calls that have stopped, and nothing has come since."""
@@ -180,6 +183,7 @@ class ReplyBuilder:
         is_call = fields.get("type") == "tool_use"
         block = Block(fields, whole_input, self._calls if is_call else -1)
         self.blocks.append(block)
+        self._indexes.append(index)
         self._at[index] = self._at[None] = block
         if is_call:
             self._calls += 1
@@ -247,7 +251,7 @@ class ReplyBuilder:
         bag = {key: value for key, value in self._message.items() if key not in _TOLD}
         model = self._message.get("model")
         reply = Reply(
-            parts_of(self.blocks, cut=cut),
+            parts_of(by_index(self.blocks, self._indexes), cut=cut),
             stop,
             stop_word,
             usage(self._usage),
