@@ -60,6 +60,8 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     answered_by: str = ""
     """Which of several models answered, by the name it was given to ``fallback`` with."""
+    written_by: str = ""
+    """The host that it came from: what only that one understands is given back to it alone."""
 
     @property
     def text(self) -> str:

@@ -24,8 +24,9 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.anthropic.tables import CUTTING, NAME, STOPS, UNPARSED
+from rightcall.wire.anthropic.tables import BESIDE, CUTTING, NAME, STOPS, UNPARSED
 from rightcall.wire.block_order import by_index
+from rightcall.wire.cost import charged
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
@@ -302,15 +303,27 @@ def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping
 
 def usage(counts: Mapping[str, Any]) -> Usage:
     """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
-    cached = _count(counts, "cache_read_input_tokens")
-    written = _count(counts, "cache_creation_input_tokens")
+    steps = counts.get("iterations")
+    iterations = [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+
+    def total(name: str) -> int:
+        told = _count(counts, name)
+        if not iterations:
+            return told
+        beside = [_count(step, name) for step in iterations if step.get("type") in BESIDE]
+        within = [_count(step, name) for step in iterations if step.get("type") not in BESIDE]
+        return max(told, sum(within)) + sum(beside)
+
+    cached = total("cache_read_input_tokens")
+    written = total("cache_creation_input_tokens")
     details = counts.get("output_tokens_details")
     return Usage(
-        input_tokens=_count(counts, "input_tokens") + cached + written,
-        output_tokens=_count(counts, "output_tokens"),
+        input_tokens=total("input_tokens") + cached + written,
+        output_tokens=total("output_tokens"),
         cached_tokens=cached,
         cache_written_tokens=written,
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
+        cost=charged(counts),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.media_type import MediaKind
 from rightcall.wire.media import MediaTable
@@ -36,10 +37,16 @@ class Host(Struct, frozen=True, kw_only=True):
     """Whether ``parallel_tool_calls`` is taken."""
     user: bool = True
     """Whether ``user`` is taken."""
+    developer: str = "user"
+    """The role of what the developer says amid a conversation. Many chat templates take a system's
+    message at the beginning only."""
     owed: str = ""
     """A member that every turn with calls must have, even if it is empty."""
     media: tuple[MediaKind, ...] = tuple(MEDIA)
     """What it takes besides words. Which of it a model understands is another matter."""
+    thoughts: tuple[str, ...] | None = None
+    """The members and forms in which it takes its own reasoning back; None where any will do. What is
+    known to be another host's never gets here."""
     bridged: bool = False
     """Whether a user's message right after a tool's is refused, so that a word of the model's must stand
     between the two."""
@@ -52,6 +59,12 @@ class Host(Struct, frozen=True, kw_only=True):
 
 COMPATIBLE = Host()
 OPENAI = Host(limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video"))
+# OpenAI shows no reasoning in Chat, and takes none.
+OPENAI_ITSELF = replace(OPENAI, thoughts=("inline",), developer="developer")
+# "property 'reasoning_content' is unsupported" (jan #8136); their own member is `reasoning`, which
+# Cerebras takes back (qwen-code #11045).
+GROQ = replace(OPENAI, thoughts=("inline", "reasoning"))
+CEREBRAS = Host(thoughts=("inline", "reasoning"))
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
 # permitted" (eca #231). Its streams end with usage unasked. "Unexpected role 'user' after role
 # 'tool'" (pydantic-ai #1210), and a tool's message takes no picture, either (LibreChat agents #344).
@@ -62,18 +75,20 @@ MISTRAL = Host(
     stream_usage=False,
     user=False,
     bridged=True,
+    thoughts=("inline", "part"),
 )
 # "The reasoning_content in the thinking mode must be passed back", empty as well (opencode #24722,
 # discussion deepseek-harness #739); without calls it is ignored.
 # "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
-DEEPSEEK = Host(owed="reasoning_content", media=("text",))
+DEEPSEEK = Host(owed="reasoning_content", media=("text",), thoughts=("inline", "reasoning_content"))
 OPENROUTER = Host(effort="reasoning")
 
 HOSTS: Mapping[str, Host] = {
-    "api.openai.com": OPENAI,
-    "openai.azure.com": OPENAI,
+    "api.openai.com": OPENAI_ITSELF,
+    "openai.azure.com": OPENAI_ITSELF,
     "services.ai.azure.com": OPENAI,
-    "api.groq.com": OPENAI,
+    "api.cerebras.ai": CEREBRAS,
+    "api.groq.com": GROQ,
     "api.x.ai": OPENAI,
     "api.mistral.ai": MISTRAL,
     "api.deepseek.com": DEEPSEEK,
