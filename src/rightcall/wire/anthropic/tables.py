@@ -55,9 +55,6 @@ DEFAULT_MAX_TOKENS = 16_384
 EFFORT_MAX_TOKENS: Mapping[str, int] = {"high": 32_000, "xhigh": 64_000, "max": 64_000}
 """Thinking counts towards the limit, so that a greater effort needs a greater one."""
 
-MIN_BUDGET = 1024
-"""The smallest thinking budget that is accepted."""
-
 MAX_MARKS = 4
 """Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 

@@ -19,7 +19,7 @@ from rightcall.errors import EncodeError
 from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, sequence, with_examples
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
-from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.openai_chat.tables import EFFORTS, NAME
 from rightcall.wire.strict import OPENAI as OPENAI_RULES
 from rightcall.wire.strict import check_ceilings, strict_schema
 
@@ -82,6 +82,13 @@ def encode(
 def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
     if wanted is None:
         return {}
+    if isinstance(wanted, str) and wanted not in EFFORTS:
+        raise EncodeError(
+            NAME,
+            f"{wanted!r} is not one of {', '.join(EFFORTS)}; give a word of the host's own in "
+            "extra={'reasoning_effort': …}.",
+            where="options.reasoning",
+        )
     if host.effort == "reasoning":
         return {"reasoning": {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}}
     if isinstance(wanted, int):

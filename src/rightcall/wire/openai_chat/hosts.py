@@ -38,8 +38,8 @@ class Host(Struct, frozen=True, kw_only=True):
     user: bool = True
     """Whether ``user`` is taken."""
     developer: str = "user"
-    """The role of what the developer says amid a conversation. Many chat templates take a system's
-    message at the beginning only."""
+    """The role of what the developer says amid a conversation: that of the system text, where it may
+    stand anywhere. Many chat templates take a system's message at the beginning only."""
     owed: str = ""
     """A member that every turn with calls must have, even if it is empty."""
     media: tuple[MediaKind, ...] = tuple(MEDIA)
@@ -60,7 +60,7 @@ class Host(Struct, frozen=True, kw_only=True):
 COMPATIBLE = Host()
 OPENAI = Host(limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video"))
 # OpenAI shows no reasoning in Chat, and takes none.
-OPENAI_ITSELF = replace(OPENAI, thoughts=("inline",), developer="developer")
+OPENAI_ITSELF = replace(OPENAI, thoughts=("inline",), developer="system")
 # "property 'reasoning_content' is unsupported" (jan #8136); their own member is `reasoning`, which
 # Cerebras takes back (qwen-code #11045).
 GROQ = replace(OPENAI, thoughts=("inline", "reasoning"))

@@ -93,7 +93,7 @@ def _settings(request: Request) -> Item:
     if request.output is not None:
         settings["text"] = {"format": _format(request.output, options.get("strict"))}
     if (effort := options.get("reasoning")) is not None:
-        settings["reasoning"] = {"effort": _effort(effort)}
+        settings["reasoning"] = _reasoning(effort)
     for member, value in (
         ("temperature", options.get("temperature")),
         ("top_p", options.get("top_p")),
@@ -192,6 +192,16 @@ def _format(schema: JsonObject, strict: JsonValue) -> Item:
         if strict:
             raise
         return form
+
+
+def _reasoning(value: JsonValue) -> Item:
+    """How much to think, and that a summary of it is wanted: nothing else of the reasoning can be read.
+
+    An organization that is not verified is refused one (``reasoning.summary``, ``unsupported_value``:
+    https://github.com/continuedev/continue/issues/9854); ``extra={"reasoning": {"summary": None}}``.
+    """
+    effort = _effort(value)
+    return {"effort": effort, **({} if effort == "none" else {"summary": "auto"})}
 
 
 def _effort(value: JsonValue) -> str:
