@@ -19,6 +19,7 @@ from rightcall.core.schema_cost import (
     MOST_STEPS,
     SchemaCost,
 )
+from rightcall.core.schema_depth import too_deep
 from rightcall.core.schema_patterns import (
     BACKTRACKS,
     Unbounded,
@@ -76,7 +77,7 @@ class Schema:
         except Unbounded as error:
             raise SchemaTooCostly(Problem("$", str(error))) from None
         except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as error:
-            raise SchemaError(Problem("$", str(error))) from None
+            raise SchemaError(too_deep(document) or Problem("$", str(error))) from None
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """The port for tools with a raw schema: the handler takes the JSON values as they are."""
