@@ -55,18 +55,30 @@ class ThinkFilter:
         """Backticks at the very end of what was fed, which more may follow."""
         self.is_plain = False
         """Whether text without a backtick and without the first character of a marker is only text."""
-
-    @property
-    def is_open(self) -> bool:
+        self.is_open = False
         """Whether something is held back, or a thought goes on."""
-        return bool(self._held) or self._mode in ("thought", "late")
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that are now certain."""
+        if not text:
+            return []
+        if (
+            (self.is_plain or (self._mode == "start" and not self._held and not text.isspace()))
+            and "`" not in text
+            and self._open[0] not in text
+        ):
+            # Nearly everything that is said.
+            self._mode, self._has_text, self.is_plain = "text", True, True
+            return [("text", text)]
+        code = self._code and not self._ticks and "`" not in text
+        if code and (self._code >= _FENCE or "\n" not in text):
+            # Most of what is long is code.
+            return [("text", text)]
         pieces: list[Piece] = []
         while text:
             text = self._step(text, pieces)
         self.is_plain = self._mode == "text" and not (self._held or self._code or self._ticks)
+        self.is_open = bool(self._held) or self._mode in ("thought", "late")
         return pieces
 
     def finish(self, *, cut: bool = False) -> list[Piece]:

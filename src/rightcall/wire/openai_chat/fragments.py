@@ -108,11 +108,12 @@ class Calls:
         self._by_index: dict[object, CallSlot] = {}
         self._by_id: dict[str, CallSlot] = {}
         self._positions: set[int] = set()
-        self._touched: CallSlot | None = None
+        self.touched: CallSlot | None = None
+        """The call that the last fragment was of; None once something else has begun."""
         self._in_delta: list[CallSlot] = []
 
     def __bool__(self) -> bool:
-        return any(not slot.is_empty for slot in self._slots)
+        return bool(self._slots) and not all(slot.is_empty for slot in self._slots)
 
     def feed(self, deltas: Any, events: list[ModelEvent]) -> None:
         """The events of the ``tool_calls`` of one delta."""
@@ -137,7 +138,7 @@ class Calls:
         for slot in sorted(self._slots, key=attrgetter("position")):
             if slot.is_empty:
                 continue
-            last = slot is self._touched or slot.is_late
+            last = slot is self.touched or slot.is_late
             truncated = (cut_off and (last or not slot.pieces)) or (unsaid and not slot.pieces)
             call = slot.call(truncated=truncated)
             calls.append(call)
@@ -150,7 +151,7 @@ class Calls:
 
     def close(self) -> None:
         """Something else has begun, so that no call can be cut off any more."""
-        self._touched = None
+        self.touched = None
 
     def goes_on(self, index: int, fragment: str, events: list[ModelEvent]) -> bool:
         """Some more arguments of the last call, if it is the one under that index; whether it is."""
@@ -161,7 +162,7 @@ class Calls:
             slot.pieces.append(fragment)
             slot.size += len(fragment)
             events.append(CallDelta(slot.position, fragment))
-        self._touched = slot
+        self.touched = slot
         return True
 
     def _one(
@@ -197,7 +198,7 @@ class Calls:
         if not _USUAL.issuperset(delta):
             slot.extra.update({k: v for k, v in delta.items() if k not in _USUAL and v is not None})
         slot.is_late = slot.is_late or slot is not self._slots[-1]
-        self._touched = slot
+        self.touched = slot
         self._in_delta.append(slot)
 
     def _start(self, until: CallSlot, events: list[ModelEvent]) -> None:

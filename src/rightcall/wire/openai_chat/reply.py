@@ -46,6 +46,8 @@ class ReplyBuilder:
         self.extra: dict[str, Any] = {}
         self.calls = Calls()
         self._runs: list[_Run | Media | Unknown] = []
+        self._last = _Run("")
+        """The run that was begun last."""
         self._think = ThinkFilter()
         self._inline = _Run("inline")
         """The newest thought that came between markers."""
@@ -60,14 +62,24 @@ class ReplyBuilder:
 
     def goes_on(self, field: str, text: str | None, events: list[ModelEvent]) -> bool:
         """Some more of a member, if that is certainly what it seems to be; whether it is."""
-        if text:
-            think = self._think
-            if field != "content":
-                self._reason(field, text, events)
-            elif think.is_plain and "<" not in text and "`" not in text:
-                self._add(field, text, events)
-            else:
+        if not text:
+            return True
+        think = self._think
+        if field == "content":
+            if not think.is_plain or "<" in text or "`" in text:
                 self._thoughts(think.feed(text), events)
+                return True
+        elif think.is_open or think.is_sure:
+            self._reason(field, text, events)
+            return True
+        run = self._runs[-1] if self._runs else None
+        if run is not self._last or self._last.field != field:
+            self._add(field, text, events)
+            return True
+        # As ``_add`` does, without the call: nearly every chunk of a long reply comes here.
+        self._last.pieces.append(text)
+        self.calls.touched = None
+        events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
         return True
 
     def delta(self, delta: Mapping[str, Any], events: list[ModelEvent]) -> None:
@@ -102,7 +114,8 @@ class ReplyBuilder:
     def end(self, events: list[ModelEvent]) -> None:
         """The last events: what was held back, the calls' ends, the reply."""
         stop = self._stop()
-        self._unfiltered(events, cut=stop in CUT_OFF)
+        if self._think.is_open:
+            self._unfiltered(events, cut=stop in CUT_OFF)
         unsaid = not self.word and not self.is_whole
         calls = self.calls.end(events, cut_off=stop in CUT_OFF, unsaid=unsaid)
         bag = {**({"id": self.id} if self.id else {}), **self.extra}
@@ -153,7 +166,7 @@ class ReplyBuilder:
     def _add(self, field: str, text: str, events: list[ModelEvent]) -> None:
         run = self._runs[-1] if self._runs else None
         if not isinstance(run, _Run) or run.field != field:
-            run = _Run(field)
+            run = self._last = _Run(field)
             self._runs.append(run)
         run.pieces.append(text)
         self.calls.close()
