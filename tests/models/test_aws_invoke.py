@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import rightcall as rc
 from conformance.scenarios_anthropic import WIRES, begin, text
@@ -71,7 +72,9 @@ def model_of(*chunks: bytes) -> tuple[WireModel, Recorder]:
 
 async def reply_from(model: WireModel, *messages: Message, **how: Any) -> Reply:
     asked = Request(messages=messages or (said("Hi"),), **how)
-    return reply_of([event async for event in model.stream(asked)])
+    reply = reply_of([event async for event in model.stream(asked)])
+    assert reply.written_by == "x"
+    return replace(reply, written_by="")
 
 
 @pytest.mark.parametrize("scenario", [name for name in WIRES if name != "error-mid-stream"])

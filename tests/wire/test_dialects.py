@@ -42,7 +42,7 @@ def test_what_a_dialect_gives_stands_in_the_same_file_in_each(name):
 
 
 def test_type_checkers_are_told_of_every_dialect():
-    assert set(wire.__all__) == {"sse", *DIALECTS}
+    assert set(wire.__all__) == {"sse", "ThinkFilter", *DIALECTS}
     (told,) = re.findall(r"from rightcall.wire import (.+)", (WIRE / "__init__.py").read_text())
     assert told.split(", ") == sorted(DIALECTS)
     assert {name: getattr(rc.wire, name) for name in DIALECTS} == {n: load(n) for n in DIALECTS}

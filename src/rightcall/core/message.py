@@ -62,6 +62,8 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     """Which of several models answered, by the name it was given to ``fallback`` with."""
     fault: str = ""
     """What the vendor could not take of what the model wrote, in words for the model."""
+    written_by: str = ""
+    """The host that it came from: what only that one understands is given back to it alone."""
 
     @property
     def text(self) -> str:

@@ -74,6 +74,9 @@ class ModelOptions(TypedDict, total=False):
     """Whether one reply may hold several calls."""
     reasoning: str | int
     """How much to think: none, minimal, low, medium, high, max, or so many tokens."""
+    foreign_reasoning: Literal["leave_out", "text"]
+    """What becomes of the reasoning that another vendor's model wrote: left out unless said, or given as
+    text."""
     strict: bool | Literal["auto"]
     """Hold the model to the schemas of tools and answer while it writes: ``auto``, unless said, where
     the vendor's strict mode can express them without loss; True for all, or an error; False for none."""

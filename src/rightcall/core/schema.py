@@ -16,7 +16,11 @@ from rightcall.core.jsontext import JsonObject, JsonValue, shorten
 from rightcall.core.problem import MAX_PROBLEMS, Problem, Valid, json_path, must_be, unexpected
 from rightcall.core.schema_compile import compiled
 from rightcall.core.schema_cost import MOST_ERRORS, MOST_STEPS, SchemaCost
-from rightcall.core.schema_patterns import Unbounded, backtracking_patterns
+from rightcall.core.schema_depth import too_deep
+from rightcall.core.schema_patterns import (
+    Unbounded,
+    backtracking_patterns,
+)
 from rightcall.core.value_size import cut_down
 
 _TYPES = "string, number, integer, boolean, object, array and null"
@@ -78,7 +82,7 @@ class Schema:
         except Unbounded as error:
             raise SchemaTooCostly(Problem("$", str(error))) from None
         except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as error:
-            raise SchemaError(Problem("$", str(error))) from None
+            raise SchemaError(too_deep(document) or Problem("$", str(error))) from None
 
     def validate(self, text: str, value: JsonObject) -> Valid | tuple[Problem, ...]:
         """The port for tools with a raw schema: the handler takes the JSON values as they are."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 from pydantic import BaseModel, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUndefinedAnnotation
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
-from pydantic_core import core_schema
+from pydantic_core import SchemaError, core_schema
 
 from rightcall.core.handler import Parameters
 from rightcall.core.jsontext import JsonObject
@@ -22,6 +22,8 @@ NO_SCHEMA = (
     PydanticUserError,
 )
 """What pydantic raises for a type that no JSON Schema describes."""
+_NO_VALIDATOR = (*NO_SCHEMA, SchemaError, RecursionError)
+"""The same, and what it raises for a type that it cannot check: a pattern that does not compile, say."""
 
 
 class Description(Struct, frozen=True, eq=False):
@@ -38,7 +40,7 @@ def describe_parameters(tool: str, parameters: Parameters, meanings: Mapping[str
     try:
         adapter = _adapter(parameters)
         schema = _schema_of(adapter)
-    except NO_SCHEMA as error:
+    except _NO_VALIDATOR as error:
         raise _blame(tool, parameters, error) from error
     properties = schema.get("properties", {})
     for name, text in meanings.items():
@@ -52,7 +54,7 @@ def describe_model(tool: str, model: type[BaseModel]) -> Description:
     try:
         adapter = TypeAdapter(model)
         schema = _schema_of(adapter)
-    except NO_SCHEMA as error:
+    except _NO_VALIDATOR as error:
         raise DeclarationError(tool, f"the model has no JSON Schema: {_reason(error)}.") from error
     if "$ref" in schema:  # a model that contains itself
         itself = schema["$defs"][schema["$ref"].rpartition("/")[2]]
@@ -91,6 +93,17 @@ def _blame(tool: str, parameters: Parameters, error: Exception) -> DeclarationEr
     for name, parameter in parameters.items():
         try:
             _schema_of(_adapter({name: parameter}))
+        except RecursionError:
+            return DeclarationError(
+                tool, "its type nests too deeply to be described.", where=f"parameter {name!r}"
+            )
+        except SchemaError as cause:
+            return DeclarationError(
+                tool,
+                f"pydantic cannot check it: {_reason(cause)}.",
+                where=f"parameter {name!r}",
+                fix="Patterns are Rust's regular expressions, without look-around and back-references.",
+            )
         except NO_SCHEMA as cause:
             return DeclarationError(
                 tool,
@@ -125,6 +138,12 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, SchemaError):
+        # What was wrong stands last, below what was being built when it was found.
+        lines = [line.strip() for line in str(error).split("\n")]
+        at = next((at for at, line in enumerate(lines) if "parse error" in line), len(lines) - 2)
+        pattern = f"the pattern {lines[at + 1]!r}: " if "parse error" in lines[at] else ""
+        return f"{pattern}{lines[-1].removeprefix('error: ').removeprefix('SchemaError: ')}".rstrip(".")
     return str(error).split("\n", 1)[0].partition(". Set `arbitrary_types_allowed")[0].rstrip(".")
 
 

@@ -269,6 +269,7 @@ class _Names:
         """The ids that the calls have instead."""
         self._taken: set[str] = set()
         """Those, and the transcript's."""
+        self._indexes: list[int] = []
         self._by_index: dict[int, str] = {}
 
     def named(self, event: ModelEvent) -> ModelEvent:
@@ -293,6 +294,7 @@ class _Names:
             # One that names a call inside another could not be decided about.
             own = made_up_id(self._question.position, len(self._own), self._taken)
         self._taken.add(own)
+        self._indexes.append(index)
         self._given.append(given)
         self._own.append(own)
         self._by_index[index] = own
@@ -302,12 +304,13 @@ class _Names:
         """The reply with the ids that its calls were shown with."""
         if [call.id for call in reply.calls] == self._own:
             return reply
-        shown = iter(zip(self._given, self._own, strict=True))
+        # In the order that the events give them, which need not be the one they came in.
+        shown = [pair for _, *pair in sorted(zip(self._indexes, self._given, self._own, strict=True))]
         parts = list(reply.content)
         for at, part in enumerate(parts):
             if isinstance(part, Call):
-                given, own = next(shown, ("", ""))
-                if given == part.id != own:
+                place = next((n for n, (given, _) in enumerate(shown) if given == part.id), None)
+                if place is not None and (own := shown.pop(place)[1]) != part.id:
                     parts[at] = replace(part, id=own)
         if self._given != self._own:
             reply = replace(reply, content=tuple(parts))

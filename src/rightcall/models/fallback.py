@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelChange, ModelEvent, ReplyEnd, RetryStart
-from rightcall.core.message import Message, Reasoning, Reply, Transcript, Unknown
+from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.options import checked
 from rightcall.core.ports import Model
 from rightcall.core.request import Conversation, Named, Profile, Request
@@ -33,6 +33,7 @@ from rightcall.log import logger
 from rightcall.loop.setup import ModelSource
 from rightcall.loop.window import View, default_window, look, sent
 from rightcall.models.connect import Connected, connect
+from rightcall.request.authorship import as_read_elsewhere
 from rightcall.request.batches import Batches, close_stream, together
 from rightcall.request.wire_model import Retry
 
@@ -166,7 +167,7 @@ class _Course:
     def fitted(self, request: Request, member: Member) -> Request:
         """The request as this model can take it: reasoning of others stays with them."""
         profile = member.model.profile
-        messages = self._fitting(self._at_home(request.messages, member.name), request, member)
+        messages = self._fitting(self._at_home(request, member.name), request, member)
         if messages is not request.messages:
             request = replace(request, messages=messages)
         if not profile.forced_choice and (
@@ -178,19 +179,23 @@ class _Course:
             request = replace(request, system=system, output=None)
         return request
 
-    def _at_home(self, messages: Transcript, name: str) -> Transcript:
+    def _at_home(self, request: Request, name: str) -> Transcript:
         """The messages without what only the model that wrote it can read."""
+        messages, as_text = request.messages, request.options.get("foreign_reasoning") == "text"
         if not any(isinstance(m, Reply) and m.answered_by not in ("", name) for m in messages):
             return messages
-        return tuple([self._readable(message, name) for message in messages])
+        return tuple([self._readable(message, name, as_text=as_text) for message in messages])
 
-    def _readable(self, message: Message, name: str) -> Message:
+    def _readable(self, message: Message, name: str, *, as_text: bool) -> Message:
         if not isinstance(message, Reply) or message.answered_by in ("", name):
             return message
         # The same object for the same reply: encoders remember by identity what they have written.
         known = self._foreign.get(id(message))
         if known is None:
-            known = self._foreign[id(message)] = (message, _without_signatures(message))
+            known = self._foreign[id(message)] = (
+                message,
+                as_read_elsewhere(message, as_text=as_text),
+            )
         return known[1]
 
     def _fitting(self, messages: Transcript, request: Request, member: Member) -> Transcript:
@@ -223,11 +228,6 @@ async def _reply_of(member: Member, request: Request) -> AsyncGenerator[Sequence
 
 def _continues(before: Transcript, messages: Transcript) -> bool:
     return len(before) <= len(messages) and all(map(is_, before, messages))
-
-
-def _without_signatures(reply: Reply) -> Reply:
-    parts = [part for part in reply.content if not isinstance(part, Reasoning | Unknown)]
-    return replace(reply, content=tuple([replace(part, vendor={}) for part in parts]), vendor={})
 
 
 def _with_notes(error: Exception, earlier: Sequence[tuple[Member, Exception]]) -> Exception:

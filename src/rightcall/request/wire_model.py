@@ -23,6 +23,7 @@ from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
+from rightcall.request.authorship import Readable, writer_at
 from rightcall.request.batches import Batches
 from rightcall.request.nulls import marked
 
@@ -118,7 +119,8 @@ class WireModel:
         carried = _authorized(dialect, address)
         self._sign = None if isinstance(carried, Mapping) else carried
         self._own_headers = {**(carried if isinstance(carried, Mapping) else {}), **address.headers}
-        self._encoders: dict[int, Encode] = {}
+        self._writer = writer_at(dialect.name, self._url)
+        self._encoders: dict[int, tuple[Encode, Readable]] = {}
         """By the identity of a conversation; each is gone when its conversation is."""
         self._profile = profile or Profile()
         self._streaming = streaming
@@ -257,14 +259,16 @@ class WireModel:
     def _encoded(self, request: Request) -> Outgoing:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
-        encode = self._encoder(request.conversation)
+        encode, readable = self._encoder(request.conversation)
+        as_text = request.options.get("foreign_reasoning") == "text"
+        messages = readable.of(request.messages, as_text=as_text)
+        if messages is not request.messages:
+            request = replace(request, messages=messages)
         outgoing = encode(request, model=self._address.model, stream=self._streaming)
         if request_logger.isEnabledFor(DEBUG):
-            size, model, messages = len(outgoing.body), self._address.model, len(request.messages)
+            size, model, count = len(outgoing.body), self._address.model, len(request.messages)
             place = f"{self._place}{outgoing.path.partition('?')[0]}"
-            request_logger.debug(
-                "POST %s: model %s, %d messages, %d bytes", place, model, messages, size
-            )
+            request_logger.debug("POST %s: model %s, %d messages, %d bytes", place, model, count, size)
             for tool, reason in outgoing.held.reasons.items():
                 request_logger.debug("the tool %s is not sent strict: %s", tool, reason)
         return outgoing
@@ -280,12 +284,13 @@ class WireModel:
             headers |= self._sign(sent)
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
 
-    def _encoder(self, conversation: Conversation) -> Encode:
-        """The encoder that remembers what was sent of a conversation."""
+    def _encoder(self, conversation: Conversation) -> tuple[Encode, Readable]:
+        """The encoder that remembers what was sent of a conversation, and what can be read here."""
         key = id(conversation)
         encoder = self._encoders.get(key)
         if encoder is None:
-            encoder = self._encoders[key] = self._dialect.encoder()
+            readable = Readable(self._dialect.name, self._writer)
+            encoder = self._encoders[key] = (self._dialect.encoder(), readable)
             finalize(conversation, self._encoders.pop, key, None).atexit = False
         return encoder
 
@@ -299,7 +304,7 @@ class WireModel:
         """The events, the reply at their end with what it cost and the bytes it came in."""
         if not events or not isinstance(events[-1], ReplyEnd):
             return events
-        reply = events[-1].reply
+        reply = replace(events[-1].reply, written_by=self._writer)
         if self._price is not None and reply.usage.cost is None:
             # A vendor that says what it charged knows better than any table.
             reply = replace(reply, usage=replace(reply.usage, cost=self._price(reply)))

@@ -13,6 +13,7 @@ Each dialect is a folder of the same recipe, and as a module satisfies the ``Dia
 | history | a conversation in the vendor's shape into a transcript (``read``), for ``wire.history`` |
 
 ``dialects`` lists them. A new one is a folder, a row there, and its name here for type checkers.
+``ThinkFilter`` keeps apart what a model writes between ``<think>`` and ``</think>``.
 """
 
 from typing import TYPE_CHECKING
@@ -23,7 +24,18 @@ from rightcall.wire.dialects import DIALECTS
 if TYPE_CHECKING:
     from rightcall.core import sse
     from rightcall.wire import anthropic, bedrock, cohere, gemini, openai_chat, openai_responses
+    from rightcall.wire.think import ThinkFilter
 
-__all__ = ["anthropic", "bedrock", "cohere", "gemini", "openai_chat", "openai_responses", "sse"]
+__all__ = [
+    "ThinkFilter",
+    "anthropic",
+    "bedrock",
+    "cohere",
+    "gemini",
+    "openai_chat",
+    "openai_responses",
+    "sse",
+]
 
-lazily(__name__, {"sse": "core.sse", **{name: f"wire.{name}" for name in DIALECTS}})
+_HOMES = {"ThinkFilter": "wire.think", "sse": "core.sse"}
+lazily(__name__, {**_HOMES, **{name: f"wire.{name}" for name in DIALECTS}})

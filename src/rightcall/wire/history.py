@@ -32,6 +32,7 @@ _IN_LIST = ("cohere", "openai_chat", "openai_responses")
 """The dialects in which the system text is one of the messages, or may be."""
 _NEWEST = "gemini-latest"
 """Only Gemini looks at a model's name for its messages: newer ones take pictures inside of results."""
+_SOME = "http://localhost"
 _BLOCKS = frozenset(
     ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result")
 )
@@ -235,7 +236,8 @@ def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> li
     found: list[Any] = []
     if transcript:
         request = Request(messages=tuple(transcript), options={"cache": False})
-        body = msgspec.json.decode(load(name).encode(request, model=_NEWEST, stream=False).body)
+        # As a host that nothing is known of takes it: reasoning included.
+        body = msgspec.json.decode(load(name, _SOME).encode(request, model=_NEWEST, stream=False).body)
         found = body[_MEMBERS.get(name, "messages")]
         if name in _WITH_BYTES:
             found = import_module(f"rightcall.wire.{name}.history").with_bytes(found)

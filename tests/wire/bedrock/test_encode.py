@@ -15,6 +15,7 @@ from rightcall.wire import bedrock
 from rightcall.wire.bedrock.tables import MAKERS, UNKNOWN, UNTOLD, maker_of
 
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+NEW_CLAUDE = "global.anthropic.claude-opus-4-6-v1"
 NOVA = "amazon.nova-2-lite-v1:0"
 LLAMA = "meta.llama3-1-70b-instruct-v1:0"
 PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2"
@@ -89,8 +90,9 @@ def test_extra_adds_to_what_is_there():
 
 
 REASONING = {
-    "Claude, a word": (CLAUDE, "high", {"thinking": {"type": "adaptive"}}, {"effort": "high"}),
-    "Claude, little": (CLAUDE, "minimal", {"thinking": {"type": "adaptive"}}, {"effort": "low"}),
+    "Claude, a word": (NEW_CLAUDE, "high", {"thinking": {"type": "adaptive"}}, {"effort": "high"}),
+    "Claude, little": (NEW_CLAUDE, "minimal", {"thinking": {"type": "adaptive"}}, {"effort": "low"}),
+    "an older Claude": (CLAUDE, "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}, None),
     "Claude, tokens": (CLAUDE, 9, {"thinking": {"type": "enabled", "budget_tokens": 1024}}, None),
     "Claude, none": (CLAUDE, "none", {"thinking": {"type": "disabled"}}, None),
     "Nova": (NOVA, "max", {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "high"}}, None),

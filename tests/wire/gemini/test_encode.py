@@ -165,7 +165,9 @@ def test_a_request_is_written_as_the_vendor_wants_it(request_, expected):
 
 
 THINKING = [
-    ("gemini-3-pro-preview", "none", {"thinkingLevel": "MINIMAL"}),
+    ("gemini-3-pro-preview", "none", {"thinkingLevel": "LOW"}),
+    ("gemini-3-flash-preview", "none", {"thinkingLevel": "MINIMAL"}),
+    ("gemini-2.5-pro", "none", {"thinkingBudget": 128}),
     ("gemini-3-pro-preview", "low", {"thinkingLevel": "LOW", "includeThoughts": True}),
     ("gemini-3.1-flash", "max", {"thinkingLevel": "HIGH", "includeThoughts": True}),
     ("gemini-flash-latest", "medium", {"thinkingLevel": "MEDIUM", "includeThoughts": True}),

@@ -12,6 +12,7 @@ from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Unknown
 from rightcall.core.parts import Media, Text, Usage
+from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
 from rightcall.wire import openai_chat as dialect
 from wire.recorded import assert_events_tell_the_reply, fed, reply_of, same_at_every_cut
@@ -83,7 +84,26 @@ CALLS: dict[str, tuple[list[Any], list[Any]]] = {
         ],
         [W, V],
     ),
-    "out of order": ([calls(tool(1, "b", "v", '{"y":2}')), calls(tool(0, "a", "w", '{"x":1}'))], [V, W]),
+    "out of order": ([calls(tool(1, "b", "v", '{"y":2}')), calls(tool(0, "a", "w", '{"x":1}'))], [W, V]),
+    "an empty call of a tool that takes text beside each": (
+        [
+            calls(tool(0, "a", "w", '{"x"', type="function", custom={"name": "", "input": ""})),
+            calls(tool(0, None, None, ":1}", custom={"name": "", "input": ""})),
+        ],
+        [W],
+    ),
+    "an empty call of the older form beside each": (
+        [
+            chunk({"content": "", "function_call": {"name": "", "arguments": ""}}),
+            calls(tool(0, "a", "w", '{"x":1}')),
+            chunk({"content": "", "function_call": {"name": "", "arguments": ""}}),
+        ],
+        [W],
+    ),
+    "an empty entry among them": (
+        [calls(tool(1, "", "", ""), tool(0, "a", "w", '{"x":1}'), tool(2, "b", "v", '{"y":2}'))],
+        [W, V],
+    ),
     "ids repeated on every chunk": (
         [calls(tool(0, "a", "w", '{"x"')), calls(tool(0, "a", None, ":1}"))],
         [W],
@@ -351,6 +371,52 @@ def test_a_stream_cut_at_any_byte_gives_no_reply_before_its_reason():
         else:
             assert at > certain
             assert reply.calls == (Call(**W),)
+
+
+EMPTY = {"name": "", "arguments": ""}
+
+
+@pytest.mark.parametrize("beside", [{"function_call": EMPTY}, {"tool_calls": [{"function": EMPTY}]}])
+def test_an_answer_with_an_empty_call_beside_it_is_an_answer(beside):
+    reply = read(chunk({"content": "Hi", **beside}), chunk({}, "stop"), DONE)
+    assert (reply.content, reply.stop) == ((Text("Hi"),), "end")
+    message = {"role": "assistant", "content": "Hi", **beside}
+    body = {"id": "c1", "model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+    whole = dialect.decode(json.dumps(body).encode())
+    assert (whole.content, whole.stop) == ((Text("Hi"),), "end")
+
+
+def inline(text: str, opening: str = "<think>", closing: str = "</think>") -> Reasoning:
+    return Reasoning(text, {"openai_chat": {"field": "inline", "opening": opening, "closing": closing}})
+
+
+LATER_THOUGHTS = {
+    "a second block": (
+        ["<think>a</think>", "b<th", "ink>c</think>d"],
+        (inline("a"), Text("b"), inline("c"), Text("d")),
+    ),
+    "after text": (["so\n<think>hm</think>\n", "yes"],
+                   (Text("so\n"), inline("hm", closing="</think>\n"), Text("yes"))),
+    "in code": (["Write `<think>` or\n```\n<think>a</think>\n", "```\nso."],
+                (Text("Write `<think>` or\n```\n<think>a</think>\n```\nso."),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "content"), LATER_THOUGHTS.values(), ids=LATER_THOUGHTS)
+def test_thoughts_are_found_anywhere_and_go_back_as_they_came(texts, content):
+    reply = read(*[chunk({"content": text}) for text in texts], chunk({}, "stop"), DONE)
+    assert reply.content == content
+    own = {"role": "assistant", "content": "".join(texts)}
+    request = Request(messages=(reply,))
+    body = json.loads(dialect.encode(request, model="m", stream=False).body)
+    assert body["messages"] == [own]
+
+
+def test_a_thought_between_markers_after_reasoning_of_its_own_is_one():
+    said = chunk({"content": "<think>a</think>b"})
+    reply = read(chunk({"reasoning_content": "hm"}), said, chunk({}, "stop"), DONE)
+    first = Reasoning("hm", {"openai_chat": {"field": "reasoning_content"}})
+    assert reply.content == (first, inline("a"), Text("b"))
 
 
 REASONING: dict[str, tuple[list[Any], tuple[Any, ...]]] = {

@@ -499,6 +499,17 @@ def test_what_hosts_want_said_differently(url, members, usage):
     assert sent == {"model": "m", "stream": True, "tools": [tool], "messages": [HI], **members}
 
 
+def test_the_developer_speaks_as_the_system_where_that_may_speak_anywhere():
+    transcript = (said("a"), said("b", "developer"), said("c", "runtime"))
+    for url, role in (("https://api.openai.com/v1", "system"), ("http://localhost:8080/v1", "user")):
+        sent = body(ask(messages=transcript), at=dialect.dialect_at(url))["messages"]
+        assert [(each["role"], each["content"]) for each in sent] == [
+            ("user", "a"),
+            (role, "b"),
+            ("user", "c"),
+        ]
+
+
 def test_deepseek_gets_reasoning_with_every_turn_of_calls_even_if_there_was_none():
     thought = Reply((Reasoning("hm", own(field="reasoning_content")), call("b")))
     messages = (*exchange("a"), thought, Results((result("b"),)), Reply((Text("So"),)))

@@ -109,10 +109,20 @@ SETTINGS = {
         {"tools": [FUNCTION], "parallel_tool_calls": False},
     ),
     "sampling": ({"options": {"temperature": 0, "top_p": 0.5}}, {"temperature": 0, "top_p": 0.5}),
-    "effort": ({"options": {"reasoning": "max"}}, {"reasoning": {"effort": "max"}}),
-    "few tokens": ({"options": {"reasoning": 500}}, {"reasoning": {"effort": "low"}}),
-    "more tokens": ({"options": {"reasoning": 8192}}, {"reasoning": {"effort": "medium"}}),
-    "many tokens": ({"options": {"reasoning": 30_000}}, {"reasoning": {"effort": "high"}}),
+    "effort": ({"options": {"reasoning": "max"}}, {"reasoning": {"effort": "max", "summary": "auto"}}),
+    "few tokens": ({"options": {"reasoning": 500}}, {"reasoning": {"effort": "low", "summary": "auto"}}),
+    "more tokens": (
+        {"options": {"reasoning": 8192}},
+        {"reasoning": {"effort": "medium", "summary": "auto"}},
+    ),
+    "many tokens": (
+        {"options": {"reasoning": 30_000}},
+        {"reasoning": {"effort": "high", "summary": "auto"}},
+    ),
+    "no summary": (
+        {"options": {"reasoning": "high", "extra": {"reasoning": {"summary": None}}}},
+        {"reasoning": {"effort": "high", "summary": None}},
+    ),
     "no tokens": ({"options": {"reasoning": 0}}, {"reasoning": {"effort": "none"}}),
     "user": ({"options": {"user": "u1"}}, {"safety_identifier": "u1"}),
     "no stop sequences": ({"options": {"stop": [], "seed": None}}, {}),
@@ -301,10 +311,10 @@ def output(call_id: str, text: str = "ok") -> dict:
     return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
-def test_everyone_who_is_not_the_model_speaks_as_the_user():
+def test_the_developer_speaks_as_the_developer_and_everyone_else_as_the_user():
     assert items(said("a"), said("b", "developer"), said("c", "runtime"), said("")) == [
         user("a"),
-        user("b"),
+        {**user("b"), "role": "developer"},
         user("c"),
     ]
 

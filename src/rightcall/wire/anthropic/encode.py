@@ -2,8 +2,9 @@
 
 Choices where the vendor and a request do not fit together:
 
-- A word for ``reasoning`` asks for adaptive thinking with that effort; a number for a manual budget,
-  which models before adaptive thinking need and models after it refuse. ``none`` switches it off.
+- A word for ``reasoning`` asks for adaptive thinking with that effort, and models before it for a manual
+  budget, of half of ``max_tokens`` at the most; a number for just that budget, which models after it
+  refuse. ``none`` switches it off.
 - A forced choice is refused beside a manual budget, so there it becomes ``auto``; whoever forces must
   look at the reply anyway. https://platform.claude.com/docs/build-with-claude/thinking-tool-workflows
 - A manual budget is refused where the calls being answered were made without thinking, by another model
@@ -34,12 +35,11 @@ from rightcall.wire.anthropic.tables import (
     EFFORTS,
     FILES_BETA,
     MAX_MARKS,
-    MIN_BUDGET,
     NAME,
     RULES,
     THOUGHTS,
 )
-from rightcall.wire.claude import strict_refusal
+from rightcall.wire.claude import MIN_BUDGET, budget_of, strict_refusal
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -97,7 +97,7 @@ def encode(
     extra = {**mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
     turns = encode_messages(request, cache)
-    body: dict[str, Any] = {"model": model, **_lengths(request)}
+    body: dict[str, Any] = {"model": model, **_lengths(request, model)}
     if _is_manual(body) and _is_unthought(turns.last):
         del body["thinking"]
     if stream:
@@ -139,9 +139,9 @@ def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
     return headers
 
 
-def _lengths(request: Request) -> dict[str, Any]:
+def _lengths(request: Request, model: str) -> dict[str, Any]:
     """How much to think and to write, and in which form."""
-    thinking, config, limit = _thinking(request)
+    thinking, config, limit = _thinking(request, request.options.get("reasoning"), model)
     if request.output is not None and request.output != ANY_OBJECT:
         schema = strict_schema(request.output, RULES, tool="output").schema
         config = {**config, "format": {"type": "json_schema", "schema": schema}}
@@ -152,13 +152,15 @@ def _lengths(request: Request) -> dict[str, Any]:
     }
 
 
-def _thinking(request: Request) -> tuple[JsonObject, JsonObject, int]:
+def _thinking(request: Request, wanted: object, model: str) -> tuple[JsonObject, JsonObject, int]:
     """The vendor's ``thinking`` and ``output_config``, and the limit that goes with them."""
-    match request.options.get("reasoning"):
+    match wanted:
         case None:
             return {}, {}, DEFAULT_MAX_TOKENS
         case "none" | 0:
             return {"type": "disabled"}, {}, DEFAULT_MAX_TOKENS
+        case str(word) if budget := budget_of(word, model, request.max_tokens):
+            return _thinking(request, budget, model)
         case str(word) if word in EFFORTS:
             limit = EFFORT_MAX_TOKENS.get(word, DEFAULT_MAX_TOKENS)
             return {"type": "adaptive"}, {"effort": EFFORTS[word]}, limit

@@ -24,7 +24,9 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.anthropic.tables import CUTTING, NAME, STOPS, UNPARSED
+from rightcall.wire.anthropic.tables import BESIDE, CUTTING, NAME, STOPS, UNPARSED
+from rightcall.wire.block_order import by_index
+from rightcall.wire.cost import charged
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 
@@ -163,6 +165,8 @@ class ReplyBuilder:
         self._usage: Mapping[str, Any] = {}
         self._at: dict[int | None, Block] = {}
         """The newest block of each index; under None the newest of all."""
+        self._indexes: list[int | None] = []
+        """Those of the blocks."""
         self._calls = 0
         self._stopped: list[Block] = []
         """Calls that have stopped, and nothing has come since."""
@@ -180,6 +184,7 @@ class ReplyBuilder:
         is_call = fields.get("type") == "tool_use"
         block = Block(fields, whole_input, self._calls if is_call else -1)
         self.blocks.append(block)
+        self._indexes.append(index)
         self._at[index] = self._at[None] = block
         if is_call:
             self._calls += 1
@@ -247,7 +252,7 @@ class ReplyBuilder:
         bag = {key: value for key, value in self._message.items() if key not in _TOLD}
         model = self._message.get("model")
         reply = Reply(
-            parts_of(self.blocks, cut=cut),
+            parts_of(by_index(self.blocks, self._indexes), cut=cut),
             stop,
             stop_word,
             usage(self._usage),
@@ -298,15 +303,27 @@ def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping
 
 def usage(counts: Mapping[str, Any]) -> Usage:
     """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
-    cached = _count(counts, "cache_read_input_tokens")
-    written = _count(counts, "cache_creation_input_tokens")
+    steps = counts.get("iterations")
+    iterations = [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+
+    def total(name: str) -> int:
+        told = _count(counts, name)
+        if not iterations:
+            return told
+        beside = [_count(step, name) for step in iterations if step.get("type") in BESIDE]
+        within = [_count(step, name) for step in iterations if step.get("type") not in BESIDE]
+        return max(told, sum(within)) + sum(beside)
+
+    cached = total("cache_read_input_tokens")
+    written = total("cache_creation_input_tokens")
     details = counts.get("output_tokens_details")
     return Usage(
-        input_tokens=_count(counts, "input_tokens") + cached + written,
-        output_tokens=_count(counts, "output_tokens"),
+        input_tokens=total("input_tokens") + cached + written,
+        output_tokens=total("output_tokens"),
         cached_tokens=cached,
         cache_written_tokens=written,
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
+        cost=charged(counts),
     )
 
 

@@ -30,6 +30,12 @@ CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence"
 """Stops that may fall into the middle of a call. Such a call still gets its ``content_block_stop``, so
 that nothing but the stop reason tells it from a complete one."""
 
+BESIDE = frozenset(["compaction", "advisor_message"])
+"""The iterations whose tokens are paid for and are not among the counts of the reply as a whole. The
+others are, though its input may be that of the first alone.
+https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage and
+.../agents-and-tools/tool-use/advisor-tool"""
+
 UNPARSED = "unparsed_arguments"
 """The member that holds arguments as text, where the vendor wants an object and they are none."""
 
@@ -48,9 +54,6 @@ DEFAULT_MAX_TOKENS = 16_384
 
 EFFORT_MAX_TOKENS: Mapping[str, int] = {"high": 32_000, "xhigh": 64_000, "max": 64_000}
 """Thinking counts towards the limit, so that a greater effort needs a greater one."""
-
-MIN_BUDGET = 1024
-"""The smallest thinking budget that is accepted."""
 
 MAX_MARKS = 4
 """Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""

@@ -33,13 +33,12 @@ from rightcall.wire.bedrock.sigv4 import credentials_in, signer
 from rightcall.wire.bedrock.tables import (
     EFFORTS,
     MAX_MARKS,
-    MIN_BUDGET,
     NAME,
     RULES,
     Maker,
     maker_of,
 )
-from rightcall.wire.claude import strict_refusal
+from rightcall.wire.claude import MIN_BUDGET, budget_of, strict_refusal
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -93,7 +92,7 @@ def encode(
     """The request as the vendor wants it."""
     cache, maker, options = cache or EncodeCache(), maker_of(model), request.options
     turns = encode_messages(request, cache, maker)
-    fields, output = _reasoning(request, maker, turns)
+    fields, output = _reasoning(request, options.get("reasoning"), model, maker, turns)
     body: _Json = {}
     if request.system.strip():
         body["system"] = [{"text": request.system}]
@@ -143,15 +142,19 @@ def _text_format(output: JsonObject) -> _Json:
     }
 
 
-def _reasoning(request: Request, maker: Maker, turns: Turns) -> tuple[_Json, _Json]:
+def _reasoning(
+    request: Request, wanted: object, model: str, maker: Maker, turns: Turns
+) -> tuple[_Json, _Json]:
     """The maker's own fields and Converse's ``outputConfig`` that say how much to think."""
-    match request.options.get("reasoning"):
+    match wanted:
         case None:
             return {}, {}
         case bool():
             pass
         case "none" | 0:
             return _unthinking(maker), {}
+        case str(word) if maker.own_choice and (tokens := budget_of(word, model, request.max_tokens)):
+            return _reasoning(request, tokens, model, maker, turns)
         case str(word) if word in EFFORTS and maker.own_choice:
             return {"thinking": {"type": "adaptive"}}, {"effort": EFFORTS[word]}
         case str(word) if word in EFFORTS and (maker.effort_field or maker.config_field):

@@ -26,6 +26,7 @@ from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
 from rightcall.wire.bedrock.tables import CUTTING, FAULTS, NAME, STOPS, UNPARSED
+from rightcall.wire.block_order import by_index
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 Index: TypeAlias = int | None
@@ -130,6 +131,8 @@ class ReplyBuilder:
         self._blocks: list[Block] = []
         self._at: dict[Index, Block] = {}
         """The newest block of each index."""
+        self._indexes: list[Index] = []
+        """Those of the blocks."""
         self._calls = 0
         self._closed: list[Block] = []
         """Calls that were closed, and nothing has come since."""
@@ -238,7 +241,8 @@ class ReplyBuilder:
         if self.is_done:
             return
         self.is_done = True
-        parts = [block.part(cut=self._stop in CUTTING) for block in self._blocks]
+        blocks = by_index(self._blocks, self._indexes)
+        parts = [block.part(cut=self._stop in CUTTING) for block in blocks]
         # An empty text says nothing, and is refused if it is sent back.
         content = [each for each in parts if not isinstance(each, Text) or each.text or each.vendor]
         router = _mapping(_mapping(self._told.get("trace")).get("promptRouter"))
@@ -262,6 +266,7 @@ class ReplyBuilder:
         is_call = kind == "toolUse" and isinstance(fields, dict) and fields.get("type") != _SERVERS
         block = Block(kind, fields, self._calls if is_call else -1)
         self._blocks.append(block)
+        self._indexes.append(index)
         self._at[index] = block
         if is_call:
             self._calls += 1

@@ -105,9 +105,6 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock
 MAX_MARKS = 4
 """Cache points in one request. https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html"""
 
-MIN_BUDGET = 1024
-"""The smallest thinking budget of Claude that is accepted."""
-
 EFFORTS: Mapping[str, str] = {
     "minimal": "low",
     "low": "low",

@@ -28,7 +28,7 @@ from rightcall.wire.encoding import (
     sequence,
 )
 from rightcall.wire.gemini.messages import Json, contents
-from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER
+from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER, PRO, PRO_LEAST
 from rightcall.wire.strictness import StrictMode, wish_in
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
@@ -205,7 +205,11 @@ def _thinking(reasoning: JsonValue, model: str) -> Json | None:
             return {"thinkingBudget": reasoning} | ({"includeThoughts": True} if reasoning else {})
         case str() if reasoning in EFFORTS:
             level, budget = EFFORTS[reasoning]
-            amount = {"thinkingLevel": level} if NEWER.search(model) else {"thinkingBudget": budget}
+            amount: Json = {"thinkingBudget": budget}
+            if NEWER.search(model):
+                amount = {"thinkingLevel": level}
+            if PRO.search(model):
+                amount = {key: PRO_LEAST.get(value, value) for key, value in amount.items()}
             return {**amount, **({} if reasoning == "none" else {"includeThoughts": True})}
         case _:
             pass

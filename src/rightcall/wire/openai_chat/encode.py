@@ -26,7 +26,7 @@ from rightcall.wire.encoding import (
 )
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
-from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.openai_chat.tables import EFFORTS, NAME
 from rightcall.wire.strict import OPENAI as OPENAI_RULES
 from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
 
@@ -109,6 +109,13 @@ def encode(
 def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
     if wanted is None:
         return {}
+    if isinstance(wanted, str) and wanted not in EFFORTS:
+        raise EncodeError(
+            NAME,
+            f"{wanted!r} is not one of {', '.join(EFFORTS)}; give a word of the host's own in "
+            "extra={'reasoning_effort': …}.",
+            where="options.reasoning",
+        )
     if host.effort == "reasoning":
         return {"reasoning": {"max_tokens": wanted} if isinstance(wanted, int) else {"effort": wanted}}
     if host.effort == "enable_thinking":

@@ -1,4 +1,4 @@
-"""What comes in fragments: calls, in whatever state hosts send them, and thoughts before the text.
+"""Calls that come in fragments, in whatever state hosts send them.
 
 OpenAI gives every fragment of a call an index and the first one its id and name. Imitators leave out the
 index, or send 0 for every call; leave out the id, repeat it, or make up another for every fragment;
@@ -13,13 +13,13 @@ Everything else belongs to the call of its id, else of its index, else to the la
 (Index 0 for all: lmdeploy #3412, litellm #21331. No ids: vllm #18412. A new id for every fragment:
 litellm #28223, vllm #23522.)
 
-Models that write ``<think>…</think>`` do so at the very beginning of a reply; the same marker later is
-text. What may turn out to be a marker is held back until it is one or is not, so that any cut gives the
-same.
+Calls stand in the order of their indexes, whichever came first. What has neither a name nor arguments is
+no call: hosts send empty ones beside a plain answer, or beside the call that is meant.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from operator import attrgetter
+from typing import Any
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent
@@ -39,6 +39,7 @@ class CallSlot:
 
     def __init__(self, position: int, index: object) -> None:
         self.position = position
+        """What tells it apart in the events, and where it stands among the calls."""
         self.index = index
         self.id = ""
         self.name = ""
@@ -55,6 +56,11 @@ class CallSlot:
         self.escaped = False
         self.scanned = 0
         self.size = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has come that makes it a call."""
+        return not (self.name or self.pieces)
 
     def is_complete(self) -> bool:
         """Whether the arguments are JSON text with nothing left open. Looks at each character once."""
@@ -102,11 +108,13 @@ class Calls:
         self._slots: list[CallSlot] = []
         self._by_index: dict[object, CallSlot] = {}
         self._by_id: dict[str, CallSlot] = {}
-        self._touched: CallSlot | None = None
+        self._positions: set[int] = set()
+        self.touched: CallSlot | None = None
+        """The call that the last fragment was of; None once something else has begun."""
         self._in_delta: list[CallSlot] = []
 
     def __bool__(self) -> bool:
-        return bool(self._slots)
+        return bool(self._slots) and not all(slot.is_empty for slot in self._slots)
 
     def feed(self, deltas: Any, events: list[ModelEvent]) -> None:
         """The events of the ``tool_calls`` of one delta."""
@@ -128,8 +136,10 @@ class Calls:
         that it was done and not why, so a call without arguments may only have begun.
         """
         calls: list[Call] = []
-        for slot in self._slots:
-            last = slot is self._touched or slot.is_late
+        for slot in sorted(self._slots, key=attrgetter("position")):
+            if slot.is_empty:
+                continue
+            last = slot is self.touched or slot.is_late
             truncated = (cut_off and (last or not slot.pieces)) or (unsaid and not slot.pieces)
             call = slot.call(truncated=truncated)
             calls.append(call)
@@ -142,7 +152,7 @@ class Calls:
 
     def close(self) -> None:
         """Something else has begun, so that no call can be cut off any more."""
-        self._touched = None
+        self.touched = None
 
     def goes_on(self, index: int, fragment: str, events: list[ModelEvent]) -> bool:
         """Some more arguments of the last call, if it is the one under that index; whether it is."""
@@ -153,14 +163,13 @@ class Calls:
             slot.pieces.append(fragment)
             slot.size += len(fragment)
             events.append(CallDelta(slot.position, fragment))
-        self._touched = slot
+        self.touched = slot
         return True
 
     def _one(
         self, delta: Mapping[str, Any], events: list[ModelEvent], slot: CallSlot | None = None
     ) -> None:
-        body = delta.get("function") or delta.get("custom")
-        function: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
+        function, is_custom = _body(delta)
         given, identity, name = delta.get("index"), _text(delta.get("id")), _text(function.get("name"))
         index = given if isinstance(given, int | str) else None
         fragment = _arguments(function)
@@ -170,6 +179,7 @@ class Calls:
                 identity = identity or slot.pending
                 slot = None
             slot = slot or self._open(index)
+        slot.is_custom = slot.is_custom or is_custom
         self._describe(slot, delta, identity, name)
         if fragment and not (identity and slot.repeats(fragment)):
             slot.pieces.append(fragment)
@@ -186,25 +196,30 @@ class Calls:
             slot.pending = identity
         if name and not slot.started:
             slot.name = _joined(slot.name, name)
-        if delta.get("custom"):
-            slot.is_custom = True
         if not _USUAL.issuperset(delta):
             slot.extra.update({k: v for k, v in delta.items() if k not in _USUAL and v is not None})
         slot.is_late = slot.is_late or slot is not self._slots[-1]
-        self._touched = slot
+        self.touched = slot
         self._in_delta.append(slot)
 
     def _start(self, until: CallSlot, events: list[ModelEvent]) -> None:
         """The beginning of a call, when its name is certain; the calls before it have begun as well."""
         if until.started:
             return
-        for slot in self._slots[: until.position + 1]:
-            if not slot.started:
+        for slot in self._slots:
+            if not slot.started and not slot.is_empty:
                 slot.started = True
                 events.append(CallStart(slot.position, slot.name, slot.id))
+            if slot is until:
+                return
 
     def _open(self, index: object) -> CallSlot:
-        slot = CallSlot(len(self._slots), index)
+        taken = self._positions
+        is_free = isinstance(index, int) and index not in taken
+        position = index if is_free else max(taken, default=-1) + 1
+        assert isinstance(position, int)
+        taken.add(position)
+        slot = CallSlot(position, index)
         self._slots.append(slot)
         if index is not None:
             self._by_index[index] = slot
@@ -223,6 +238,18 @@ class Calls:
             # Several calls in one delta, without an index or all with the same.
             return None
         return here
+
+
+def _body(delta: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """What a fragment says of its call, and whether that is a call of a tool that takes text.
+
+    Hosts that know both forms may send the other one empty beside it.
+    """
+    function, custom = delta.get("function"), delta.get("custom")
+    has_function = isinstance(function, Mapping) and any(function.values())
+    if isinstance(custom, Mapping) and any(custom.values()) and not has_function:
+        return custom, True
+    return (function if isinstance(function, Mapping) else {}), False
 
 
 def _opens(slot: CallSlot, identity: str, name: str, fragment: str) -> bool:
@@ -255,87 +282,3 @@ def _arguments(function: Mapping[str, Any]) -> str:
         return value or ""
     # Some hosts send the arguments as JSON instead of as text.
     return dump(value)
-
-
-Kind: TypeAlias = Literal["thought", "text"]
-Piece: TypeAlias = tuple[Kind, str]
-
-MARKERS = ("<think>", "</think>")
-
-
-class ThinkFilter:
-    """Feed it text, cut anywhere. ``opening`` and ``closing`` are the markers found, with their space.
-
-    ``opening + thought + closing + text`` is what was fed, once it has finished.
-    """
-
-    def __init__(self, markers: tuple[str, str] = MARKERS) -> None:
-        self._open, self._close = markers
-        self._read = self._before
-        self._held = ""
-        self.opening = ""
-        self.closing = ""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether all that follows is text."""
-        return self._read == self._after
-
-    def feed(self, text: str) -> list[Piece]:
-        """The pieces that are now certain; none of them empty."""
-        return self._read(text) if text else []
-
-    def finish(self) -> list[Piece]:
-        """What was held back, when nothing more comes."""
-        held, self._held = self._held, ""
-        kind: Kind = "thought" if self._read == self._inside else "text"
-        if self._read == self._before:
-            self._read = self._after
-        return [(kind, held)] if held else []
-
-    def _before(self, text: str) -> list[Piece]:
-        text = self._held + text
-        bare = text.lstrip()
-        if bare.startswith(self._open):
-            at = len(text) - len(bare) + len(self._open)
-            self.opening, self._held = text[:at], ""
-            self._read = self._inside
-            return self.feed(text[at:])
-        if self._open.startswith(bare):
-            self._held = text
-            return []
-        self._held = ""
-        self._read = self._after
-        return [("text", text)]
-
-    def _inside(self, text: str) -> list[Piece]:
-        text = self._held + text
-        at = text.find(self._close)
-        if at >= 0:
-            self.closing, self._held = self._close, ""
-            self._read = self._between
-            thought: list[Piece] = [("thought", text[:at])] if at else []
-            return [*thought, *self.feed(text[at + len(self._close) :])]
-        keep = _overlap(text, self._close)
-        self._held = text[len(text) - keep :]
-        sure = text[: len(text) - keep]
-        return [("thought", sure)] if sure else []
-
-    def _between(self, text: str) -> list[Piece]:
-        """The space after a thought belongs to neither."""
-        bare = text.lstrip()
-        self.closing += text[: len(text) - len(bare)]
-        if not bare:
-            return []
-        self._read = self._after
-        return [("text", bare)]
-
-    @staticmethod
-    def _after(text: str) -> list[Piece]:
-        return [("text", text)]
-
-
-def _overlap(text: str, marker: str) -> int:
-    """How much of the end of ``text`` could be the beginning of ``marker``."""
-    longest = min(len(marker) - 1, len(text))
-    return next((size for size in range(longest, 0, -1) if text.endswith(marker[:size])), 0)

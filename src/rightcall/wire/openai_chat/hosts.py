@@ -47,12 +47,18 @@ class Host(Struct, frozen=True, kw_only=True):
     """Whether every ``tool_choice`` but ``auto`` is refused. None is then said by sending no tool."""
     user: bool = True
     """Whether ``user`` is taken."""
+    developer: str = "user"
+    """The role of what the developer says amid a conversation: that of the system text, where it may
+    stand anywhere. Many chat templates take a system's message at the beginning only."""
     owed: str = ""
     """A member that every turn with calls must have, even if it is empty."""
     media: tuple[MediaKind, ...] = tuple(MEDIA)
     """What it takes besides words. Which of it a model understands is another matter."""
     custom: bool = False
     """Whether it has tools whose input is text."""
+    thoughts: tuple[str, ...] | None = None
+    """The members and forms in which it takes its own reasoning back; None where any will do. What is
+    known to be another host's never gets here."""
     bridged: bool = False
     """Whether a user's message right after a tool's is refused, so that a word of the model's must stand
     between the two."""
@@ -69,11 +75,16 @@ COMPATIBLE = Host()
 _OPENAI_LIKE = Host(
     limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video")
 )
-OPENAI = replace(_OPENAI_LIKE, custom=True, strict=True)
-# Groq checks calls against the schema after they are written (400, "tool call validation failed"), and
-# a model that is not held leaves out what strict schemas require. xAI says nothing of strict tools, and
+# OpenAI shows no reasoning in Chat, and takes none.
+OPENAI = replace(_OPENAI_LIKE, custom=True, strict=True, thoughts=("inline",), developer="system")
 # Azure's Foundry serves everybody's models.
-LIKE_OPENAI = replace(OPENAI, strict=False)
+FOUNDRY = replace(_OPENAI_LIKE, custom=True)
+# "property 'reasoning_content' is unsupported" (jan #8136); their own member is `reasoning`, which
+# Cerebras takes back (qwen-code #11045). Groq checks calls against the schema after they are written
+# (400, "tool call validation failed"), and a model that is not held leaves out what strict schemas
+# require; so it is sent no strict tools, nor is xAI, which says nothing of them.
+GROQ = replace(_OPENAI_LIKE, thoughts=("inline", "reasoning"))
+CEREBRAS = Host(thoughts=("inline", "reasoning"))
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
 # permitted" (eca #231). Its streams end with usage unasked. "Unexpected role 'user' after role
 # 'tool'" (pydantic-ai #1210), and a tool's message takes no picture, either (LibreChat agents #344).
@@ -84,12 +95,13 @@ MISTRAL = Host(
     stream_usage=False,
     user=False,
     bridged=True,
+    thoughts=("inline", "part"),
 )
 # "The reasoning_content in the thinking mode must be passed back", empty as well (opencode #24722,
 # discussion deepseek-harness #739); without calls it is ignored.
 # Strict tools only at its beta address, and only if all are (https://github.com/vercel/ai/pull/19428).
 # "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
-DEEPSEEK = Host(owed="reasoning_content", media=("text",))
+DEEPSEEK = Host(owed="reasoning_content", media=("text",), thoughts=("inline", "reasoning_content"))
 # Passes strict on to whoever serves the model: DeepSeek refuses an object without members (gajae-code
 # #2760).
 OPENROUTER = Host(effort="reasoning")
@@ -112,8 +124,9 @@ SNOWFLAKE = Host(limit="max_completion_tokens")
 HOSTS: Mapping[str, Host] = {
     "api.openai.com": OPENAI,
     "openai.azure.com": OPENAI,
-    "services.ai.azure.com": LIKE_OPENAI,
-    "api.groq.com": _OPENAI_LIKE,
+    "services.ai.azure.com": FOUNDRY,
+    "api.cerebras.ai": CEREBRAS,
+    "api.groq.com": GROQ,
     "api.x.ai": _OPENAI_LIKE,
     "api.mistral.ai": MISTRAL,
     "api.deepseek.com": DEEPSEEK,

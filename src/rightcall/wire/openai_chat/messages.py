@@ -53,7 +53,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
-    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}"
+    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}.{host.thoughts}.{host.developer}"
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
@@ -87,10 +87,13 @@ class _Writer:
         ids, owed = self._ids, self._host.owed
         match message:
             case User():
-                said = {"role": "user", "content": _said(message, self._media, where)}
+                role = self._host.developer if message.author == "developer" else "user"
+                if not all(isinstance(part, Text) for part in message.content):
+                    role = "user"
+                said = {"role": role, "content": _said(message, self._media, where)}
                 yield {**said, **mapping(message.vendor.get(NAME))}
             case Reply():
-                reply = _reply(message, ids.of_calls(message.calls))
+                reply = _reply(message, ids.of_calls(message.calls), self._host.thoughts)
                 if owed and "tool_calls" in reply:
                     reply.setdefault(owed, "")
                 yield reply
@@ -152,7 +155,7 @@ def _result(result: Result, shown: Sequence[Part]) -> str:
     return text
 
 
-def _reply(reply: Reply, ids: list[str]) -> dict[str, Any]:
+def _reply(reply: Reply, ids: list[str], thoughts: Sequence[str] | None) -> dict[str, Any]:
     members: dict[str, Any] = {}
     content: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
@@ -161,7 +164,8 @@ def _reply(reply: Reply, ids: list[str]) -> dict[str, Any]:
             case Text(text):
                 _say(content, text)
             case Reasoning():
-                _think(part, members, content)
+                if thoughts is None or _form_of(part) in thoughts:
+                    _think(part, members, content)
             case Call():
                 calls.append(_call(part, ids[len(calls)]))
             case Media():
@@ -185,6 +189,12 @@ def _content(parts: list[dict[str, Any]], *, has_more: bool) -> Any:
 def _say(content: list[dict[str, Any]], text: str) -> None:
     if text:
         content.append({"type": "text", "text": text})
+
+
+def _form_of(part: Reasoning) -> object:
+    """The member that reasoning came in, or its form."""
+    bag = mapping(part.vendor.get(NAME))
+    return "reasoning_details" if "details" in bag else bag.get("field")
 
 
 def _think(part: Reasoning, members: dict[str, Any], content: list[dict[str, Any]]) -> None:

@@ -9,8 +9,9 @@ from rightcall.core.events import ModelEvent, ReasoningDelta, ReplyEnd, TextDelt
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.wire.cost import charged
-from rightcall.wire.openai_chat.fragments import Calls, Piece, ThinkFilter
+from rightcall.wire.openai_chat.fragments import Calls
 from rightcall.wire.openai_chat.tables import CUT_OFF, FAULTS, NAME, REASONING, STOPS, XAI_TICKS
+from rightcall.wire.think import Piece, ThinkFilter
 
 _Delta: TypeAlias = Mapping[str, Any]
 
@@ -21,12 +22,15 @@ _SOUND = ("data", "transcript")
 class _Run:
     """Text or reasoning as long as nothing else comes between."""
 
-    __slots__ = ("field", "pieces")
+    __slots__ = ("closing", "field", "opening", "pieces")
 
     def __init__(self, field: str) -> None:
         self.field = field
         """Where the host put it: ``content`` for text, else the member or form of reasoning."""
         self.pieces: list[str] = []
+        self.opening = ""
+        self.closing = ""
+        """The markers around a thought that came inline, with their space."""
 
 
 class ReplyBuilder:
@@ -42,9 +46,11 @@ class ReplyBuilder:
         self.extra: dict[str, Any] = {}
         self.calls = Calls()
         self._runs: list[_Run | Media | Unknown] = []
-        self._think: ThinkFilter | None = ThinkFilter()
-        """None once reasoning has come by itself, or a call: from then on content is text."""
-        self._markers = ("", "")
+        self._last = _Run("")
+        """The run that was begun last."""
+        self._think = ThinkFilter()
+        self._inline = _Run("inline")
+        """The newest thought that came between markers."""
         self._details: list[dict[str, Any]] = []
         self._refusal: list[str] = []
         self._audio: dict[str, Any] = {}
@@ -56,10 +62,24 @@ class ReplyBuilder:
 
     def goes_on(self, field: str, text: str | None, events: list[ModelEvent]) -> bool:
         """Some more of a member, if that is certainly what it seems to be; whether it is."""
-        if self._think is not None:
-            return False
-        if text:
+        if not text:
+            return True
+        think = self._think
+        if field == "content":
+            if not think.is_plain or "<" in text or "`" in text:
+                self._thoughts(think.feed(text), events)
+                return True
+        elif think.is_open or think.is_sure:
+            self._reason(field, text, events)
+            return True
+        run = self._runs[-1] if self._runs else None
+        if run is not self._last or self._last.field != field:
             self._add(field, text, events)
+            return True
+        # As ``_add`` does, without the call: nearly every chunk of a long reply comes here.
+        self._last.pieces.append(text)
+        self.calls.touched = None
+        events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
         return True
 
     def delta(self, delta: Mapping[str, Any], events: list[ModelEvent]) -> None:
@@ -88,13 +108,14 @@ class ReplyBuilder:
             key: value for key, value in message.items() if key not in ("tool_calls", "function_call")
         }
         self.delta(rest, events)
-        self._unfiltered(events)
+        self._unfiltered(events, cut=True)
         self.calls.whole(calls, events)
 
     def end(self, events: list[ModelEvent]) -> None:
         """The last events: what was held back, the calls' ends, the reply."""
-        self._unfiltered(events)
         stop = self._stop()
+        if self._think.is_open:
+            self._unfiltered(events, cut=stop in CUT_OFF)
         unsaid = not self.word and not self.is_whole
         calls = self.calls.end(events, cut_off=stop in CUT_OFF, unsaid=unsaid)
         bag = {**({"id": self.id} if self.id else {}), **self.extra}
@@ -127,10 +148,10 @@ class ReplyBuilder:
                 yield run
             elif run.field == "content":
                 yield Text("".join(run.pieces))
-            else:
+            elif run.pieces:
                 bag: dict[str, Any] = {"field": run.field}
                 if run.field == "inline":
-                    bag |= {"opening": self._markers[0], "closing": self._markers[1]}
+                    bag |= {"opening": run.opening, "closing": run.closing}
                 if details:
                     bag["details"] = details
                     details = []
@@ -146,31 +167,43 @@ class ReplyBuilder:
     def _add(self, field: str, text: str, events: list[ModelEvent]) -> None:
         run = self._runs[-1] if self._runs else None
         if not isinstance(run, _Run) or run.field != field:
-            run = _Run(field)
+            run = self._last = _Run(field)
             self._runs.append(run)
         run.pieces.append(text)
         self.calls.close()
         events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
 
+    def _reason(self, field: str, text: str, events: list[ModelEvent]) -> None:
+        """More reasoning that came by itself."""
+        if self._think.is_open:
+            self._unfiltered(events, cut=True)
+        self._think.is_sure = False
+        self._add(field, text, events)
+
     def _thoughts(self, pieces: list[Piece], events: list[ModelEvent]) -> None:
         for kind, text in pieces:
-            self._add("content" if kind == "text" else "inline", text, events)
+            match kind:
+                case "text":
+                    self._add("content", text, events)
+                case "thought":
+                    self._add("inline", text, events)
+                case "open":
+                    self._inline = _Run("inline")
+                    self._inline.opening = text
+                    self._runs.append(self._inline)
+                case "close":
+                    self._inline.closing += text
 
-    def _unfiltered(self, events: list[ModelEvent]) -> None:
-        """What the filter still held back; it is not asked again."""
-        think, self._think = self._think, None
-        if think is not None:
-            self._thoughts(think.finish(), events)
-            self._markers = (think.opening, think.closing)
+    def _unfiltered(self, events: list[ModelEvent], *, cut: bool) -> None:
+        """What the filter still held back. ``cut``: a thought in it may not have come to its end."""
+        self._thoughts(self._think.finish(cut=cut), events)
 
     # The readers of a delta's members.
 
     def _read_reasoning(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
         field = next(name for name in REASONING if delta.get(name))
         if isinstance(value, str) and delta[field] is value:
-            if self._think is not None:
-                self._unfiltered(events)
-            self._add(field, value, events)
+            self._reason(field, value, events)
 
     def _read_details(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
         """OpenRouter's: the same reasoning in a form that must be sent back as it came."""
@@ -181,18 +214,12 @@ class ReplyBuilder:
             _collect(self._details, detail)
             text = detail.get("text") or detail.get("summary")
             if isinstance(text, str) and text and not said:
-                self._add("reasoning_details", text, events)
+                self._reason("reasoning_details", text, events)
 
     def _read_content(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
         if isinstance(value, str):
-            if self._think is None:
-                self._add("content", value, events)
-            else:
-                self._thoughts(self._think.feed(value), events)
-                if self._think.is_over:
-                    self._unfiltered(events)
+            self._thoughts(self._think.feed(value), events)
         elif isinstance(value, list):
-            self._unfiltered(events)
             for part in value:
                 self._read_part(part, events)
 
@@ -205,12 +232,13 @@ class ReplyBuilder:
         match part.get("type"):
             case "text" | "output_text":
                 if text := part.get("text"):
-                    self._add("content", str(text), events)
+                    self._thoughts(self._think.feed(str(text)), events)
             case "thinking":
                 self._read_thinking(part, events)
             case "refusal":
                 self._read_refusal(part.get("refusal"), part, events)
             case _:
+                self._unfiltered(events, cut=True)
                 self._runs.append(Unknown({NAME: {"part": dict(part)}}))
 
     def _read_thinking(self, part: _Delta, events: list[ModelEvent]) -> None:
@@ -218,20 +246,20 @@ class ReplyBuilder:
         for piece in [thinking] if isinstance(thinking, str) else thinking or []:
             text = piece if isinstance(piece, str) else piece.get("text", "")
             if text:
-                self._add("part", text, events)
+                self._reason("part", text, events)
 
     def _read_refusal(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
         if isinstance(value, str):
             self._refusal.append(value)
 
     def _read_calls(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
-        if self._think is not None:
-            self._unfiltered(events)
+        if self._think.is_open:
+            self._unfiltered(events, cut=True)
         self.calls.feed(value, events)
 
     def _read_function(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
-        """The form before tools."""
-        if not delta.get("tool_calls"):
+        """The form before tools. Snowflake sends an empty one beside every answer."""
+        if not delta.get("tool_calls") and any(value.values() if isinstance(value, Mapping) else ()):
             self.calls.feed([{"index": 0, "function": value}], events)
 
     def _read_audio(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:

@@ -45,6 +45,9 @@ REASONING = ("reasoning_content", "reasoning", "thinking")
 """Where hosts put the reasoning: DeepSeek, xAI, older vLLM; vLLM, OpenRouter, Groq, Ollama; others.
 Some send the same text under two of these names, so only the first found counts."""
 
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""As ReasoningEffort of openai 3.49.0. Which of them a model knows, it says itself."""
+
 XAI_TICKS = 1e10
 """xAI counts cost in ten-billionths of a dollar: https://docs.x.ai/developers/cost-tracking."""
 

@@ -106,7 +106,7 @@ def _settings(request: Request) -> Item:
     if request.output is not None:
         settings["text"] = {"format": _format(request.output, wish_in(options))}
     if (effort := options.get("reasoning")) is not None:
-        settings["reasoning"] = {"effort": _effort(effort)}
+        settings["reasoning"] = _reasoning(effort)
     for member, value in (
         ("temperature", options.get("temperature")),
         ("top_p", options.get("top_p")),
@@ -217,6 +217,16 @@ def _format(schema: JsonObject, wish: Wish) -> Item:
     if wish is True or (wish == "auto" and not found.reason):
         form = {**form, "strict": True, "schema": found.schema}
     return form
+
+
+def _reasoning(value: JsonValue) -> Item:
+    """How much to think, and that a summary of it is wanted: nothing else of the reasoning can be read.
+
+    An organization that is not verified is refused one (``reasoning.summary``, ``unsupported_value``:
+    https://github.com/continuedev/continue/issues/9854); ``extra={"reasoning": {"summary": None}}``.
+    """
+    effort = _effort(value)
+    return {"effort": effort, **({} if effort == "none" else {"summary": "auto"})}
 
 
 def _effort(value: JsonValue) -> str:

@@ -108,7 +108,8 @@ class _Writer:
         parts = [part for part in message.content if not isinstance(part, Text) or part.text]
         if all(isinstance(part, Text) for part in parts):
             if parts:
-                self._add({"type": "message", "role": "user", "content": _lines(parts)})
+                role = "developer" if message.author == "developer" else "user"
+                self._add({"type": "message", "role": role, "content": _lines(parts)})
             return
         content = [_input_part(part, where) for part in parts]
         self._add({"type": "message", "role": "user", "content": content})

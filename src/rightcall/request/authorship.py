@@ -1,0 +1,131 @@
+"""Who wrote a reply, and what of it another host can read.
+
+A vendor bag is kept by dialect, and many hosts speak one dialect. Thoughts, their signatures and what
+else only their writer understands go back to the writer alone: Groq and Cerebras refuse DeepSeek's
+``reasoning_content``, Anthropic a thought that it has not signed. A reply without a writer, as older
+transcripts and conversations in a vendor's shape have them, is taken to be the asked host's own, as far
+as the host can tell.
+"""
+
+from collections.abc import Mapping
+from operator import is_
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.message import Message, Reasoning, Reply, Transcript, Unknown
+from rightcall.core.parts import Text
+
+CLAUDE = "claude"
+"""Anthropic's signatures hold wherever Claude is served, on its own API, Bedrock and Vertex:
+https://platform.claude.com/docs/en/build-with-claude/extended-thinking"""
+
+HOUSES: Mapping[tuple[str, str], str] = {
+    ("anthropic", "api.anthropic.com"): CLAUDE,
+    ("anthropic", "amazonaws.com"): CLAUDE,
+    ("anthropic", "googleapis.com"): CLAUDE,
+    ("anthropic", "services.ai.azure.com"): CLAUDE,
+    # The same service in every region.
+    ("bedrock", "amazonaws.com"): "amazonaws.com",
+    ("gemini", "googleapis.com"): "googleapis.com",
+}
+"""Hosts that read what the others of the same name wrote: the dialect, and how the host's name ends."""
+
+
+def writer_at(dialect: str, url: str) -> str:
+    """The name that replies from an address are known by."""
+    place = urlsplit(url)
+    host = place.hostname or ""
+    for (spoken, end), house in HOUSES.items():
+        if spoken == dialect and (host == end or host.endswith("." + end)):
+            return house
+    return f"{host}:{place.port}" if place.port else host
+
+
+def as_read_elsewhere(reply: Reply, *, as_text: bool = False) -> Reply:
+    """The reply as a host can take it that did not write it.
+
+    ``as_text`` gives its reasoning as text between ``<think>`` and ``</think>``, which is else left out.
+    """
+    parts: list[Any] = []
+    for part in reply.content:
+        match part:
+            case Reasoning(text):
+                if as_text and text.strip():
+                    parts.append(_told(text))
+            case Unknown():
+                continue
+            case Call():
+                parts.append(replace(part, vendor=_form_of(part)))
+            case _:
+                parts.append(replace(part, vendor={}))
+    return replace(reply, content=tuple(parts), vendor={})
+
+
+def _told(reasoning: str) -> Text:
+    return Text(f"<think>\n{reasoning.strip()}\n</think>\n\n")
+
+
+_TEXTUAL = ("custom", "custom_tool_call")
+
+
+def _form_of(call: Call) -> Mapping[str, JsonValue]:
+    """What a call's bag says of its form: that its arguments are text, and no JSON."""
+    kinds = {
+        dialect: bag.get("type") for dialect, bag in call.vendor.items() if isinstance(bag, Mapping)
+    }
+    return {dialect: {"type": kind} for dialect, kind in kinds.items() if kind in _TEXTUAL}
+
+
+class Readable:
+    """What one host is sent of a conversation: its own replies as they came, others' as it reads them.
+
+    The same reply gives the same object, since encoders remember by identity what they have written.
+    """
+
+    def __init__(self, dialect: str, writer: str) -> None:
+        self._dialect = dialect
+        self._writer = writer
+        self._changed: dict[tuple[int, bool], tuple[Reply, Reply]] = {}
+        """By the identity of the original, which comes first and is kept for it."""
+
+    def of(self, messages: Transcript, *, as_text: bool) -> Transcript:
+        """The messages; the same tuple where nothing has to change."""
+        found = [self._message(message, as_text=as_text) for message in messages]
+        if all(new is old for new, old in zip(found, messages, strict=True)):
+            return messages
+        return tuple(found)
+
+    def _message(self, message: Message, *, as_text: bool) -> Message:
+        if type(message) is not Reply or message.written_by == self._writer:
+            return message
+        key = (id(message), as_text)
+        known = self._changed.get(key)
+        if known is None:
+            if message.written_by:
+                changed = as_read_elsewhere(message, as_text=as_text)
+            else:
+                changed = self._unsigned(message, as_text=as_text)
+            known = self._changed[key] = (message, changed)
+        return known[1]
+
+    def _unsigned(self, reply: Reply, *, as_text: bool) -> Reply:
+        """A reply that has no writer, without the thoughts that cannot be this host's."""
+        parts = []
+        for part in reply.content:
+            if not isinstance(part, Reasoning) or self._may_be_own(part):
+                parts.append(part)
+            elif as_text and part.text.strip():
+                parts.append(_told(part.text))
+        if len(parts) == len(reply.content) and all(map(is_, parts, reply.content)):
+            return reply
+        return replace(reply, content=tuple(parts))
+
+    def _may_be_own(self, part: Reasoning) -> bool:
+        bag = part.vendor.get(self._dialect)
+        if self._writer != CLAUDE:
+            return bag is not None
+        return isinstance(bag, Mapping) and bool(bag.get("signature") or bag.get("data"))
