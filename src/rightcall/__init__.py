@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from rightcall import builtin, errors, local, manifest, mcp, process, record, testing, trust, wire
     from rightcall.agent import Agent, ask
+    from rightcall.batching.batch import batch
     from rightcall.core import outcome
     from rightcall.core.budget import Budget, Stop
     from rightcall.core.call import Call, CheckedCall
@@ -104,6 +105,7 @@ _HOMES = {
     "Veto": "gate.hooks",
     "Window": "loop.window",
     "ask": "agent",
+    "batch": "batching.batch",
     "builtin": "builtin",
     "check": "gate.executor",
     "connect": "models.connect",
@@ -180,6 +182,7 @@ __all__ = [
     "Veto",
     "Window",
     "ask",
+    "batch",
     "builtin",
     "check",
     "connect",

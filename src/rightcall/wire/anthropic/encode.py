@@ -44,7 +44,7 @@ from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, n
 from rightcall.wire.strict import check_ceilings, strict_schema
 
 _PATH = "/v1/messages"
-_VERSION = "2023-06-01"
+VERSION = "2023-06-01"
 _MARK = {"type": "ephemeral"}
 _SAMPLING = ("temperature", "top_p")
 _FORCED = ("any", "tool")
@@ -111,7 +111,7 @@ def encode(
 
 
 def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
-    headers = {"content-type": "application/json", "anthropic-version": _VERSION}
+    headers = {"content-type": "application/json", "anthropic-version": VERSION}
     given = betas.split(",") if isinstance(betas, str) else sequence(betas)
     named = dict.fromkeys(word.strip() for word in (*given, *needed) if word.strip())
     if named:
