@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
     from rightcall.models.fallback import fallback
-    from rightcall.request.wire_model import Retry
+    from rightcall.request.retry import Retry
     from rightcall.wire.history import from_messages, to_messages
 
 _HOMES = {
@@ -89,7 +89,7 @@ _HOMES = {
     "Reply": "core.message",
     "Request": "core.request",
     "Result": "core.parts",
-    "Retry": "request.wire_model",
+    "Retry": "request.retry",
     "Rewrite": "core.decision",
     "RunResult": "loop.result",
     "Spec": "core.tool",

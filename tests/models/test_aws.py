@@ -19,7 +19,7 @@ from rightcall.core.request import Prepared, Request
 from rightcall.errors import ProtocolError, TransportError, UsageError, VendorError
 from rightcall.models.aws import profile
 from rightcall.models.aws.credentials import CredentialStore, fetch_directly, source
-from rightcall.request.wire_model import Retry
+from rightcall.request.retry import Retry
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire.bedrock.sigv4 import Credentials, sign
 from wire.bedrock.frames import exception, frame

@@ -9,19 +9,22 @@ import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from rightcall.core.message import Reply
 from rightcall.core.options import checked
-from rightcall.core.ports import Model
+from rightcall.core.ports import Dialect, Model
 from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
-from rightcall.request.wire_model import Address, Retry, WireModel
+from rightcall.request.deferred import DeferredModel
+from rightcall.request.retry import Retry
+from rightcall.request.wire_model import Address, WireModel
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire.dialects import DIALECTS, load
 
@@ -53,6 +56,8 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     keep_raw: bool = False,
     template: str | Path | None = None,
     family: str | None = None,
+    state: Literal["vendor"] | None = None,
+    background: bool = False,
 ) -> Connected:
     """A model by name. The key comes from the provider's usual environment variable unless given.
 
@@ -60,25 +65,20 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     the latest with the program. ``transport`` is closed with it, so that each model needs its own.
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
     are for local models: the chat template, as text or a file, and how the model writes calls.
+    ``state="vendor"`` has the vendor keep the conversation, where it can, and sends only what is new.
+    ``background=True`` has replies made there and fetched when they are done, however long they take.
     """
     carrier = transport or AiohttpTransport()
     if name not in PROVIDERS and is_local(name):
         return _local(name, carrier, api_key or "", profile, template, family)
     provider, place, model = _resolve(name)
     url, key, carrier = _opened(provider, place, base_url, api_key, carrier)
-    address = Address(
-        url=url,
-        model=model,
-        key=key,
-        key_header=provider.key_header,
-        headers=headers or {},
-        provider=place if place in PROVIDERS else "",
-    )
+    address = _address(provider, place, url, model, key)
     prices = _prices(provider.prices, model)
-    return WireModel(
-        load(provider.dialect, url),
+    opened = WireModel(
+        _dialect(provider, url, place, state, background=background),
         carrier,
-        address,
+        replace(address, headers=headers or {}),
         profile=_profile(provider, prices, profile),
         streaming=streaming,
         retry=retry,
@@ -88,6 +88,30 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
+    return DeferredModel(opened) if background else opened
+
+
+def _address(provider: Provider, place: str, url: str, model: str, key: str | None) -> Address:
+    named = place if place in PROVIDERS else ""
+    return Address(url=url, model=model, key=key, key_header=provider.key_header, provider=named)
+
+
+def _dialect(
+    provider: Provider, url: str, place: str, state: Literal["vendor"] | None, *, background: bool
+) -> Dialect:
+    """What is spoken there; to a vendor that is to keep the conversation, with that in mind."""
+    if (state or background) and provider.dialect != "openai_responses":
+        option = "background=True" if state is None else f"state={state!r}"
+        raise UsageError(
+            f"{place}: {option} is for OpenAI's Responses API, as openai-responses:MODEL; "
+            "leave it out for other models"
+        )
+    if state is None:
+        return load(provider.dialect, url)
+    from rightcall.wire.openai_responses.state import KeptDialect  # noqa: PLC0415 - light until used
+
+    there = urlsplit(url)
+    return KeptDialect(f"{there.scheme}://{there.netloc.rpartition('@')[2]}{there.path.rstrip('/')}")
 
 
 def _opened(

@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
-from rightcall.core.options import Worded
-from rightcall.core.ports import Decoder, Dialect, Encode
+from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
 from rightcall.core.request import Conversation, Outgoing, Prepared, Profile, Request, Sign
 from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
 from rightcall.request.batches import Batches
+from rightcall.request.retry import Retry
 from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of, is_whole
 
 _EXCERPT = 200
@@ -51,37 +51,6 @@ class Address(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Address(url={redact_formats(self.url)!r}, model={self.model!r})"
-
-
-class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
-    """How often and how patiently an exchange is tried again."""
-
-    attempts: int = 4
-    """Tries in all."""
-    base: float = 0.5
-    """Seconds before the first retry; doubled before each further one."""
-    longest: float = 60.0
-    """A vendor that asks for a longer wait is not waited for."""
-
-    def delay(self, error: RightcallError, tried: int, luck: float) -> float | None:
-        """Seconds to wait after so many tries, or None to give up.
-
-        ``luck`` between 0 and 1 spreads retries of many clients; what a vendor asks for is the least.
-        """
-        if tried >= self.attempts or not _is_retryable(error):
-            return None
-        wait = min(self.base * 2.0 ** (tried - 1), self.longest) * (0.5 + luck / 2)
-        asked = error.retry_after if isinstance(error, VendorError) else None
-        if asked is not None:
-            if not asked <= self.longest:
-                # Neither is NaN, which no sleep comes back from.
-                return None
-            wait = max(asked, 0.0) + self.base * luck
-        return wait
-
-
-def _is_retryable(error: RightcallError) -> bool:
-    return isinstance(error, TransportError) or (isinstance(error, VendorError) and error.retryable)
 
 
 class WireModel:
@@ -188,17 +157,17 @@ class WireModel:
                             head += chunk[:HEAD]
                         if events := reader.feed(chunk):
                             delivered = True
-                            yield self._finished(events, raw)
+                            yield self._finished(events, raw, request)
                     is_over = True
                     if events := reader.finish():
                         delivered = True
-                        yield self._finished(events, raw)
+                        yield self._finished(events, raw, request)
             except RightcallError as caught:
                 # A transport may fail before any of the reply is through, which is then not empty.
                 is_told = delivered or not (head or is_over)
                 error = caught if is_told or incoming is None else self._read(caught, incoming, head)
                 self._complete(error, incoming)
-                wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
+                request, wait = self._next_try(request, error, None if delivered else tried)
                 if wait is None or self._closes != closes:
                     raise error from error.__cause__
             else:
@@ -291,9 +260,13 @@ class WireModel:
         """The request as it is sent where the reply is not streamed."""
         return self._encoded(request, stream=False)
 
-    def decoded(self, body: bytes) -> Reply:
+    def decoded(self, body: bytes, request: Request | None = None) -> Reply:
         """The reply in a whole body, priced; a VendorError where it is a refusal."""
-        return self._priced(self._dialect.decode(body))
+        try:
+            return self._priced(self._dialect.decode(body), request)
+        except RightcallError as error:
+            self._complete(error, None)
+            raise
 
     def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
         if self._defaults:
@@ -334,14 +307,28 @@ class WireModel:
             return Whole(self._dialect)
         return self._dialect.decoder()
 
-    def _finished(self, events: Sequence[ModelEvent], raw: list[bytes]) -> Sequence[ModelEvent]:
+    def _finished(
+        self, events: Sequence[ModelEvent], raw: list[bytes], request: Request
+    ) -> Sequence[ModelEvent]:
         """The events, the reply at their end with what it cost and the bytes it came in."""
         if not events or not isinstance(events[-1], ReplyEnd):
             return events
-        reply = self._priced(events[-1].reply)
+        reply = self._priced(events[-1].reply, request)
         return (*events[:-1], ReplyEnd(reply, b"".join(raw) if self._keep_raw else None))
 
-    def _priced(self, reply: Reply) -> Reply:
+    def _next_try(
+        self, request: Request, error: RightcallError, tried: int | None
+    ) -> tuple[Request, float | None]:
+        """What is sent after an error, and after how long; never, once anything was given out."""
+        if tried is None:
+            return request, None
+        if isinstance(self._dialect, Keeping) and (whole := self._dialect.anew(request, error)):
+            return whole, 0.0
+        return request, self._retry.delay(error, tried, random.random())  # noqa: S311
+
+    def _priced(self, reply: Reply, request: Request | None = None) -> Reply:
+        if request is not None and isinstance(self._dialect, Keeping):
+            reply = self._dialect.kept(reply, request)
         if self._price is None or reply.usage.cost is not None:
             # A vendor that says what it charged knows better than any table.
             return reply
