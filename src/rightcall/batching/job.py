@@ -15,6 +15,7 @@ from rightcall.core.message import Reply, User
 from rightcall.core.request import Outgoing
 from rightcall.errors import ProtocolError, RightcallError, TransportError, UsageError, VendorError
 from rightcall.log import logger
+from rightcall.request.whole import Answered, Errand
 from rightcall.request.wire_model import WireModel
 
 ANEW = "new"
@@ -47,13 +48,22 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 async def carried_out(model: WireModel, exchange: Exchange[Made]) -> Made:
     """Run the errands that an exchange asks for; what they came to."""
+    answered: Answered | None = None
+    while True:
+        # In a thread: a batch may be hundreds of megabytes, which are written and read there.
+        step = await asyncio.to_thread(_next_step, exchange, answered)
+        if not isinstance(step, Errand):
+            return step[0]
+        answered = await model.errand(step)
+
+
+def _next_step(exchange: Exchange[Made], answered: Answered | None) -> Errand | tuple[Made]:
+    """What to send next; or, in a tuple, what it all came to."""
     try:
-        errand = next(exchange)
-        while True:
-            errand = exchange.send(await model.errand(errand))
+        return next(exchange) if answered is None else exchange.send(answered)
     except StopIteration as end:
         made: Made = end.value
-        return made
+        return (made,)
 
 
 class Breath:
