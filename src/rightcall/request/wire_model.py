@@ -77,6 +77,8 @@ class WireModel:
     ) -> None:
         self.name = name or address.model
         self._dialect = dialect
+        # Once: to look whether something is of a protocol takes long.
+        self._keeping = dialect if isinstance(dialect, Keeping) else None
         self._transport = transport
         self._address = address
         self._url = address.url.rstrip("/")
@@ -322,13 +324,13 @@ class WireModel:
         """What is sent after an error, and after how long; never, once anything was given out."""
         if tried is None:
             return request, None
-        if isinstance(self._dialect, Keeping) and (whole := self._dialect.anew(request, error)):
+        if self._keeping is not None and (whole := self._keeping.anew(request, error)):
             return whole, 0.0
         return request, self._retry.delay(error, tried, random.random())  # noqa: S311
 
     def _priced(self, reply: Reply, request: Request | None = None) -> Reply:
-        if request is not None and isinstance(self._dialect, Keeping):
-            reply = self._dialect.kept(reply, request)
+        if request is not None and self._keeping is not None:
+            reply = self._keeping.kept(reply, request)
         if self._price is None or reply.usage.cost is not None:
             # A vendor that says what it charged knows better than any table.
             return reply
