@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from rightcall import builtin, errors, local, manifest, mcp, process, record, testing, trust, wire
     from rightcall.agent import Agent, ask
+    from rightcall.batching.batch import batch
     from rightcall.builtin.finding import Defer
     from rightcall.core import outcome
     from rightcall.core.budget import Budget, Stop
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
     from rightcall.models.fallback import fallback
-    from rightcall.request.wire_model import Retry
+    from rightcall.request.retry import Retry
     from rightcall.wire.history import from_messages, to_messages
 
 _HOMES = {
@@ -90,7 +91,7 @@ _HOMES = {
     "Reply": "core.message",
     "Request": "core.request",
     "Result": "core.parts",
-    "Retry": "request.wire_model",
+    "Retry": "request.retry",
     "Rewrite": "core.decision",
     "RunResult": "loop.result",
     "Spec": "core.tool",
@@ -106,6 +107,7 @@ _HOMES = {
     "Veto": "gate.hooks",
     "Window": "loop.window",
     "ask": "agent",
+    "batch": "batching.batch",
     "builtin": "builtin",
     "check": "gate.executor",
     "connect": "models.connect",
@@ -183,6 +185,7 @@ __all__ = [
     "Veto",
     "Window",
     "ask",
+    "batch",
     "builtin",
     "check",
     "connect",

@@ -37,6 +37,7 @@ ErrorKind: TypeAlias = Literal[
     "not_found",
     "filtered",
     "timeout",
+    "cancelled",
     "server",
     "connection",
     "protocol",

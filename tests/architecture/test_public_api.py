@@ -60,6 +60,7 @@ APPROVED = [
     "Veto",
     "Window",
     "ask",
+    "batch",
     "builtin",
     "check",
     "connect",

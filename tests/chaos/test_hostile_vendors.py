@@ -14,7 +14,7 @@ from request.server import serving, streamed
 from rightcall.core.transport import Timeouts
 from rightcall.errors import RightcallError
 from rightcall.models.connect import connect
-from rightcall.request.wire_model import Retry
+from rightcall.request.retry import Retry
 
 SECONDS = 8.0
 SOON = Timeouts(connect=2.0, first_byte=0.3, between_chunks=0.3, whole=1.0)

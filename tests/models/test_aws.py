@@ -20,7 +20,7 @@ from rightcall.errors import ProtocolError, TransportError, UsageError, VendorEr
 from rightcall.models.aws import profile
 from rightcall.models.aws.credentials import CredentialStore, source
 from rightcall.models.direct import fetch_directly
-from rightcall.request.wire_model import Retry
+from rightcall.request.retry import Retry
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire.bedrock.sigv4 import Credentials, sign
 from wire.bedrock.frames import exception, frame

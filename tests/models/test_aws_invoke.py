@@ -20,7 +20,9 @@ from rightcall.core.request import Request
 from rightcall.core.transport import Incoming, Timeouts
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.models.aws.invoke_transport import InvokeTransport
-from rightcall.request.wire_model import Address, Retry, WireModel
+from rightcall.request.retry import Retry
+from rightcall.request.address import Address
+from rightcall.request.wire_model import WireModel
 from rightcall.wire import anthropic
 from wire.bedrock.frames import exception, frame, of_kind
 from wire.recorded import fed, reply_of

@@ -12,8 +12,9 @@ from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
 from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
 from rightcall.models.fallback import fallback
+from rightcall.request.address import Address
 from rightcall.request.authorship import writer_at
-from rightcall.request.wire_model import Address, WireModel
+from rightcall.request.wire_model import WireModel
 from rightcall.wire.dialects import load
 from rightcall.wire.history import from_messages
 

@@ -14,7 +14,8 @@ from rightcall.core.message import Message, Reply, Transcript, said
 from rightcall.core.parts import Text
 from rightcall.core.request import Conversation, Request
 from rightcall.core.transport import Incoming, Timeouts
-from rightcall.request.wire_model import Address, WireModel
+from rightcall.request.address import Address
+from rightcall.request.wire_model import WireModel
 from rightcall.wire.dialects import DIALECTS, load
 from rightcall.wire.encoding import EncodeCache
 from wire.bedrock.frames import frame

@@ -21,7 +21,8 @@ from rightcall.errors import (
     VendorError,
 )
 from rightcall.models.connect import connect
-from rightcall.request.wire_model import Retry, WireModel
+from rightcall.request.retry import Retry
+from rightcall.request.wire_model import WireModel
 from rightcall.transport.aio import AiohttpTransport
 
 KEY = "sk-test-0123456789abcdef"

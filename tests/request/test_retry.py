@@ -5,7 +5,7 @@ from math import nan
 import pytest
 
 from rightcall.errors import ProtocolError, TransportError, TransportTimeout, VendorError
-from rightcall.request.wire_model import Retry
+from rightcall.request.retry import Retry
 
 BUSY = VendorError("busy", status=529, retryable=True)
 RETRY = Retry(attempts=4, base=1.0, longest=20.0)

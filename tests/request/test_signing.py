@@ -14,7 +14,9 @@ from rightcall.core.ports import Dialect
 from rightcall.core.request import Prepared, Sign
 from rightcall.core.transport import Timeouts
 from rightcall.errors import VendorError
-from rightcall.request.wire_model import Address, Retry, WireModel
+from rightcall.request.address import Address
+from rightcall.request.retry import Retry
+from rightcall.request.wire_model import WireModel
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire import openai_chat
 

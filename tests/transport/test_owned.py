@@ -25,7 +25,7 @@ from rightcall.core.events import RetryStart
 from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import TransportError
-from rightcall.request.wire_model import Retry
+from rightcall.request.retry import Retry
 from rightcall.transport import aio
 
 CHAT = (

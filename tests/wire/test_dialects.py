@@ -16,7 +16,11 @@ from rightcall.wire.dialects import DIALECTS, load
 ROOT = Path(__file__).parents[2]
 WIRE = Path(wire.__file__).parent
 RECIPE = {"__init__", "encode", "messages", "decode", "reply", "errors", "tables", "history"}
-BEYOND = {"openai_chat": {"hosts", "fragments"}, "bedrock": {"eventstream", "sigv4"}}
+BEYOND = {
+    "openai_chat": {"hosts", "fragments"},
+    "openai_responses": {"state"},
+    "bedrock": {"eventstream", "sigv4"},
+}
 """What a dialect needs besides."""
 HOMES = {"encode": "encode", "encoder": "encode", "decode": "decode", "decoder": "decode"}
 every_dialect = pytest.mark.parametrize("name", DIALECTS)

@@ -13,6 +13,7 @@ from rightcall.cli.options import (
     DEFAULT_MODEL,
     add_approval_options,
     add_run_options,
+    count_of,
     repeated,
 )
 from rightcall.wire.dialects import DIALECTS
@@ -66,6 +67,34 @@ def chat(parser: ArgumentParser) -> None:
     """
     parser.usage = "rightcall chat [OPTIONS]"
     add_run_options(parser)
+
+
+def batch(parser: ArgumentParser) -> None:
+    """Send a file of prompts through a vendor's batch API: at half the price, within a day.
+
+    Each line of FILE is a prompt in quotes, or {"prompt": "...", "id": ...}. What came of each goes to
+    standard output, a line of JSON in the same order; how far it is, to standard error.
+    """
+    parser.add_argument("file", metavar="FILE.jsonl", help="the prompts; - for standard input")
+    parser.add_argument("-m", "--model", metavar="NAME", help="as ask --model takes it")
+    parser.add_argument(
+        *("-s", "--system", "--instructions"),
+        dest="instructions",
+        default="",
+        metavar="TEXT",
+        help="what the model is to be",
+    )
+    parser.add_argument("--schema", metavar="SCHEMA", help="the form of the answers, as ask takes it")
+    parser.add_argument("--journal", metavar="FILE", help="keep it here: the same command then goes on")
+    parser.add_argument("--run", metavar="NAME", help="its name there; from model and file unless given")
+    parser.add_argument("--poll", type=float, default=30.0, metavar="SECONDS", help="between two looks")
+    parser.add_argument("--max-tokens", type=count_of, metavar="N", help="tokens that a reply may have")
+    parser.add_argument("--temperature", type=float, metavar="NUMBER")
+    parser.add_argument(
+        "--adopt", metavar="ID", help="the vendor's batch that it is, or 'new', where nobody can tell"
+    )
+    parser.add_argument("--cancel", action="store_true", help="have the vendor end it")
+    parser.epilog = "exit codes: 0 every prompt has an answer, 1 some have none, 2 bad usage"
 
 
 def specs(parser: ArgumentParser) -> None:
@@ -326,6 +355,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
     "talk to a model": {
         "ask": Command("ask once, watch the run, and get the answer", ask),
         "chat": Command("talk, with tools, approvals and a history", chat),
+        "batch": Command("send a file of prompts at half the price, within a day", batch),
     },
     "work on tools": {
         "specs": Command("print what a model is told about the tools in a file", specs),

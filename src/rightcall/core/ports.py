@@ -8,7 +8,7 @@ from rightcall.core.events import ModelEvent, StreamEvent
 from rightcall.core.message import Message, Reply
 from rightcall.core.request import Outgoing, Profile, Request, Sign
 from rightcall.core.tool import Tool
-from rightcall.errors import VendorError
+from rightcall.errors import RightcallError, VendorError
 
 
 class Tools(Protocol):
@@ -103,6 +103,19 @@ class Dialect(Protocol):
 
         Where a vendor wants each request signed: what signs one, asked again for every attempt.
         """
+        ...
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """A dialect whose vendor keeps what was said, so that requests need not say it again."""
+
+    def kept(self, reply: Reply, request: Request, /) -> Reply:
+        """The reply, with where it is kept and what stood before it."""
+        ...
+
+    def anew(self, request: Request, refusal: RightcallError, /) -> Request | None:
+        """The request with everything in it, where the refusal means that the vendor has forgotten."""
         ...
 
 

@@ -8,20 +8,23 @@ import difflib
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from rightcall.core.message import Reply
 from rightcall.core.options import checked
-from rightcall.core.ports import Model
+from rightcall.core.ports import Dialect, Model
 from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
 from rightcall.models.opening import Key, as_text, opened
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
-from rightcall.request.wire_model import Retry, WireModel
+from rightcall.request.deferred import DeferredModel
+from rightcall.request.retry import Retry
+from rightcall.request.wire_model import WireModel
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire.dialects import DIALECTS, load
 
@@ -53,6 +56,8 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     keep_raw: bool = False,
     template: str | Path | None = None,
     family: str | None = None,
+    state: Literal["vendor"] | None = None,
+    background: bool = False,
 ) -> Connected:
     """A model by name. The key comes from the provider's usual environment variable unless given.
 
@@ -61,6 +66,8 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     the latest with the program. ``transport`` is closed with it, so that each model needs its own.
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
     are for local models: the chat template, as text or a file, and how the model writes calls.
+    ``state="vendor"`` has the vendor keep the conversation, where it can, and sends only what is new.
+    ``background=True`` has replies made there and fetched when they are done, however long they take.
     """
     carrier = transport or AiohttpTransport()
     if name not in PROVIDERS and is_local(name):
@@ -69,8 +76,8 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     door = opened(provider, place, model, base_url, api_key, carrier)
     address = door.address(place if place in PROVIDERS else "", headers or {})
     prices = _prices(provider.prices, model)
-    return WireModel(
-        load(provider.dialect, provider.ways_of or address.url),
+    made = WireModel(
+        _dialect(provider, address.url, place, state, background=background),
         door.carrier,
         address,
         profile=_profile(provider, prices, profile),
@@ -82,6 +89,25 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
+    return DeferredModel(made) if background else made
+
+
+def _dialect(
+    provider: Provider, url: str, place: str, state: Literal["vendor"] | None, *, background: bool
+) -> Dialect:
+    """What is spoken there; to a vendor that is to keep the conversation, with that in mind."""
+    if (state or background) and provider.dialect != "openai_responses":
+        option = "background=True" if state is None else f"state={state!r}"
+        raise UsageError(
+            f"{place}: {option} is for OpenAI's Responses API, as openai-responses:MODEL; "
+            "leave it out for other models"
+        )
+    if state is None:
+        return load(provider.dialect, provider.ways_of or url)
+    from rightcall.wire.openai_responses.state import KeptDialect  # noqa: PLC0415 - light until used
+
+    there = urlsplit(url)
+    return KeptDialect(f"{there.scheme}://{there.netloc.rpartition('@')[2]}{there.path.rstrip('/')}")
 
 
 def _local(

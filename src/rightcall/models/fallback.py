@@ -35,7 +35,7 @@ from rightcall.loop.window import View, default_window, look, sent
 from rightcall.models.connect import Connected, connect
 from rightcall.request.authorship import as_read_elsewhere
 from rightcall.request.batches import Batches, close_stream, together
-from rightcall.request.wire_model import Retry
+from rightcall.request.retry import Retry
 
 Condition: TypeAlias = str | type[Exception] | Callable[[Exception], object]
 """For what the next model is asked: a kind of error, a type of exception, or a function of one."""

@@ -12,7 +12,7 @@ from rightcall.errors import UsageError
 from rightcall.models.providers import Provider
 from rightcall.models.token_transport import TokenTransport
 from rightcall.models.tokens import GivenTokens, Source, TokenStore
-from rightcall.request.wire_model import Address
+from rightcall.request.address import Address
 from rightcall.transport.aio import AiohttpTransport
 from rightcall.wire.dialects import load
 

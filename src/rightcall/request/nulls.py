@@ -19,12 +19,13 @@ def _marked(event: ModelEvent, forced: Container[str]) -> ModelEvent:
         case CallEnd(call=call) if call.name in forced:
             return replace(event, call=replace(call, nulls=True))
         case ReplyEnd(reply=reply):
-            return replace(event, reply=_reply(reply, forced))
+            return replace(event, reply=marked_reply(reply, forced))
         case _:
             return event
 
 
-def _reply(reply: Reply, forced: Container[str]) -> Reply:
+def marked_reply(reply: Reply, forced: Container[str]) -> Reply:
+    """The reply, with the calls of these tools marked."""
     if not any(call.name in forced for call in reply.calls):
         return reply
     content = [

@@ -10,83 +10,33 @@ from typing import Self
 from urllib.parse import urlsplit
 from weakref import finalize
 
-from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
-from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart, unfolded
+from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
-from rightcall.core.options import Worded
-from rightcall.core.ports import Decoder, Dialect, Encode
+from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
 from rightcall.core.request import Conversation, Outgoing, Prepared, Profile, Request, Sign
 from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
+from rightcall.request.address import Address
 from rightcall.request.authorship import Readable, writer_at
 from rightcall.request.batches import Batches
-from rightcall.request.nulls import marked
+from rightcall.request.nulls import marked, marked_reply
+from rightcall.request.retry import Retry
+from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of, is_whole
 
-MAX_BODY = 64 * 1024 * 1024
-"""A reply that is not streamed, or an error, longer than this is refused instead of held."""
-
-_HEAD = 4096
-"""So many bytes of a reply are kept until something could be made of it, to say what came instead."""
 _EXCERPT = 200
 _REFUSED = 400
+
+_UNHEARD = ("rate_limit", "overloaded")
+"""The kinds of refusals after which it is certain that nothing was done."""
 
 _HEADERS = {"content-type": "application/json", "user-agent": "rightcall"}
 
 Price = Callable[[Reply], float | None]
-
-
-class Address(Struct, frozen=True, kw_only=True):
-    """Where a model is, and what opens the door. The key is never shown."""
-
-    url: str
-    model: str
-    query: str = ""
-    """What follows a question mark in every address, such as a version."""
-    key: str | None = None
-    key_header: str = ""
-    """The header that carries the key, where it is not the dialect's own."""
-    headers: Mapping[str, str] = {}
-    provider: str = ""
-    """Who is there, for errors to name; its host unless given."""
-
-    def __repr__(self) -> str:
-        return f"Address(url={redact_formats(self.url)!r}, model={self.model!r})"
-
-
-class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
-    """How often and how patiently an exchange is tried again."""
-
-    attempts: int = 4
-    """Tries in all."""
-    base: float = 0.5
-    """Seconds before the first retry; doubled before each further one."""
-    longest: float = 60.0
-    """A vendor that asks for a longer wait is not waited for."""
-
-    def delay(self, error: RightcallError, tried: int, luck: float) -> float | None:
-        """Seconds to wait after so many tries, or None to give up.
-
-        ``luck`` between 0 and 1 spreads retries of many clients; what a vendor asks for is the least.
-        """
-        if tried >= self.attempts or not _is_retryable(error):
-            return None
-        wait = min(self.base * 2.0 ** (tried - 1), self.longest) * (0.5 + luck / 2)
-        asked = error.retry_after if isinstance(error, VendorError) else None
-        if asked is not None:
-            if not asked <= self.longest:
-                # Neither is NaN, which no sleep comes back from.
-                return None
-            wait = max(asked, 0.0) + self.base * luck
-        return wait
-
-
-def _is_retryable(error: RightcallError) -> bool:
-    return isinstance(error, TransportError) or (isinstance(error, VendorError) and error.retryable)
 
 
 class WireModel:
@@ -113,6 +63,8 @@ class WireModel:
     ) -> None:
         self.name = name or address.model
         self._dialect = dialect
+        # Once: to look whether something is of a protocol takes long.
+        self._keeping = dialect if isinstance(dialect, Keeping) else None
         self._transport = transport
         self._address = address
         self._url = address.url.rstrip("/")
@@ -138,6 +90,16 @@ class WireModel:
 
     def __repr__(self) -> str:
         return f"WireModel({self._dialect.name}, {self._address!r})"
+
+    @property
+    def dialect(self) -> Dialect:
+        """What is spoken to it."""
+        return self._dialect
+
+    @property
+    def provider(self) -> str:
+        """Who is asked: a provider's name, or a host."""
+        return self._provider
 
     @property
     def profile(self) -> Profile:
@@ -169,7 +131,7 @@ class WireModel:
             tried += 1
             delivered, incoming, head, is_over = False, None, b"", False
             try:
-                outgoing = self._encoded(request)
+                outgoing = self._encoded(request, stream=self._streaming)
                 forced = outgoing.held.forced
                 async with self._sent(outgoing) as incoming:
                     await self._admit(incoming)
@@ -182,21 +144,21 @@ class WireModel:
                             raise ProtocolError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
                         if self._keep_raw:
                             raw.append(chunk)
-                        if not delivered and len(head) < _HEAD:
-                            head += chunk[:_HEAD]
+                        if not delivered and len(head) < HEAD:
+                            head += chunk[:HEAD]
                         if events := reader.feed(chunk):
                             delivered = True
-                            yield self._finished(marked(events, forced) if forced else events, raw)
+                            yield self._finished(events, raw, request, forced)
                     is_over = True
                     if events := reader.finish():
                         delivered = True
-                        yield self._finished(marked(events, forced) if forced else events, raw)
+                        yield self._finished(events, raw, request, forced)
             except RightcallError as caught:
                 # A transport may fail before any of the reply is through, which is then not empty.
                 is_told = delivered or not (head or is_over)
                 error = caught if is_told or incoming is None else self._read(caught, incoming, head)
                 self._complete(error, incoming)
-                wait = None if delivered else self._retry.delay(error, tried, random.random())  # noqa: S311
+                request, wait = self._next_try(request, error, None if delivered else tried)
                 if wait is None or self._closes != closes:
                     raise error from error.__cause__
             else:
@@ -206,6 +168,35 @@ class WireModel:
             if self._closes != closes:
                 raise TransportError("the model was closed before it was asked again")
 
+    async def errand(self, errand: Errand) -> Answered:
+        """Send what asks the model nothing, and give back what came; tried again as replies are."""
+        tried = 0
+        while True:
+            tried += 1
+            incoming = None
+            try:
+                async with self._carried(errand) as incoming:
+                    await self._admit(incoming)
+                    return Answered(incoming.headers, await body_of(incoming, errand.most))
+            except RightcallError as error:
+                self._complete(error, incoming)
+                may = not errand.once or (isinstance(error, VendorError) and error.kind in _UNHEARD)
+                wait = self._retry.delay(error, tried, random.random()) if may else None  # noqa: S311
+                if wait is None:
+                    raise
+                self._again(error, tried, wait)
+            await self._wait(wait)
+
+    def _carried(self, errand: Errand) -> AbstractAsyncContextManager[Incoming]:
+        url = errand.path if "://" in errand.path else self._address.at(errand.path)
+        if urlsplit(url)[:2] != urlsplit(self._url)[:2]:
+            # The key was meant for the address that was asked.
+            raise ProtocolError(f"the vendor points to another host, {redact_formats(url)[:_EXCERPT]}")
+        headers = self._headers(errand.method, url, errand.headers, errand.body)
+        if errand.method == "GET":
+            return self._transport.get(url, headers=headers, timeouts=self._timeouts)
+        return self._transport.post(url, headers=headers, body=errand.body, timeouts=self._timeouts)
+
     async def _admit(self, incoming: Incoming) -> None:
         """Let a reply pass that may be one; raise the refusal that came in its place."""
         if request_logger.isEnabledFor(DEBUG):
@@ -213,7 +204,7 @@ class WireModel:
             request_logger.debug("%s: HTTP %d, request %s", self._place, incoming.status, named or "-")
         is_page = "text/html" in incoming.headers.get("content-type", "")
         if incoming.status >= _REFUSED or is_page:
-            raise self._refusal(incoming, await _body(incoming))
+            raise self._refusal(incoming, await body_of(incoming))
 
     def _refusal(self, incoming: Incoming, body: bytes) -> VendorError:
         if key := self._address.key:
@@ -225,7 +216,7 @@ class WireModel:
         """Say what came in place of a reply of which nothing could be read."""
         began = head.lstrip()
         is_page = began.startswith(b"<")
-        if not isinstance(error, ProtocolError) or not (is_page or _is_whole(head)):
+        if not isinstance(error, ProtocolError) or not (is_page or is_whole(head)):
             return error
         found: RightcallError
         if is_page:
@@ -256,7 +247,19 @@ class WireModel:
         finally:
             self._waits.discard(wait)
 
-    def _encoded(self, request: Request) -> Outgoing:
+    def encoded(self, request: Request) -> Outgoing:
+        """The request as it is sent where the reply is not streamed."""
+        return self._encoded(request, stream=False)
+
+    def decoded(self, body: bytes, request: Request, forced: frozenset[str]) -> Reply:
+        """The reply in a whole body, the calls of ``forced`` marked; a VendorError for a refusal."""
+        try:
+            return marked_reply(self._priced(self._dialect.decode(body), request), forced)
+        except RightcallError as error:
+            self._complete(error, None)
+            raise
+
+    def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
         encode, readable = self._encoder(request.conversation)
@@ -264,7 +267,7 @@ class WireModel:
         messages = readable.of(request.messages, as_text=as_text)
         if messages is not request.messages:
             request = replace(request, messages=messages)
-        outgoing = encode(request, model=self._address.model, stream=self._streaming)
+        outgoing = encode(request, model=self._address.model, stream=stream)
         if request_logger.isEnabledFor(DEBUG):
             size, model, count = len(outgoing.body), self._address.model, len(request.messages)
             place = f"{self._place}{outgoing.path.partition('?')[0]}"
@@ -274,15 +277,16 @@ class WireModel:
         return outgoing
 
     def _sent(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
-        headers = {**_HEADERS, **outgoing.headers, **self._own_headers}
-        url = self._url + outgoing.path
-        if query := self._address.query:
-            url += f"{'&' if '?' in url else '?'}{query}"
-        if self._sign is not None:
-            now = time.time()
-            sent = Prepared(method="POST", url=url, headers=headers, body=outgoing.body, time=now)
-            headers |= self._sign(sent)
+        url = self._address.at(outgoing.path)
+        headers = self._headers("POST", url, outgoing.headers, outgoing.body)
         return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
+
+    def _headers(self, method: str, url: str, own: Mapping[str, str], body: bytes) -> Mapping[str, str]:
+        headers = {**_HEADERS, **own, **self._own_headers}
+        if self._sign is not None:
+            sent = Prepared(method=method, url=url, headers=headers, body=body, time=time.time())
+            headers |= self._sign(sent)
+        return headers
 
     def _encoder(self, conversation: Conversation) -> tuple[Encode, Readable]:
         """The encoder that remembers what was sent of a conversation, and what can be read here."""
@@ -297,18 +301,42 @@ class WireModel:
     def _reader(self, incoming: Incoming) -> Decoder:
         if not self._streaming or "json" in incoming.headers.get("content-type", ""):
             # Some hosts answer a request for a stream with a whole reply, or with an error in one.
-            return _Whole(self._dialect)
+            return Whole(self._dialect)
         return self._dialect.decoder()
 
-    def _finished(self, events: Sequence[ModelEvent], raw: list[bytes]) -> Sequence[ModelEvent]:
+    def _finished(
+        self,
+        events: Sequence[ModelEvent],
+        raw: list[bytes],
+        request: Request,
+        forced: frozenset[str],
+    ) -> Sequence[ModelEvent]:
         """The events, the reply at their end with what it cost and the bytes it came in."""
+        if forced:
+            events = marked(events, forced)
         if not events or not isinstance(events[-1], ReplyEnd):
             return events
-        reply = replace(events[-1].reply, written_by=self._writer)
-        if self._price is not None and reply.usage.cost is None:
-            # A vendor that says what it charged knows better than any table.
-            reply = replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
+        reply = self._priced(events[-1].reply, request)
         return (*events[:-1], ReplyEnd(reply, b"".join(raw) if self._keep_raw else None))
+
+    def _next_try(
+        self, request: Request, error: RightcallError, tried: int | None
+    ) -> tuple[Request, float | None]:
+        """What is sent after an error, and after how long; never, once anything was given out."""
+        if tried is None:
+            return request, None
+        if self._keeping is not None and (whole := self._keeping.anew(request, error)):
+            return whole, 0.0
+        return request, self._retry.delay(error, tried, random.random())  # noqa: S311
+
+    def _priced(self, reply: Reply, request: Request) -> Reply:
+        reply = replace(reply, written_by=self._writer)
+        if self._keeping is not None:
+            reply = self._keeping.kept(reply, request)
+        if self._price is None or reply.usage.cost is not None:
+            # A vendor that says what it charged knows better than any table.
+            return reply
+        return replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
 
     def _complete(self, error: RightcallError, incoming: Incoming | None) -> None:
         """Put into an error who was asked and which request it was, and take secrets out of it.
@@ -344,50 +372,6 @@ def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str] | Sign:
     return {address.key_header: address.key} if address.key_header else dialect.authorize(address.key)
 
 
-class _Whole:
-    """A reply that is not streamed: there is nothing to tell of it before its end."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-        self._body = bytearray()
-
-    def feed(self, data: bytes) -> tuple[ModelEvent, ...]:
-        _grow(self._body, data)
-        return ()
-
-    def finish(self) -> tuple[ModelEvent, ...]:
-        return tuple(unfolded(self._dialect.decode(bytes(self._body))))
-
-
-def _is_whole(head: bytes) -> bool:
-    """Whether this is all there was, and no part of a reply: no events, and no JSON that was cut off."""
-    if len(head) >= _HEAD or any(field in head for field in (b"data:", b"event:")):
-        return False
-    if head.startswith(b"\0"):
-        # Amazon's events, which begin with their length.
-        return False
-    if not head.lstrip().startswith((b"{", b"[")):
-        return True
-    try:
-        json.decode(head)
-    except (DecodeError, RecursionError, UnicodeError):
-        return False
-    return True
-
-
 def _wake(wait: "asyncio.Future[None]") -> None:
     if not wait.done():
         wait.set_result(None)
-
-
-async def _body(incoming: Incoming) -> bytes:
-    body = bytearray()
-    async for chunk in incoming.chunks:
-        _grow(body, chunk)
-    return bytes(body)
-
-
-def _grow(body: bytearray, piece: bytes) -> None:
-    body += piece
-    if len(body) > MAX_BODY:
-        raise ProtocolError(f"the reply is longer than {MAX_BODY:,} bytes")

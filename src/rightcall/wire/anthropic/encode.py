@@ -53,7 +53,7 @@ from rightcall.wire.strict import strict_schema
 from rightcall.wire.strictness import StrictMode, Wish, chosen, wish_in
 
 _PATH = "/v1/messages"
-_VERSION = "2023-06-01"
+VERSION = "2023-06-01"
 _MARK = {"type": "ephemeral"}
 _SAMPLING = ("temperature", "top_p")
 _FORCED = ("any", "tool")
@@ -131,7 +131,7 @@ def encode(
 
 
 def _headers(betas: object, needed: Sequence[str]) -> Mapping[str, str]:
-    headers = {"content-type": "application/json", "anthropic-version": _VERSION}
+    headers = {"content-type": "application/json", "anthropic-version": VERSION}
     given = betas.split(",") if isinstance(betas, str) else sequence(betas)
     named = dict.fromkeys(word.strip() for word in (*given, *needed) if word.strip())
     if named:

@@ -1,7 +1,8 @@
 """A request into the body of ``POST /responses``.
 
 The conversation stands last, so that a longer one extends the bytes of a shorter one. Nothing is stored
-with the vendor (``store: false``); reasoning is asked for encrypted, and sent back with the rest.
+with the vendor (``store: false``) unless it is to keep the conversation, which ``state`` is about;
+reasoning is asked for encrypted, and sent back with the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,15 @@ def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are
     return StrictMode(rules=_RULES)
 
 
+class Since(msgspec.Struct, frozen=True):
+    """What the vendor has of a conversation: up to which of its responses, and what comes after."""
+
+    response: str = ""
+    """Empty where it has nothing."""
+    first: int = 0
+    """The first message that it does not have."""
+
+
 def authorize(key: str, /) -> Mapping[str, str]:
     """The headers that carry the key."""
     return {"Authorization": f"Bearer {key}"}
@@ -67,9 +77,18 @@ def encoder() -> Encode:
 
 
 def encode(
-    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+    request: Request,
+    /,
+    *,
+    model: str,
+    stream: bool,
+    cache: EncodeCache | None = None,
+    since: Since | None = None,
 ) -> Outgoing:
-    """The request as the vendor wants it. The same request gives the same bytes."""
+    """The request as the vendor wants it. The same request gives the same bytes.
+
+    With ``since`` the vendor keeps the response, and is told only what is new since that one.
+    """
     cache = cache or EncodeCache()
     options = request.options
     for option in _UNSUPPORTED:
@@ -89,11 +108,13 @@ def encode(
         body["prompt_cache_key"] = cache.made(f"{NAME}.cache", stable, lambda: _cache_key(body))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
     # For those, say ``extra={"include": []}``.
-    body.update(store=False, include=["reasoning.encrypted_content"], stream=stream)
+    body.update(store=since is not None, include=["reasoning.encrypted_content"], stream=stream)
+    if since is not None and since.response:
+        body["previous_response_id"] = since.response
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]
-    items = input_items(request, offered, cache)
+    items = input_items(request, offered, cache, 0 if since is None else since.first)
     if request.output == ANY_OBJECT:
         items = [_IN_JSON, *items]
     body["input"] = body.pop("input", None) or items

@@ -52,10 +52,12 @@ _NO_PICTURE = Media(
 _LEGAL = pattern(r"[A-Za-z0-9_-]{1,64}")
 
 
-def input_items(request: Request, offered: Iterable[str], cache: EncodeCache) -> list[Raw]:
+def input_items(
+    request: Request, offered: Iterable[str], cache: EncodeCache, first: int = 0
+) -> list[Raw]:
     """The items for a whole transcript. Those of a longer one begin with those of a shorter one.
 
-    ``offered`` are the types of the request's tools.
+    ``offered`` are the types of the request's tools. ``first`` is the message with which they begin.
     """
     native = sorted(frozenset(NATIVE.values()).intersection(offered))
     key = ".".join([NAME, *native])
@@ -64,7 +66,8 @@ def input_items(request: Request, offered: Iterable[str], cache: EncodeCache) ->
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, place_of(at, new))
 
-    return cache.written(key, request.messages, lambda: _Writer(native), write).items
+    writer = cache.written(key, request.messages, lambda: _Writer(native), write)
+    return writer.items[writer.ends[first - 1] :] if first else writer.items
 
 
 class _Asked(Struct, frozen=True):
@@ -81,6 +84,8 @@ class _Writer:
 
     def __init__(self, native: Sequence[str]) -> None:
         self.items: list[Raw] = []
+        self.ends: list[int] = []
+        """How many items there are after each message."""
         self._native = native
         """The types of the native tools that the request has."""
         self._ids: set[str] = set()
@@ -97,6 +102,7 @@ class _Writer:
                 self._results(message)
             case _:
                 assert_never(message)
+        self.ends.append(len(self.items))
 
     def _add(self, item: object) -> None:
         self.items.append(Raw(as_bytes(item, NAME)))

@@ -1,0 +1,211 @@
+"""``rc.batch``: an agent and prompts into a batch that is submitted once, and read to its end."""
+
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from os import urandom
+from typing import Any, Generic
+
+from msgspec import Struct
+
+from rightcall.agent import Agent
+from rightcall.background import run_sync
+from rightcall.batching.anthropic import AnthropicFormat
+from rightcall.batching.asking import Asking
+from rightcall.batching.formats import Format
+from rightcall.batching.gemini import GeminiFormat
+from rightcall.batching.job import Breath, Job, Progress, carried_out
+from rightcall.batching.ledger import Ledger, digest_of
+from rightcall.batching.openai import OpenAIFormat
+from rightcall.core.message import Reply, User
+from rightcall.core.options import checked
+from rightcall.core.parts import Usage
+from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.declare.attachment import Prompt, message_of, reads_files
+from rightcall.errors import UsageError, VendorError
+from rightcall.loop.result import Out, RunResult
+from rightcall.record.steps import Holding, JournalSteps, LiveSteps, entries_of
+
+FORMATS: Mapping[str, Format] = {
+    "anthropic": AnthropicFormat(),
+    "gemini": GeminiFormat(),
+    "openai_chat": OpenAIFormat(),
+    "openai_responses": OpenAIFormat(),
+}
+"""By the name of the dialect."""
+
+
+class BatchItem(Struct, Generic[Out], frozen=True, kw_only=True):
+    """What came of one prompt: a result, as a run of the agent has it, or an error."""
+
+    index: int
+    """Which of the prompts."""
+    result: RunResult[Out] | None = None
+    error: VendorError | None = None
+    """Why there is no reply: its ``kind`` says whether to submit the prompt again."""
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the model said what it had to say, in the form that was asked for."""
+        return self.result is not None and self.result.stop.is_answer
+
+    @property
+    def text(self) -> str:
+        """The answer; empty where there is none."""
+        return "" if self.result is None else self.result.text
+
+    @property
+    def output(self) -> Out | None:
+        """The output asked for; None where there is none."""
+        return None if self.result is None else self.result.output
+
+    @property
+    def usage(self) -> Usage:
+        """What it cost, at the price of batches."""
+        return Usage() if self.result is None else self.result.usage
+
+
+class BatchResult(Struct, Generic[Out], frozen=True, kw_only=True):
+    """What a batch came to, in the order of its prompts."""
+
+    run: str
+    items: tuple[BatchItem[Out], ...]
+
+    def __iter__(self) -> Iterator[BatchItem[Out]]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> BatchItem[Out]:
+        return self.items[index]
+
+    @property
+    def usage(self) -> Usage:
+        """What all of it cost, at the price of batches."""
+        return sum((item.usage for item in self.items), Usage())
+
+    @property
+    def failed(self) -> tuple[BatchItem[Out], ...]:
+        """What has no answer, for whatever reason."""
+        return tuple([item for item in self.items if not item.is_answer])
+
+
+class Batch(Generic[Out]):
+    """A batch, which begins when it is awaited or gone through; ``run`` is its name in the journal.
+
+    ``await`` gives the result. ``async for`` gives how far it is, again and again, and ``result`` is
+    there at its end. Whoever stops waiting leaves the batch to go on at the vendor's.
+    """
+
+    def __init__(
+        self, run: str, asking: Asking, prompts: Sequence[Prompt], journal: Journal | AsyncJournal | None
+    ) -> None:
+        self.run = run
+        self.result: BatchResult[Out] | None = None
+        """What it came to, once it is over."""
+        self.poll = 30.0
+        self.adopt: str | None = None
+        self._asking = asking
+        self._prompts = prompts
+        self._journal = journal
+        self._live = Ledger(LiveSteps())
+        """For a batch without a journal, which lasts as long as this."""
+        self._form = form_for(asking.model.dialect.name)
+
+    def __await__(self) -> Generator[Any, None, BatchResult[Out]]:
+        return self._whole().__await__()
+
+    async def _whole(self) -> BatchResult[Out]:
+        async for _ in self:
+            pass
+        assert self.result is not None
+        return self.result
+
+    def run_sync(self) -> BatchResult[Out]:
+        """The result, for code that cannot await."""
+        return run_sync(self._whole())
+
+    async def __aiter__(self) -> AsyncIterator[Progress]:
+        """How far it is; first when it is submitted, last when it is over."""
+        if self.result is not None:
+            return
+        prompts = tuple([await _user(prompt) for prompt in self._prompts])
+        async with Holding(self._journal, self.run) as held:
+            ledger = self._live if self._journal is None else Ledger(held.steps())
+            if held.entries and ledger.plan() is None:
+                raise UsageError(f"the journal holds a run {self.run!r} that is no batch; name another")
+            job = Job(self.run, self._asking, self._form, ledger, prompts)
+            await job.submit(digest_of(prompts, self._asking.asked), self.adopt)
+            async for progress in job.watch(self.poll):
+                if not progress.is_over:
+                    yield progress
+            self.result = await self._read(prompts, ledger)
+            await ledger.end()
+            yield progress
+
+    async def cancel(self) -> None:
+        """Have the vendor end it. What is answered by then is paid for, and is in the result.
+
+        It may be another process that waits for it: that one gets the result.
+        """
+        ledger = self._live
+        if self._journal is not None:
+            entries = await entries_of(self._journal, self.run)
+            ledger = Ledger(JournalSteps(self._journal, self.run, entries))
+        plan = ledger.plan()
+        parts = () if plan is None else range(len(plan.parts))
+        ids = [batch for part in parts if (batch := ledger.submitted(part)) is not None]
+        if not ids:
+            raise UsageError(f"the batch {self.run!r} is not submitted, so there is nothing to cancel")
+        for batch in ids:
+            await carried_out(self._asking.model, self._form.cancel(batch))
+
+    async def _read(self, prompts: tuple[User, ...], ledger: Ledger) -> BatchResult[Out]:
+        items: list[BatchItem[Out]] = []
+        breath = Breath()
+        for index, prompt in enumerate(prompts):
+            came = ledger.result(index)
+            if isinstance(came, Reply):
+                result = await self._asking.result(f"{self.run}.{index}", prompt, came)
+                items.append(BatchItem(index=index, result=result))
+            else:
+                items.append(BatchItem(index=index, error=came))
+            await breath.take()
+        return BatchResult(run=self.run, items=tuple(items))
+
+
+@checked("rc.batch", say="rc.batch(…, {}=…)")
+def batch(
+    agent: Agent[Any, Out],
+    prompts: Sequence[Prompt],
+    *,
+    run: str | None = None,
+    journal: Journal | AsyncJournal | None = None,
+    poll: float = 30.0,
+    adopt: str | None = None,
+) -> Batch[Out]:
+    """Many prompts at once through the vendor's batch API: at half the price, within a day.
+
+    For agents without tools, with or without ``output``. Await it for the results, in order, or go
+    through it for how far it is. With a ``journal`` (the agent's, unless given) and a name (``run``) the
+    same call goes on with it in another process, and nothing is submitted twice. ``poll`` is how many
+    seconds pass between two looks. ``adopt`` says which batch of the vendor's it is, where the process
+    that submitted it ended before it knew, and the vendor cannot tell.
+    """
+    if isinstance(prompts, str) or not prompts:
+        raise UsageError("rc.batch: prompts are a list of prompts, with at least one in it")
+    asking = Asking(agent)
+    begun: Batch[Out] = Batch(run or urandom(16).hex(), asking, prompts, journal or asking.journal)
+    begun.poll, begun.adopt = poll, adopt
+    return begun
+
+
+def form_for(dialect: str) -> Format:
+    """How batches are spoken of in a dialect."""
+    if dialect not in FORMATS:
+        raise UsageError(f"rc.batch: no batch API is known for {dialect}; there is {', '.join(FORMATS)}")
+    return FORMATS[dialect]
+
+
+async def _user(prompt: Prompt) -> User:
+    return await to_thread(message_of, prompt) if reads_files(prompt) else message_of(prompt)

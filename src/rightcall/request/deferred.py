@@ -1,0 +1,123 @@
+"""A model that answers in the background: asked once, looked at until it is done, cancelled if given up.
+
+For replies that take longer than a connection lasts. Nothing of a reply is told before its end.
+https://platform.openai.com/docs/guides/background
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.events import ModelEvent, unfolded
+from rightcall.core.ports import Keeping
+from rightcall.core.request import Profile, Request
+from rightcall.errors import ProtocolError, RightcallError, VendorError
+from rightcall.request.whole import Answered, Errand
+from rightcall.request.wire_model import WireModel
+
+_WAITING = ("queued", "in_progress")
+_FIRST_LOOK = 1.0
+_LONGEST = 15.0
+"""Seconds between two looks: at first, and at most."""
+_GOODBYE = 5.0
+"""Seconds that a cancellation may take."""
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """A response that is being made: where responses are, and what came of asking for it."""
+
+    path: str
+    answered: Answered
+    forced: frozenset[str]
+    """The tools that were sent strict such that null stands for what is left out."""
+
+
+class _Standing(Struct):
+    id: str = ""
+    status: str = ""
+
+
+class DeferredModel:
+    """A connected model whose replies are made in the background and fetched when they are done."""
+
+    def __init__(self, model: WireModel, first_look: float = _FIRST_LOOK) -> None:
+        self._model = model
+        self._first_look = first_look
+        self.name = model.name
+
+    def __repr__(self) -> str:
+        return f"DeferredModel({self._model!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """What is known about the model."""
+        return self._model.profile
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._model.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        """The events of one reply, all at its end. Whoever stops reading has the vendor stop too."""
+        begun, request = await self._begun(request)
+        path, answered = begun.path, begun.answered
+        standing = _standing(answered)
+        wait = self._first_look
+        try:
+            while standing.status in _WAITING:
+                await asyncio.sleep(wait)
+                wait = min(wait * 1.5, _LONGEST)
+                answered = await self._model.errand(Errand(path=f"{path}/{standing.id}"))
+                standing = _standing(answered)
+        except BaseException:
+            await self._cancel(f"{path}/{standing.id}/cancel")
+            raise
+        for event in unfolded(self._model.decoded(answered.body, request, begun.forced)):
+            yield event
+
+    async def _begun(self, request: Request) -> tuple[_Begun, Request]:
+        """What came of asking for a response, and what was asked for in the end."""
+        try:
+            return await self._sent(request), request
+        except VendorError as error:
+            dialect = self._model.dialect
+            whole = dialect.anew(request, error) if isinstance(dialect, Keeping) else None
+            if whole is None:
+                raise
+        return await self._sent(whole), whole
+
+    async def _sent(self, request: Request) -> _Begun:
+        given = request.options.get("extra")
+        own = given if isinstance(given, Mapping) else {}
+        extra = {**own, "background": True, "store": True}
+        outgoing = self._model.encoded(replace(request, options={**request.options, "extra": extra}))
+        path, headers = outgoing.path, outgoing.headers
+        errand = Errand(path=path, method="POST", body=outgoing.body, headers=headers, once=True)
+        return _Begun(path, await self._model.errand(errand), outgoing.held.forced)
+
+    async def _cancel(self, path: str) -> None:
+        """Have the vendor stop, if it can be told in time; otherwise the reply is paid for."""
+        with suppress(RightcallError, TimeoutError):
+            async with asyncio.timeout(_GOODBYE):
+                await self._model.errand(Errand(path=path, method="POST"))
+
+
+def _standing(answered: Answered) -> _Standing:
+    try:
+        found = msgspec.json.decode(answered.body, type=_Standing)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ProtocolError(f"a response in the background is no object of its kind: {error}") from error
+    if found.status in _WAITING and not found.id:
+        raise ProtocolError("a response in the background has no id to be found by")
+    return found

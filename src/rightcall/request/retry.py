@@ -1,0 +1,37 @@
+"""When an exchange is tried again, and after how long."""
+
+from msgspec import Struct
+
+from rightcall.core.options import Worded
+from rightcall.errors import RightcallError, TransportError, VendorError
+
+
+class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
+    """How often and how patiently an exchange is tried again."""
+
+    attempts: int = 4
+    """Tries in all."""
+    base: float = 0.5
+    """Seconds before the first retry; doubled before each further one."""
+    longest: float = 60.0
+    """A vendor that asks for a longer wait is not waited for."""
+
+    def delay(self, error: RightcallError, tried: int, luck: float) -> float | None:
+        """Seconds to wait after so many tries, or None to give up.
+
+        ``luck`` between 0 and 1 spreads retries of many clients; what a vendor asks for is the least.
+        """
+        if tried >= self.attempts or not _is_retryable(error):
+            return None
+        wait = min(self.base * 2.0 ** (tried - 1), self.longest) * (0.5 + luck / 2)
+        asked = error.retry_after if isinstance(error, VendorError) else None
+        if asked is not None:
+            if not asked <= self.longest:
+                # Neither is NaN, which no sleep comes back from.
+                return None
+            wait = max(asked, 0.0) + self.base * luck
+        return wait
+
+
+def _is_retryable(error: RightcallError) -> bool:
+    return isinstance(error, TransportError) or (isinstance(error, VendorError) and error.retryable)

@@ -1,0 +1,45 @@
+"""The vendors' own types take what is sent, and what the stand-ins for the vendors answer."""
+
+import json
+
+from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
+from anthropic.types.messages import batch_create_params as anthropic_params
+from openai.types import Batch, batch_create_params
+from pydantic import TypeAdapter
+
+import rightcall as rc
+from batching.vendors import Anthropic, OpenAI, Vendor, open_for_business
+
+ASKED = ["one", "bad", "three"]
+
+
+async def asked(vendor: Vendor, name: str) -> dict:
+    """Submit a batch; the body that made it."""
+    model = rc.connect(name, base_url=vendor.url, api_key="key")
+    await rc.batch(rc.Agent(model, max_tokens=9), ASKED, poll=0.001)
+    posted = [(target, body) for method, target, _, body in vendor.requests if method == "POST"]
+    (body,) = [body for target, body in posted if target.endswith("/batches")]
+    return json.loads(body)
+
+
+def shown(vendor: Vendor, target: str) -> object:
+    return vendor.answer("GET", target, vendor.requests[-1][2], b"")[2]
+
+
+async def test_openai():
+    async with open_for_business(OpenAI()) as vendor:
+        given = await asked(vendor, "openai-responses:m")
+        TypeAdapter(batch_create_params.BatchCreateParams).validate_python(given)
+        assert Batch.model_validate({**given, **shown(vendor, "/batches/batch_0")}).status == "completed"
+
+
+async def test_anthropic():
+    async with open_for_business(Anthropic()) as vendor:
+        given = await asked(vendor, "anthropic:m")
+        TypeAdapter(anthropic_params.BatchCreateParams).validate_python(given)
+        batch = "/v1/messages/batches/msgbatch_0"
+        later = {"expires_at": "2100-01-02T00:00:00Z"}
+        assert MessageBatch.model_validate({**later, **shown(vendor, batch)}).results_url
+        lines = shown(vendor, f"{batch}/results").splitlines()
+        results = [MessageBatchIndividualResponse.model_validate_json(line).result for line in lines]
+        assert [result.type for result in results] == ["succeeded", "errored", "succeeded"]
