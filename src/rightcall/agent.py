@@ -25,6 +25,7 @@ from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
+from rightcall.gate.checked_async import checked_async
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Decisions, decided_about, guard_above
 from rightcall.gate.hooks import gathered
@@ -44,7 +45,6 @@ from rightcall.loop.setup import (
     QuestionOptions,
     RunOptions,
     Setup,
-    checked_async,
     plain_observers,
 )
 from rightcall.loop.state import started

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.media_type import ANY_BYTES, MediaKind, kind_of
+from rightcall.core.options import Spelt
 from rightcall.core.outcome import OutcomeKind
 from rightcall.errors import UsageError
 
@@ -22,7 +23,7 @@ class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
     """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
 
 
-class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media"):
+class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", metaclass=Spelt):
     """An image, a sound, a document: bytes with a type, or where they are. A tool may return one.
 
     ``rc.image`` and ``rc.file`` make them of paths, bytes, addresses and the ids of uploaded files.

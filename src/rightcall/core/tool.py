@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from rightcall.core.handler import Handler, Parameters, inspect_handler
 from rightcall.core.jsontext import JsonObject, kind_of
 from rightcall.core.limits import LimitOptions, Limits, with_limits
-from rightcall.core.options import Known, Worded, annotations_of
+from rightcall.core.options import Known, Spelt, Worded, annotations_of
 from rightcall.core.problem import Problem, Valid, Validator, json_path, unexpected
 from rightcall.core.tool_check import check_tool
 from rightcall.errors import DeclarationError, UsageError
@@ -66,7 +66,7 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     no more than they do."""
 
 
-class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spelt):
     """What the model is told about a tool."""
 
     name: str

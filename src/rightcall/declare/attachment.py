@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.media_type import ANY_BYTES, PLAIN_TEXT, kind_of, sniff
 from rightcall.core.message import User, said
+from rightcall.core.options import checked
 from rightcall.core.parts import Media, Part, Text
 from rightcall.errors import UsageError
 
@@ -28,6 +29,7 @@ _TYPES = {".md": "text/markdown", ".toml": "application/toml", ".yaml": "applica
 _TYPES |= {".yml": "application/yaml", ".webp": "image/webp", ".jsonl": PLAIN_TEXT, ".log": PLAIN_TEXT}
 
 
+@checked("rc.image")
 def image(
     source: str | Path | bytes | None = None,
     *,
@@ -50,6 +52,7 @@ def image(
     raise UsageError(f"this is no image: [{made.about}]; rc.file takes files of any type")
 
 
+@checked("rc.file")
 def file(
     source: str | Path | bytes | None = None,
     *,

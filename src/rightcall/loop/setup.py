@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, partial
 from inspect import isasyncgenfunction, iscoroutinefunction
-from typing import Any, Generic, Protocol, TypeAlias, TypedDict, cast
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict
 
 from msgspec import Struct
 from typing_extensions import TypeVar
@@ -14,7 +14,6 @@ from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Grant
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message
-from rightcall.core.options import known_of, show_options
 from rightcall.core.ports import (
     AsyncJournal,
     Clock,
@@ -143,24 +142,6 @@ class AgentOptions(AgentSettings, total=False):
     errors: ErrorWords
     """What the model reads of an exception that a tool did not mean for it, where the tool does not say:
     ``"words"`` for its message, ``"neutral"``, unless given, for a sentence that says nothing of it."""
-
-
-def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
-    """Have the keywords of an async function checked, as ``checked`` does it for plain ones."""
-
-    def decorate(function: F) -> F:
-        check = known_of(function, place, say=say).check
-
-        @wraps(function)
-        async def wrapper(*args: Any, **options: Any) -> Any:
-            if options:
-                check(options)
-            return await function(*args, **options)
-
-        show_options(wrapper)
-        return cast("F", wrapper)
-
-    return decorate
 
 
 class Runner(Protocol):
