@@ -455,3 +455,11 @@ def test_a_dry_run_changes_nothing_and_asks_nobody(home, capsys):
     assert (said, "dry_run: send_mail" in told, "sent to" in told) == ("Done.\n", True, False)
     assert main(["call", "--dry-run", "world.py", "send_mail", '{"to":"bob","body":"Hi"}']) == 0
     assert capsys.readouterr().out.startswith("send_mail was not run: this is a dry run")
+
+
+def test_an_answer_without_its_form_is_not_on_stdout(home, capsys):
+    assert ask("--schema", "age int", "--model", "world.py:echo", "How old?") == 1
+    said, told = capsys.readouterr()
+    assert said == ""
+    assert "no_output" in told
+    assert "How old?" in told

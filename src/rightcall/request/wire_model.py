@@ -109,6 +109,8 @@ class WireModel:
     ) -> None:
         self.name = name or address.model
         self._dialect = dialect
+        self.dialect = dialect.name
+        """The name of the dialect that it speaks."""
         self._transport = transport
         self._address = address
         self._url = address.url.rstrip("/")
