@@ -21,9 +21,10 @@ from rightcall.core.ports import Decoder, Dialect, Encode
 from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
 from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
-from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
+from rightcall.errors import ProtocolError, RightcallError, TransportError, UsageError, VendorError
 from rightcall.log import request_logger
 from rightcall.request.batches import Batches
+from rightcall.request.believable import believable
 
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
@@ -130,6 +131,12 @@ class WireModel:
         self._waits: set[asyncio.Future[None]] = set()
         """Where a stream waits before it asks again."""
         place = urlsplit(self._url)
+        names = {name.lower() for name in self._own_headers}
+        if "@" in place.netloc and "authorization" in names:
+            raise UsageError(
+                f"{place.hostname}: the address holds a user and a password, and there is a key, too; a "
+                "request carries one of them. Leave the key out, or take the user out of the address"
+            )
         self._place = f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
         self._provider = address.provider or place.hostname or ""
 
@@ -289,7 +296,7 @@ class WireModel:
         """The events, the reply at their end with what it cost and the bytes it came in."""
         if not events or not isinstance(events[-1], ReplyEnd):
             return events
-        reply = events[-1].reply
+        reply = believable(events[-1].reply, self._provider)
         if self._price is not None and reply.usage.cost is None:
             # A vendor that says what it charged knows better than any table.
             reply = replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
