@@ -14,6 +14,8 @@ from rightcall.errors import UsageError
 Way: TypeAlias = Literal["bytes", "address", "id"]
 """How media are given: by themselves, by where the vendor finds them, or by the vendor's own name."""
 
+_MUCH = 256 * 1024
+
 
 class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
     """Plain text."""
@@ -98,6 +100,11 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
         if len(self.content) == 1 and type(self.content[0]) is Text:
             return self.content[0].text
         return "".join([part.text for part in self.content if isinstance(part, Text)])
+
+
+def is_much(part: object) -> bool:
+    """Whether to write this for a vendor takes so long that others would have to wait."""
+    return type(part) is Media and len(part.data) > _MUCH
 
 
 class Usage(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

@@ -23,6 +23,7 @@ Prompt: TypeAlias = Piece | User | Sequence[Piece]
 MAX_BYTES = 32 * 1024 * 1024
 """No vendor takes more in one request; what is larger is uploaded there, and named by its id."""
 
+_MUCH = 1024 * 1024
 _ADDRESSES = ("http://", "https://", "gs://", "s3://")
 _TYPES = {".md": "text/markdown", ".toml": "application/toml", ".yaml": "application/yaml"}
 """What not every system's table of types knows."""
@@ -102,10 +103,11 @@ def message_of(prompt: Prompt) -> User:
 
 
 def reads_files(prompt: Prompt) -> bool:
-    """Whether making the message takes a look at the disk."""
-    if isinstance(prompt, list | tuple):
-        return any(isinstance(piece, Path) for piece in prompt)
-    return isinstance(prompt, Path)
+    """Whether making the message takes a look at the disk, or at many bytes."""
+    pieces = prompt if isinstance(prompt, list | tuple) else (prompt,)
+    return any(
+        isinstance(piece, Path) or (isinstance(piece, bytes) and len(piece) > _MUCH) for piece in pieces
+    )
 
 
 def _part(piece: object, where: str) -> Part:

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from logging import DEBUG
 from typing import Self
 from urllib.parse import urlsplit
@@ -18,13 +19,14 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
 from rightcall.core.options import Worded
 from rightcall.core.ports import Decoder, Dialect, Encode
-from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
+from rightcall.core.request import Conversation, Outgoing, Prepared, Profile, Request, Sign
 from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, UsageError, VendorError
 from rightcall.log import request_logger
 from rightcall.request.batches import Batches
 from rightcall.request.believable import believable
+from rightcall.request.large import holds_much
 
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
@@ -173,7 +175,7 @@ class WireModel:
             tried += 1
             delivered, incoming, head, is_over = False, None, b"", False
             try:
-                async with self._sent(request) as incoming:
+                async with self._sent(request, await self._encoded(request)) as incoming:
                     await self._admit(incoming)
                     reader = self._reader(incoming)
                     raw: list[bytes] = []
@@ -258,11 +260,15 @@ class WireModel:
         finally:
             self._waits.discard(wait)
 
-    def _sent(self, request: Request) -> AbstractAsyncContextManager[Incoming]:
+    async def _encoded(self, request: Request) -> Outgoing:
+        """The request as bytes; large files are written where they hold nobody up."""
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
         encode = self._encoder(request.conversation)
-        outgoing = encode(request, model=self._address.model, stream=self._streaming)
+        write = partial(encode, request, model=self._address.model, stream=self._streaming)
+        return await asyncio.to_thread(write) if holds_much(request.messages) else write()
+
+    def _sent(self, request: Request, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
         headers = {**_HEADERS, **outgoing.headers, **self._own_headers}
         url = self._url + outgoing.path
         if self._sign is not None:
