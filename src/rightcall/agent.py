@@ -1,6 +1,5 @@
 """The face: a model, tools and instructions into an agent that runs."""
 
-from asyncio import to_thread
 from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
 from functools import partial
@@ -20,21 +19,22 @@ from rightcall.core.options import checked, fits
 from rightcall.core.ports import AsyncJournal, Journal, Steps
 from rightcall.core.request import Wanted, check_model_options
 from rightcall.core.tool import ErrorWords, Tool
-from rightcall.declare.attachment import Prompt, message_of, reads_files
+from rightcall.declare.attachment import Prompt
 from rightcall.declare.function import tool
 from rightcall.declare.manual import Descriptions
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
-from rightcall.errors import AlreadyDecided, LimitReached, RightcallError, ToolFailure, UsageError
+from rightcall.errors import LimitReached, RightcallError, ToolFailure, UsageError
+from rightcall.gate.checked_async import checked_async
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Decisions, decided_about, guard_above
 from rightcall.gate.hooks import gathered
-from rightcall.loop.basis import Basis, Defaults, look_for_tools
+from rightcall.loop.basis import Basis, Defaults, look_for_tools, user_message
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.nested import nesting_of
 from rightcall.loop.offering import Deferred, Telling
 from rightcall.loop.result import Out, RunResult
-from rightcall.loop.resumed import forget, resumed_once
+from rightcall.loop.resumed import check_standing, forget, resumed_once
 from rightcall.loop.run import Run
 from rightcall.loop.setup import (
     AgentOptions,
@@ -44,10 +44,12 @@ from rightcall.loop.setup import (
     ModelSource,
     Overrides,
     QuestionOptions,
+    RecoverOptions,
+    ResumeOptions,
     RunOptions,
     Setup,
-    checked_async,
     plain_observers,
+    unpriced,
 )
 from rightcall.loop.state import started
 from rightcall.models.fallback import Opened
@@ -179,14 +181,7 @@ class Agent(Generic[Deps, Out]):
 
     @checked_async("agent.resume")
     async def resume(
-        self,
-        result: RunResult[Any],
-        decisions: Decisions,
-        *,
-        dependencies: Deps | None = None,
-        steps: Steps | None = None,
-        wait: float = 0.0,
-        **again: Unpack[Overrides],
+        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
     ) -> RunResult[Out]:
         """Go on with a run that waits for a person, here or in another process.
 
@@ -197,42 +192,49 @@ class Agent(Generic[Deps, Out]):
         RunHeld. A run that was given a ``model``, ``tools``, ``options`` or ``max_tokens`` of its own is
         given them again here.
         """
+        return await self._go_on(result, decisions, options)
+
+    @checked("agent.resume_sync")
+    def resume_sync(
+        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
+    ) -> RunResult[Out]:
+        """``resume``, for code that cannot await; also where an event loop already runs."""
+        return run_sync(self.resume(result, decisions, **options))
+
+    @checked("agent.resume_stream")
+    def resume_stream(
+        self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
+    ) -> AsyncIterator[Event]:
+        """``resume``, as the events it is made of; the last is RunEnd, with the result."""
+        return events_of(partial(self._go_on, result, decisions, options))
+
+    async def _go_on(
+        self,
+        result: RunResult[Any],
+        decisions: Decisions,
+        options: ResumeOptions[Deps],
+        emit: Emit | None = None,
+    ) -> RunResult[Out]:
         if not fits(result, RunResult):
             kind = type(result).__name__
             raise UsageError(f"agent.resume takes the result that waits, a RunResult, and not {kind}")
-        decided = decided_about(result.pending, decisions)
-        async with Holding(self._journal, result.run, wait=wait) as held:
-            given = decisions_in(held.entries)
-            stands = {call_id: given[call_id] for call_id in decided if call_id in given}
-            if any(decided[call_id] != decision for call_id, decision in stands.items()):
-                raise AlreadyDecided(result.run, stands)
-            basis = self._basis_with(again)
+        decided, steps = decided_about(result.pending, decisions), options.get("steps")
+        async with Holding(self._journal, result.run, wait=options.get("wait", 0.0)) as held:
+            check_standing(result, decided, decisions_in(held.entries))
+            basis, state = self._basis_with(options), result.state
             taken = self._steps(held, steps)
-            setup = self._setup_for(result.run, taken, dependencies, basis, result.state.wanted)
+            setup = self._setup_for(result.run, taken, options.get("dependencies"), basis, state.wanted)
             look_for_tools(held.entries, result.pending, setup)
-            state = result.state
             if state.system is None:
                 state = replace(state, system=await basis.system(setup, steps))
-            run = Run(
-                setup,
-                state,
-                begins=result.begins,
-                decisions=decided,
-                earlier=result.calls,
-            )
+            earlier, begins = result.calls, result.begins
+            run = Run(setup, state, begins=begins, emit=emit, decisions=decided, earlier=earlier)
             is_unknown = self._journal is None and steps is None and bool(decided)
             with resumed_once(result, decided, run) if is_unknown else nullcontext():
                 return basis.with_output(await run.go(RunResumed(decisions=decided)))
 
     @checked_async("agent.recover")
-    async def recover(
-        self,
-        run: str,
-        *,
-        dependencies: Deps | None = None,
-        wait: float = 0.0,
-        **again: Unpack[Overrides],
-    ) -> RunResult[Out]:
+    async def recover(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
         """Go on with a run whose process died, from its journal: what was done is not done again.
 
         A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld. What the model was
@@ -241,12 +243,13 @@ class Agent(Generic[Deps, Out]):
         """
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
-        async with Holding(self._journal, run, wait=wait) as held:
+        async with Holding(self._journal, run, wait=options.get("wait", 0.0)) as held:
             start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
-            basis = self._basis_with(again)
-            setup = self._setup_for(run, held.steps(), dependencies, basis, start.wanted)
+            basis = self._basis_with(options)
+            shared = options.get("dependencies")
+            setup = self._setup_for(run, held.steps(), shared, basis, start.wanted)
             look_for_tools(held.entries, (), setup)
             going = Run(
                 setup,
@@ -255,6 +258,11 @@ class Agent(Generic[Deps, Out]):
                 decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
             )
             return basis.with_output(await going.go())
+
+    @checked("agent.recover_sync")
+    def recover_sync(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
+        """``recover``, for code that cannot await; also where an event loop already runs."""
+        return run_sync(self.recover(run, **options))
 
     @checked("agent.as_tool")
     def as_tool(
@@ -291,7 +299,7 @@ class Agent(Generic[Deps, Out]):
             # What it raises was said by its model's vendor.
             errors="neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
-        ).replace(delegates=True)
+        ).replace(delegates=True, unpriced=unpriced(self._basis.model, self.tools))
 
     async def _delegated(
         self, task: User, context: Context[Any], budget: Budget
@@ -314,6 +322,9 @@ class Agent(Generic[Deps, Out]):
                 start = await basis.started(setup, (task,), said, self._defaults())
                 state = started(start)
             else:
+                nesting.look_for_tools(setup.tools)
+                if nesting.lost is not None:
+                    return None
                 state, begins = paused.state, paused.begins
             going = Run(setup, state, begins=begins, emit=nesting.emit, decisions=nesting.decisions)
             result = await going.go(start)
@@ -329,7 +340,7 @@ class Agent(Generic[Deps, Out]):
         history = mend(given.messages).messages if given.messages else ()
         run = options.get("run") or urandom(16).hex()
         forget(run)
-        message = await _user(prompt)
+        message = await user_message(prompt)
         async with Holding(self._journal, run) as held:
             if held.entries:
                 raise UsageError(f"the journal holds a run {run!r} already; recover it, or name another")
@@ -363,11 +374,6 @@ class Agent(Generic[Deps, Out]):
         if basis is self._basis and self._is_fixed and mode == basis.mode:
             return setup
         return basis.applied(setup, mode)
-
-
-async def _user(prompt: Prompt) -> User:
-    """The prompt as a message; files are read where they hold nobody up."""
-    return await to_thread(message_of, prompt) if reads_files(prompt) else message_of(prompt)
 
 
 @checked("rc.ask")

@@ -13,6 +13,7 @@ from rightcall.core.extras import require
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import dump
 from rightcall.core.message import User
+from rightcall.core.options import checked
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.tool import Tool
 from rightcall.declare.attachment import file
@@ -59,6 +60,7 @@ def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
     return Tool(parameters=_bare(parameters), handler=invoke, **said)
 
 
+@checked("rc.to_langchain")
 def to_langchain(
     tool: ToolSource, /, *, dependencies: Any = None, approve: Approve | None = None
 ) -> "BaseTool":
@@ -97,6 +99,7 @@ def to_langchain(
     return made
 
 
+@checked("rc.langgraph_node")
 def langgraph_node(
     agent: Agent[Any],
     *,

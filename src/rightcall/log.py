@@ -18,8 +18,23 @@ def _clean(text: str) -> str:
     return printable(encodable(redact_formats(text)))
 
 
+def whole(trace: str) -> str:
+    """A text of several lines, for the end of a message: what is an argument is kept to one line."""
+    return f":\n{trace.rstrip()}".replace("%", "%%") if trace else ""
+
+
+def _one_line(given: object) -> object:
+    """What stands in a message, so that no vendor's or tool's words can look like another line."""
+    if not isinstance(given, str | BaseException):
+        return given
+    text = str(given)
+    return text.replace("\r", "\\r").replace("\n", "\\n") if "\n" in text or "\r" in text else given
+
+
 def _redact(record: logging.LogRecord) -> bool:
     try:
+        if isinstance(record.args, tuple):
+            record.args = tuple([_one_line(each) for each in record.args])
         message = record.getMessage()
     except (TypeError, ValueError):
         # The handler will say that the arguments do not fit the message.

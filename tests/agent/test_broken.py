@@ -113,7 +113,7 @@ async def test_what_goes_wrong_after_the_end_of_a_reply_takes_nothing_from_it(er
 
 async def test_a_stream_that_ends_without_a_word_breaks_the_reply():
     result = await Agent(ScriptedModel([Turn(reply=reply("Hi"), breaks=Break(0))])).run("Go.")
-    assert result.transcript == (said("Go."), Reply((), "error", "no end"))
+    assert result.transcript == (said("Go."), Reply((), "error", "no end", model="scripted"))
     assert result.stop == Stop("error", detail="no end")
 
 

@@ -127,3 +127,16 @@ async def test_the_costs_of_the_turns_add_up_and_end_the_run():
     result = await rc.Agent(model, [go]).run("Hi", budget=rc.Budget(cost=1.0, repeats=None))
     assert (result.stop.limit, len(result.turns)) == ("cost", 3)
     assert result.usage.cost == pytest.approx(1.2)
+
+
+async def test_an_agent_inside_and_a_model_to_fall_back_on_are_seen_too():
+    inner = scripted()
+    helper = rc.Agent(inner, name="helper")
+    middle = rc.Agent(scripted(priced=True), [helper.as_tool()], name="middle")
+    budget = rc.Budget(cost=unheard(), strict=True)
+    outer = scripted(priced=True)
+    with pytest.raises(rc.errors.UsageError, match=r"\(asked by helper\) \(asked by middle\) costs"):
+        await rc.Agent(outer, [middle.as_tool()], budget=budget).run("Hi")
+    with pytest.raises(rc.errors.UsageError, match="cannot be held"):
+        await rc.Agent([outer, inner], budget=budget).run("Hi")
+    assert (outer.requests, inner.requests) == ([], [])

@@ -127,3 +127,14 @@ async def test_a_replay_with_another_model_gives_what_was_recorded():
     first = await agent(Desk(), journal=journal).run("Go.", run="r", dry_run=True)
     again = await rc.replay(journal, "r", model=script())
     assert again.transcript == first.transcript
+
+
+async def test_calls_without_an_agent_are_dry_the_same_way():
+    desk = Desk()
+    tools = [desk.tool("look", effect="read"), desk.tool("send", approval=True)]
+    calls = [call("look", id="1"), call("send", id="2")]
+    done = await rc.run_calls(calls, tools, dry_run=True)
+    assert [each.outcome.kind for each in done] == ["returned", "dry_run"]
+    assert desk.done == ["look"]
+    done = await rc.Executor().execute(calls[1:], rc.Toolbox(tools), dry_run=True)
+    assert [each.outcome.kind for each in done] == ["dry_run"]

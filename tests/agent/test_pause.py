@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
+import rightcall as rc
 from agent.elsewhere import Done, Job, paused_agent
 from agent.kit import Desk, outcomes, told
 from loop.sound import assert_sound
@@ -307,3 +308,35 @@ async def test_a_name_that_is_used_again_is_another_run():
         paused = await agent.run("Go.", run="the same")
         await agent.resume(paused, {"a": True})
         assert desk.done == ["send"]
+
+
+async def test_a_run_that_goes_on_is_a_stream_of_events_too():
+    sent = list[str]()
+
+    @rc.tool(approval=True)
+    def send(to: str) -> str:
+        """Send it."""
+        sent.append(to)
+        return "sent"
+
+    agent = rc.Agent(ScriptedModel([reply(call("send", id="s", to="Bob")), "Done."]), [send])
+    paused = await agent.run("Go.")
+    events = [event async for event in agent.resume_stream(paused, {"s": True})]
+    assert [type(event).__name__ for event in events[:2]] == ["ResultEnd", "TurnStart"]
+    assert (events[-1].result.text, sent) == ("Done.", ["Bob"])
+    with pytest.raises(UsageError, match="did you mean 'wait'"):
+        agent.resume_stream(paused, {"s": True}, waits=1)
+
+
+def test_a_run_goes_on_without_await():
+    @rc.tool(approval=True)
+    def send(to: str) -> str:
+        """Send it."""
+        return "sent"
+
+    journal = rc.record.MemoryJournal()
+    script = [reply(call("send", id="s", to="Bob")), "Done."]
+    agent = rc.Agent(ScriptedModel(script), [send], journal=journal)
+    paused = agent.run_sync("Go.", run="r")
+    assert agent.resume_sync(paused, {"s": True}).text == "Done."
+    assert agent.recover_sync("r").text == "Done."

@@ -215,7 +215,7 @@ async def _refuses(_):
         (lambda _: False, "not of the type bool"),
         (lambda _: True, "not of the type bool"),
         (lambda _: "deny", "not of the type str"),
-        (lambda _: Deny, "not of the type StructMeta"),
+        (lambda _: Deny, "not of the type Spelt"),
     ],
     ids=["async", "no", "yes", "a word", "a class"],
 )

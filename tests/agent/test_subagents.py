@@ -512,3 +512,14 @@ async def test_an_observer_of_the_outer_agent_sees_what_happens_inside():
     assert {entry.agent for entry in inside} == {"helper"}
     assert "CallFinished" in [type(entry.entry).__name__ for entry in inside]
     assert any(isinstance(happened, SubagentEvent) for _, happened in seen)
+
+
+async def test_an_inner_tool_that_is_gone_does_not_take_the_approval_with_it():
+    desk, own = Desk(), {"journal": MemoryJournal()}
+    paused = await boss_of(helper_of(desk).as_tool(), **own).run("Go.", run="r")
+    poorer = Agent(turns("Never mind."), [desk.tool("find")], name="helper")
+    with pytest.raises(UsageError, match="'helper' waits with a call of send, which it does not have"):
+        await boss_of(poorer.as_tool(), **own).resume(stored(paused), {PENDING: True})
+    assert desk.done == []
+    result = await boss_of(helper_of(desk).as_tool(), **own).resume(stored(paused), {PENDING: True})
+    assert (result.stop.reason, desk.done) == ("end", ["find x", "send mail"])

@@ -226,7 +226,7 @@ def test_what_it_is_is_said_plainly(signature):
     ("options", "words"),
     [
         ({"cwd": "/no/such/place"}, "cwd '/no/such/place' is not a directory"),
-        ({"signature": "gemini"}, "signature 'gemini' is not one of plain, anthropic, openai"),
+        ({"signature": "gemini"}, "signature must be 'plain' or 'anthropic' or 'openai'"),
         ({"timeout": 0}, "timeout must be more than 0"),
     ],
 )

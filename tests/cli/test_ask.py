@@ -447,3 +447,19 @@ def test_without_a_question_on_a_terminal_it_says_how_to_ask(home):
     with Terminal(home, "ask") as terminal:
         assert terminal.end() == 2
         assert "what is the question?" in terminal.text
+
+
+def test_a_dry_run_changes_nothing_and_asks_nobody(home, capsys):
+    assert ask("--dry-run", "--model", "world.py:mail", "Write.") == 0
+    said, told = capsys.readouterr()
+    assert (said, "dry_run: send_mail" in told, "sent to" in told) == ("Done.\n", True, False)
+    assert main(["call", "--dry-run", "world.py", "send_mail", '{"to":"bob","body":"Hi"}']) == 0
+    assert capsys.readouterr().out.startswith("send_mail was not run: this is a dry run")
+
+
+def test_an_answer_without_its_form_is_not_on_stdout(home, capsys):
+    assert ask("--schema", "age int", "--model", "world.py:echo", "How old?") == 1
+    said, told = capsys.readouterr()
+    assert said == ""
+    assert "no_output" in told
+    assert "How old?" in told

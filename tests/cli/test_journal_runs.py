@@ -310,3 +310,21 @@ def test_yes_is_said_to_all_that_comes(home):
         asyncio.run(agent.run("Order.", run="shop"))
     ran = run(home, "journal", "resume", "runs.sqlite", "--agent", "nest.py:agent", "--yes")
     assert (ran.code, (home / "orders.txt").read_text()) == (0, "tea milk ")
+
+
+def test_a_programs_run_is_not_gone_on_with_by_some_other_model(home):
+    @rc.tool(approval=True)
+    def send() -> str:
+        """Send it."""
+        return "sent"
+
+    with SqliteJournal("runs.db") as journal:
+        rc.Agent(ScriptedModel([reply(call("send", id="s"))]), [send], journal=journal).run_sync(
+            "Go.", run="r"
+        )
+    ran = run(home, "journal", "show", "runs.db", "nope")
+    assert (ran.code, "no run 'nope'; rightcall journal list runs.db shows them" in ran.err) == (2, True)
+    ran = run(home, "journal", "resume", "runs.db", "r", "--yes")
+    assert ran.code == 2
+    assert "its record does not say how to connect its model" in ran.err
+    assert "-m NAME" in ran.err

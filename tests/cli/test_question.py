@@ -8,7 +8,8 @@ from argparse import Namespace
 import pytest
 
 from cli.kit import Terminal, run
-from rightcall.cli.attachments import part_of
+from request.server import serving, whole
+from rightcall.cli.attachments import attachment, part_of
 from rightcall.cli.question import read_question
 from rightcall.core.parts import Media, Text
 from rightcall.errors import UsageError
@@ -160,3 +161,12 @@ def test_a_schema_that_is_none_is_bad_usage(home, given, words):
     ran = run(home, *ECHO, "--schema", given, "Who?")
     assert ran.code == 2
     assert words in ran.err
+
+
+async def test_an_address_is_fetched_and_attached_as_what_it_is():
+    async with serving(whole(PNG)) as server:
+        part = await attachment(f"{server.url}/cat.png")
+    assert (part.media_type, part.data, part.name) == ("image/png", PNG, "cat.png")
+    async with serving(whole(b"gone", 404)) as server:
+        with pytest.raises(UsageError, match=r"-a http.*: the server answered with status 404"):
+            await attachment(f"{server.url}/cat.png")

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Optional
 import pytest
 
 import rightcall as rc
-from rightcall.core.handler import inspect_handler, unwrap
+from rightcall.core.handler import Context, inspect_handler, unwrap
+from rightcall.errors import UsageError
 
 CONTEXT = rc.Context(call_id="c1", tool="t", dependencies=None)
 
@@ -196,3 +197,20 @@ def test_the_plain_function_is_found_behind_what_wraps_it():
     assert unwrap(Counter) is Counter
     assert unwrap(functools.partial(counter)) is Counter.__call__
     assert inspect.ismethod(unwrap(counter.method))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (("half",), "done is a number, and not 'half'; words go into text"),
+        ((1, "two"), "total is a number"),
+        ((1, 2, 3), "text is words, and not int"),
+    ],
+)
+def test_progress_that_is_none_is_refused_in_words(said, words):
+    told = []
+    context = Context(call_id="c", tool="t", dependencies=None, tell=told.append)
+    context.progress(1, 2.5, "half")
+    with pytest.raises(UsageError, match=words):
+        context.progress(*said)
+    assert len(told) == 1

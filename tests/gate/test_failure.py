@@ -276,3 +276,22 @@ def test_strangers_tools_never_give_an_exceptions_words(tmp_path):
     assert {each.errors for each in tools} == {"neutral"}
     offered = rc.Agent(ScriptedModel([]), tools, errors="words").tools
     assert {each.errors for each in offered} == {"neutral"}
+
+
+async def test_a_retried_tool_tells_its_traceback_once(caplog):
+    @rc.tool(retries=2, retry_on=(ConnectionError,), backoff=0)
+    def flaky() -> str:
+        """Fail."""
+        raise ConnectionError("gone\nrightcall.gate: a forged line")
+
+    with caplog.at_level("INFO", logger="rightcall.gate"):
+        await rc.run_calls([rc.Call(id="1", name="flaky", arguments="{}")], [flaky])
+    raised = [record for record in caplog.records if "raised" in record.getMessage()]
+    assert [(record.levelname, bool(record.exc_info)) for record in raised] == [
+        ("INFO", False),
+        ("INFO", False),
+        ("WARNING", True),
+    ]
+    assert raised[0].getMessage() == (
+        "flaky raised ConnectionError: gone\\nrightcall.gate: a forged line (attempt 1 of 3)"
+    )

@@ -20,8 +20,8 @@ from rightcall.core.request import Request
 from rightcall.core.transport import Incoming, Timeouts
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.models.aws.invoke_transport import InvokeTransport
-from rightcall.request.retry import Retry
 from rightcall.request.address import Address
+from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
 from rightcall.wire import anthropic
 from wire.bedrock.frames import exception, frame, of_kind

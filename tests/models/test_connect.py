@@ -123,3 +123,24 @@ async def test_a_header_of_the_provider_carries_the_key():
     await transport.close()
     assert headers["api-key"] == KEY
     assert "authorization" not in headers
+
+
+def test_a_user_in_the_address_and_a_key_are_one_too_many():
+    with pytest.raises(UsageError, match="the address holds a user and a password, and there is a key"):
+        rc.connect("openai:gpt", base_url="http://me:secret@127.0.0.1:1/v1", api_key="k")
+    assert "secret" not in repr(rc.connect("openai:gpt", base_url="http://127.0.0.1:1/v1", api_key="k"))
+
+
+async def test_usage_that_cannot_be_is_not_counted(caplog):
+    body = {
+        "model": "gpt",
+        "choices": [{"index": 0, "message": {"content": "Hi."}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": -5, "completion_tokens": 7, "cost": -1.5},
+    }
+    async with serving(whole(json.dumps(body).encode())) as server:
+        url = server.url
+        async with rc.connect("openai:gpt", base_url=url, api_key="k", streaming=False) as model:
+            result = await rc.Agent(model).run("Hi.")
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (0, 7)
+    assert not (result.usage.cost or 0) < 0
+    assert "usage that cannot be is not counted: input_tokens -5" in caplog.text

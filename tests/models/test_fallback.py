@@ -131,7 +131,9 @@ async def test_nothing_is_given_twice_when_a_stream_breaks_and_the_answer_is_ask
             turns[-1].append(event.text)
     assert ["".join(texts) for texts in turns] == ["Half", "The whole of it."]
     result = events[-1].result
-    assert (result.text, result.models) == ("The whole of it.", ("", "two"))
+    assert (result.text, result.models) == ("The whole of it.", ("one", "two"))
+    (change,) = [event for event in events if isinstance(event, ModelChange)]
+    assert (change.failed, change.model) == ("one", "two")
     assert [each.stop for each in result.replies] == ["error", "end"]
 
 
@@ -257,3 +259,33 @@ async def test_a_run_ends_with_what_it_had_where_the_deadline_is_the_runs_own():
                 "seconds",
                 ["user: Go.", "model: "],
             )
+
+
+@pytest.mark.parametrize(
+    ("extra", "first_gets", "second_gets"),
+    [
+        ({"service_tier": "auto"}, "auto", None),
+        ({"anthropic": {"service_tier": "a"}, "openai_chat": {"service_tier": "b"}}, "a", "b"),
+    ],
+)
+async def test_what_is_said_in_one_vendors_words_is_not_said_to_another(extra, first_gets, second_gets):
+    async with (
+        serving(whole(OVERLOADED, 529)) as first,
+        serving(whole(CHAT)) as second,
+        claude(first, retry=rc.Retry(attempts=1)) as one,
+        gpt(second) as two,
+    ):
+        tools = [{"type": "web_search_20250305", "name": "web_search"}]
+        options: rc.ModelOptions = {"extra": extra, "vendor_tools": tools, "temperature": 0.5}
+        result = await rc.Agent([one, two], options=options).run("Go.")
+        asked = [json.loads(server.requests[0][2]) for server in (first, second)]
+    assert result.models == ("openai:gpt",)
+    assert [each.get("service_tier") for each in asked] == [first_gets, second_gets]
+    assert ["tools" in each for each in asked] == [True, False]
+    assert [each["temperature"] for each in asked] == [0.5, 0.5]
+
+
+async def test_words_for_a_dialect_that_nobody_speaks_are_refused():
+    agent = rc.Agent([scripted("one"), scripted("two")], options={"extra": {"gemini": {"a": 1}}})
+    with pytest.raises(UsageError, match=r"no model of fallback.* speaks gemini"):
+        await agent.run("Go.")

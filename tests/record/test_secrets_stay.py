@@ -26,8 +26,8 @@ from rightcall.mcp.client.endpoints import Http, Stdio
 from rightcall.mcp.server.serve_options import Listen
 from rightcall.models.providers import PROVIDERS
 from rightcall.record.redact import redact_text
-from rightcall.request.retry import Retry
 from rightcall.request.address import Address
+from rightcall.request.retry import Retry
 from rightcall.testing import ScriptedModel, call, reply
 
 SOURCE = Path(rc.__file__).parent

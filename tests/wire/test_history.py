@@ -8,7 +8,7 @@ import pytest
 from anthropic.types import Message as AnthropicMessage
 from google.genai import types as google
 from openai.types.chat import ChatCompletionMessage
-from openai.types.responses import Response
+from openai.types.responses import EasyInputMessageParam, Response
 from pydantic import TypeAdapter
 
 import rightcall as rc
@@ -516,3 +516,15 @@ async def test_a_run_with_such_a_history_is_recovered_under_its_system_text():
     model = ScriptedModel(["Ho"])
     await rc.Agent(model, journal=journal).recover("one")
     assert model.requests[0].system == "Be brief."
+
+
+def test_plain_text_of_the_responses_api_goes_out_as_it_came_in():
+    said = [
+        {"type": "message", "role": "user", "content": "Hi"},
+        {"type": "message", "role": "assistant", "content": "Hello."},
+        {"type": "message", "role": "user", "content": "And?"},
+    ]
+    given = rc.from_messages(said, "openai_responses")
+    assert rc.to_messages(given.messages, "openai_responses") == said
+    item = TypeAdapter(EasyInputMessageParam)
+    assert [item.validate_python(each) for each in said] == said

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from rightcall.core.jsontext import JsonObject, shorten
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 
@@ -63,6 +64,7 @@ def local_time() -> Moment:
     return Moment.now(UTC).astimezone()
 
 
+@checked("rc.builtin.datetime")
 def datetime(*, now: Now = local_time, timezone: str | None = None) -> Tool:
     """A tool that tells the date and the time; in ``timezone`` unless the model names another."""
     home = _zone_of_user(timezone)
@@ -90,6 +92,7 @@ def datetime(*, now: Now = local_time, timezone: str | None = None) -> Tool:
     )
 
 
+@checked("rc.builtin.date_math")
 def date_math(*, now: Now = local_time, timezone: str | None = None) -> Tool:
     """A tool that adds to dates and counts the days between them."""
     home = _zone_of_user(timezone)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure
 
@@ -16,6 +17,7 @@ _PARAMETERS: JsonObject = {
 _A_DAY = 24 * 60 * 60.0
 
 
+@checked("rc.builtin.human")
 def human(
     ask: Callable[[str], Awaitable[str]] | None = None,
     *,

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reply, Results
+from rightcall.core.options import checked
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure
 
@@ -58,6 +59,7 @@ class _PlanArguments(Struct):
     steps: tuple[Step, ...]
 
 
+@checked("rc.builtin.plan")
 def plan(*, name: str = "plan", description: str = _DESCRIPTION) -> Tool:
     """A tool with which a model keeps a plan. ``plan_in`` reads it from a transcript."""
 
@@ -76,6 +78,7 @@ def plan(*, name: str = "plan", description: str = _DESCRIPTION) -> Tool:
     )
 
 
+@checked("rc.builtin.plan_in")
 def plan_in(messages: Iterable[Message], *, name: str = "plan") -> tuple[Step, ...]:
     """The steps of the last plan that was taken; none where there is no plan."""
     steps: tuple[Step, ...] = ()

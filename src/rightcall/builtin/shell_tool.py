@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 from rightcall.process.command import Command, Completed, Exited, Isolation, Pids, decode, describe
@@ -54,6 +55,7 @@ async def _run(shell: Command, *arguments: str, seconds: float | None = None) ->
     return await run(replace(shell, argv=(*shell.argv, *arguments), timeout=timeout))
 
 
+@checked("rc.builtin.shell")
 def shell(
     *,
     cwd: str | Path = ".",

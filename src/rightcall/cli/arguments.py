@@ -12,6 +12,7 @@ from rightcall.cli.journal_arguments import journal
 from rightcall.cli.options import (
     DEFAULT_MODEL,
     add_approval_options,
+    add_dry_run,
     add_run_options,
     count_of,
     repeated,
@@ -106,6 +107,7 @@ def call(parser: ArgumentParser) -> None:
     """Put a call through the gate, as if a model had asked for it, and print the result."""
     parser.add_argument("tools", metavar=_TOOLS)
     _add_call(parser)
+    add_dry_run(parser)
     asked = "A tool that wants a person's yes is asked about on a terminal; elsewhere it is no."
     add_approval_options(parser, asked)
 
@@ -123,6 +125,7 @@ def manifest(parser: ArgumentParser) -> None:
     for each in (showing, running):
         each.add_argument("file", metavar="FILE.json")
     _add_call(running)
+    add_dry_run(running)
     for each in (checking, showing, running):
         each.add_argument("--sandbox", metavar="DIR", help="the directory that $SANDBOX stands for")
 

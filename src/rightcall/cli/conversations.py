@@ -105,7 +105,7 @@ def earlier(name: str | None) -> Earlier:
     return Earlier(run=run, messages=messages, model=noted[-1] if noted else "", system=system)
 
 
-def find_run(runs: Sequence[str], name: str) -> str:
+def find_run(runs: Sequence[str], name: str, file: str = "") -> str:
     """The run of that name, or the only one whose name begins so."""
     if name in runs:
         return name
@@ -115,7 +115,7 @@ def find_run(runs: Sequence[str], name: str) -> str:
     if found:
         shown = ", ".join(found[:5])
         raise UsageError(f"{len(found)} runs begin with {name!r}: {shown}{' …' * (len(found) > 5)}")  # noqa: PLR2004
-    raise UsageError(f"there is no run {name!r}; rightcall journal list shows them")
+    raise UsageError(f"there is no run {name!r}; rightcall journal list{file and f' {file}'} shows them")
 
 
 async def transcript_of(journal: Journal, run: str) -> Transcript:

@@ -11,6 +11,7 @@ DEFAULT_MODEL = "embedded"
 def add_run_options(parser: ArgumentParser) -> None:
     """What a run is made with, and what is kept of it."""
     add_agent_options(parser)
+    add_dry_run(parser)
     _add_conversation_options(parser)
     parser.add_argument(
         "--journal", metavar="FILE", help="record the run in a .jsonl or .sqlite (.sqlite3, .db) file"
@@ -58,6 +59,15 @@ def add_agent_options(parser: ArgumentParser) -> None:
     _add_limits(parser)
     asked = "Some tools want a person's yes. On a terminal you are asked; elsewhere it is no."
     add_approval_options(parser, asked)
+
+
+def add_dry_run(parser: ArgumentParser) -> None:
+    """The option that changes nothing."""
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="change nothing: only what looks is run, other calls are answered as not done",
+    )
 
 
 def _add_conversation_options(parser: ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from rightcall.cli.session import Session, view_for
 from rightcall.cli.summary import Progress, View
 from rightcall.cli.terminal import NOBODY, approver
 from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal
-from rightcall.core.entry import Entry, RunEnded, RunStarted, StepDone
+from rightcall.core.entry import Entry, ReplyReceived, RunEnded, RunStarted, StepDone
 from rightcall.core.events import StreamEvent
 from rightcall.core.ports import Journal
 from rightcall.errors import ReplayError, RightcallError, UsageError
@@ -29,6 +29,8 @@ async def resume_run(options: Namespace, journal: Journal, run: str) -> int:
         agent._journal = journal  # noqa: SLF001 - whatever it was made with, this is where the run is
         return await _resume(options, agent, run, paused, view_for(options, options.agent))
     _as_it_was(options, journal.entries(run))
+    if options.model is None:
+        raise UsageError(_which_model(journal.entries(run), run))
     session = Session(options)
     try:
         await session.open()
@@ -60,6 +62,17 @@ def _as_it_was(options: Namespace, entries: Iterable[Entry]) -> None:
                 options.model = options.model or value
             case _:
                 pass
+
+
+def _which_model(entries: Iterable[Entry], run: str) -> str:
+    """Words for a run whose record does not say how its model is connected: a program's own."""
+    replies = [entry.reply for entry in entries if isinstance(entry, ReplyReceived)]
+    name = next((reply.model for reply in reversed(replies) if reply.model), "")
+    known = f" Its replies came from {name}." if name else ""
+    return (
+        f"run {run} was a program's, and its record does not say how to connect its model.{known} "
+        "Say -m NAME for the model to go on with, or name the program's agent with --agent FILE.py:NAME"
+    )
 
 
 class _Showing:

@@ -23,6 +23,7 @@ from rightcall.core.ports import Model, Observer
 from rightcall.core.request import ModelOptions, Named, ToolChoice
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
+from rightcall.loop.setup import RunOptions
 from rightcall.models.catalogue import SERVERS, is_local
 from rightcall.models.connect import connect
 from rightcall.models.providers import PROVIDERS
@@ -111,6 +112,10 @@ class Session:
             close = getattr(each, "close", None)
             if close is not None:
                 close()
+
+    def said(self, history: Transcript) -> RunOptions[Any]:
+        """What a run is asked for, after what was said before."""
+        return {"history": history, "choice": self.choice, "dry_run": self._options.dry_run}
 
     @property
     def choice(self) -> ToolChoice:

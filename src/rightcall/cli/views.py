@@ -103,7 +103,8 @@ class PlainView(View):
     def end(self, summary: Summary) -> None:
         """The answer, and what it took; or why there is none."""
         if summary.text:
-            write(summary.text, self._out)
+            # What has not the form that was asked for is no answer for whoever reads the output.
+            write(summary.text, self.people if summary.reason == "no_output" else self._out)
         self._out.flush()
         if summary.reason == INTERRUPTION:
             self._complain(interruption_words(summary))

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
 
 Origin: TypeAlias = Literal["user", "developer", "operator", "trusted", "untrusted", "nowhere"]
@@ -32,32 +33,32 @@ class Evidence(Struct, frozen=True, gc=False, omit_defaults=True):
         return self.origin not in ("untrusted", "nowhere")
 
 
-class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow"):
+class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow", metaclass=Spelt):
     """Run it."""
 
     scope: Scope = "once"
     """How far the yes goes, where a person says it and rules of trust are in force."""
 
 
-class Deny(Struct, frozen=True, gc=False, omit_defaults=True, tag="deny"):
+class Deny(Struct, frozen=True, gc=False, omit_defaults=True, tag="deny", metaclass=Spelt):
     """Do not run it; the reason is for the model."""
 
     reason: str = ""
 
 
-class Ask(Struct, frozen=True, gc=False, omit_defaults=True, tag="ask"):
+class Ask(Struct, frozen=True, gc=False, omit_defaults=True, tag="ask", metaclass=Spelt):
     """A person must decide; the reason is for them."""
 
     reason: str = ""
 
 
-class Rewrite(Struct, frozen=True, gc=False, omit_defaults=True, tag="rewrite"):
+class Rewrite(Struct, frozen=True, gc=False, omit_defaults=True, tag="rewrite", metaclass=Spelt):
     """Run it with these arguments instead. They are checked as the model's own would be."""
 
     arguments: JsonObject
 
 
-class Answer(Struct, frozen=True, gc=False, omit_defaults=True, tag="answer"):
+class Answer(Struct, frozen=True, gc=False, omit_defaults=True, tag="answer", metaclass=Spelt):
     """Do not run it; this is its result."""
 
     text: str
@@ -89,7 +90,7 @@ class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """The values that the yes is for; None for any."""
 
 
-class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Spelt):
     """What a request may do, fixed while nobody but the user and the developer has spoken."""
 
     tools: tuple[str, ...] = ()

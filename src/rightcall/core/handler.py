@@ -3,13 +3,16 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from numbers import Real
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Generic, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, field
 from typing_extensions import TypeVar
 
+from rightcall.core.jsontext import shorten
 from rightcall.core.parts import Usage
+from rightcall.errors import UsageError
 
 
 class CallProgress(Struct, frozen=True, gc=False, tag=True):
@@ -56,7 +59,21 @@ class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Say how far the call is: so much done, of so much, and with what. From any thread."""
+        if type(done) is not float or total is not None or text:
+            _check_progress(done, total, text)
         self.tell(CallProgress(self.call_id, done, total, text))
+
+
+def _check_progress(done: object, total: object, text: object) -> None:
+    for name, value in (("done", done), ("total", total)):
+        is_left_out = value is None and name == "total"
+        if not is_left_out and not isinstance(value, Real):
+            raise UsageError(
+                f"context.progress: {name} is a number, and not {shorten(repr(value))[1:-1]}; "
+                'words go into text, as in context.progress(1, 2, "half")'
+            )
+    if not isinstance(text, str):
+        raise UsageError(f"context.progress: text is words, and not {type(text).__name__}")
 
 
 Parameters = dict[str, inspect.Parameter]

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonValue
+from rightcall.core.options import Spelt
 from rightcall.core.parts import Media, Result, Text, Usage
 
 StopReason: TypeAlias = Literal[
@@ -34,7 +35,7 @@ class Unknown(Struct, frozen=True, gc=False, omit_defaults=True, tag="unknown"):
     vendor: Mapping[str, JsonValue]
 
 
-class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user"):
+class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metaclass=Spelt):
     """What is said to the model."""
 
     content: tuple[Text | Media, ...]

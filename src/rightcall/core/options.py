@@ -282,28 +282,48 @@ def annotations_of(kind: Any) -> Mapping[str, Any]:
     return merged
 
 
+_ROOMS = ("builtin", "local", "manifest", "mcp", "process", "record", "testing", "trust")
+"""The rooms whose names are public under their own: ``rc.trust.Rules``."""
+
+
 @cache
 def _of_struct(struct: type) -> Known:
     fields: Collection[str] = struct.__struct_fields__  # type: ignore[attr-defined]
     kinds = {name: kind for name, kind in annotations_of(struct).items() if name in fields}
-    return Known(f"rc.{struct.__name__}", kinds)
+    room = struct.__module__.split(".")[1:2]
+    return Known(".".join(["rc", *(each for each in room if each in _ROOMS), struct.__name__]), kinds)
 
 
-class Worded(StructMeta):
-    """The metaclass of structs that developers write out: what is wrong with one is said in words.
+class Spelt(StructMeta):
+    """The metaclass of structs that developers write out: a field that is not there is said in words.
 
-    What is decoded or replaced does not pass here, and needs no words.
+    The fields are looked up only once something is wrong, so what is right costs no look. What is made
+    for every delta or call has msgspec's own words all the same: to pass here is to pass through Python.
     """
 
     if not TYPE_CHECKING:  # checkers take the fields for the parameters, as they are
 
         def __call__(self, *args: Any, **fields: Any) -> Any:
-            """Make one, of fields that are there and of the right kinds."""
-            if fields:
-                _of_struct(self).check(fields)
+            """Make one, of fields that are there."""
             try:
                 return super().__call__(*args, **fields)
             except TypeError as error:
                 known = _of_struct(self)
+                known.check_names(fields)
                 words = f"{known.place}: {error}. Give by name: {', '.join(known.kinds)}"
                 raise UsageError(words) from error
+
+
+class Worded(Spelt):
+    """The metaclass of structs whose values are looked at too: one of the wrong kind is said in words.
+
+    What is decoded or replaced does not pass here, and needs no words.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **fields: Any) -> Any:
+            """Make one, of fields that are there and of the right kinds."""
+            if fields:
+                _of_struct(self).check(fields)
+            return super().__call__(*args, **fields)

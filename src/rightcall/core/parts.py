@@ -7,11 +7,14 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.media_type import ANY_BYTES, MediaKind, kind_of
+from rightcall.core.options import Spelt
 from rightcall.core.outcome import OutcomeKind
 from rightcall.errors import UsageError
 
 Way: TypeAlias = Literal["bytes", "address", "id"]
 """How media are given: by themselves, by where the vendor finds them, or by the vendor's own name."""
+
+_MUCH = 256 * 1024
 
 
 class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
@@ -22,7 +25,7 @@ class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
     """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
 
 
-class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media"):
+class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", metaclass=Spelt):
     """An image, a sound, a document: bytes with a type, or where they are. A tool may return one.
 
     ``rc.image`` and ``rc.file`` make them of paths, bytes, addresses and the ids of uploaded files.
@@ -99,6 +102,11 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
         if len(self.content) == 1 and type(self.content[0]) is Text:
             return self.content[0].text
         return "".join([part.text for part in self.content if isinstance(part, Text)])
+
+
+def is_much(part: object) -> bool:
+    """Whether to write this for a vendor takes so long that others would have to wait."""
+    return type(part) is Media and len(part.data) > _MUCH
 
 
 class Usage(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

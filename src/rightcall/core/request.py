@@ -7,12 +7,12 @@ from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.message import Transcript
-from rightcall.core.options import Known, Worded, annotations_of
+from rightcall.core.options import Known, Spelt, Worded, annotations_of
 from rightcall.core.secret import redact_formats
 from rightcall.core.tool import Spec
 
 
-class Named(Struct, frozen=True, gc=False, tag="named"):
+class Named(Struct, frozen=True, gc=False, tag="named", metaclass=Spelt):
     """The model must call this tool."""
 
     name: str
@@ -41,7 +41,7 @@ class Conversation:
         return "Conversation()"
 
 
-class Request(Struct, frozen=True, kw_only=True, gc=False):
+class Request(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     """One question to a model."""
 
     messages: Transcript

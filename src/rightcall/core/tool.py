@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from rightcall.core.handler import Handler, Parameters, inspect_handler
 from rightcall.core.jsontext import JsonObject, kind_of
 from rightcall.core.limits import LimitOptions, Limits, with_limits
-from rightcall.core.options import Known, Worded, annotations_of
+from rightcall.core.options import Known, Spelt, Worded, annotations_of
 from rightcall.core.problem import Problem, Valid, Validator, json_path, unexpected
 from rightcall.core.tool_check import check_tool
 from rightcall.errors import DeclarationError, UsageError
@@ -69,7 +69,7 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     no more than they do."""
 
 
-class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spelt):
     """What the model is told about a tool."""
 
     name: str
@@ -143,6 +143,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     """Runs alone: calls before it finish first, calls after it wait."""
     delegates: bool = False
     """A call of it is a run, kept by the run around it: started again, it goes on where it was."""
+    unpriced: str = ""
+    """The model that a call of it asks and whose prices are not known: no limit in dollars sees it."""
     repair: bool = False
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
     dry_run: bool = False
@@ -356,5 +358,5 @@ def _unexpected(names: list[str], known: Sequence[str]) -> Iterator[Problem]:
         yield Problem(json_path([name]), unexpected(name, list(known)))
 
 
-_OWN = ("name", "description", "parameters", "handler", "unbound", "delegates")
+_OWN = ("name", "description", "parameters", "handler", "unbound", "delegates", "unpriced")
 _TOOL = Known("rc.Tool", {**dict.fromkeys(_OWN, Any), **annotations_of(RawOptions)})

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.media_type import ANY_BYTES, PLAIN_TEXT, kind_of, sniff
 from rightcall.core.message import User, said
+from rightcall.core.options import checked
 from rightcall.core.parts import Media, Part, Text
 from rightcall.errors import UsageError
 
@@ -22,12 +23,14 @@ Prompt: TypeAlias = Piece | User | Sequence[Piece]
 MAX_BYTES = 32 * 1024 * 1024
 """No vendor takes more in one request; what is larger is uploaded there, and named by its id."""
 
+_MUCH = 1024 * 1024
 _ADDRESSES = ("http://", "https://", "gs://", "s3://")
 _TYPES = {".md": "text/markdown", ".toml": "application/toml", ".yaml": "application/yaml"}
 """What not every system's table of types knows."""
 _TYPES |= {".yml": "application/yaml", ".webp": "image/webp", ".jsonl": PLAIN_TEXT, ".log": PLAIN_TEXT}
 
 
+@checked("rc.image")
 def image(
     source: str | Path | bytes | None = None,
     *,
@@ -50,6 +53,7 @@ def image(
     raise UsageError(f"this is no image: [{made.about}]; rc.file takes files of any type")
 
 
+@checked("rc.file")
 def file(
     source: str | Path | bytes | None = None,
     *,
@@ -99,10 +103,11 @@ def message_of(prompt: Prompt) -> User:
 
 
 def reads_files(prompt: Prompt) -> bool:
-    """Whether making the message takes a look at the disk."""
-    if isinstance(prompt, list | tuple):
-        return any(isinstance(piece, Path) for piece in prompt)
-    return isinstance(prompt, Path)
+    """Whether making the message takes a look at the disk, or at many bytes."""
+    pieces = prompt if isinstance(prompt, list | tuple) else (prompt,)
+    return any(
+        isinstance(piece, Path) or (isinstance(piece, bytes) and len(piece) > _MUCH) for piece in pieces
+    )
 
 
 def _part(piece: object, where: str) -> Part:

@@ -31,7 +31,7 @@ from rightcall.gate.failure import cause_of, failed
 from rightcall.gate.render import cut, render
 from rightcall.gate.size import TooLarge, Unshowable, check_size, is_small
 from rightcall.gate.threads import Job, current
-from rightcall.log import tool_logger
+from rightcall.log import tool_logger, whole
 
 _LONGEST_ERROR = 64 * 1024
 """Bytes of a traceback that are kept."""
@@ -89,6 +89,8 @@ async def retry(
         pause = limits.backoff * 2.0 ** min(count - 1, 1023)
         left = limits.timeout - (clock.now() - started) - pause
         if left <= 0:
+            words = "%s raised %s, and there is no time to try again" + whole(shown.outcome.error)
+            tool_logger.warning(words, checked.tool.name, shown.outcome.cause)
             break
         await clock.sleep(pause)
         count += 1
@@ -112,7 +114,7 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
     try:
         return await within(seconds, _call(checked, handler, context, job, writing))  # type: ignore[no-any-return]
     except ToolFailure as failure:
-        return Shown(await _failed(failure, checked.tool))
+        return Shown(await _failed(failure, checked.tool, number))
     except DeadlinePassed as passed:
         abandoned = passed.abandoned or writing.is_abandoned()
         abandoned = abandoned or (job is not None and job.is_abandoned())
@@ -123,7 +125,7 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
         return Shown(Cancelled())
     except Exception as error:  # noqa: BLE001 - the tool's body: whatever it raises is data
         raised = error.__cause__ if isinstance(error, WrappedBaseException) else error
-        return Shown(await _failed(raised or error, checked.tool))
+        return Shown(await _failed(raised or error, checked.tool, number))
 
 
 async def _call(
@@ -187,12 +189,15 @@ def _unshowable(checked: CheckedCall, why: str, error: BaseException) -> Shown:
     return Shown(outcome, render(checked.call, outcome))
 
 
-async def _failed(error: BaseException, tool: Tool) -> Failed:
-    """A failed call. An exception's words are the tool's own code, if it has written any for them."""
+async def _failed(error: BaseException, tool: Tool, number: int) -> Failed:
+    """A call whose ``number``-th attempt failed.
+
+    An exception's words are the tool's own code, if it has written any for them.
+    """
     if not _has_own_words(error):
-        return _told(error, tool)
+        return _told(error, tool, number)
     try:
-        return await within(GRACE, current().run(partial(_told, error, tool), Job()))  # type: ignore[no-any-return]
+        return await within(GRACE, current().run(partial(_told, error, tool, number), Job()))  # type: ignore[no-any-return]
     except Exception:  # noqa: BLE001 - again the tool's
         kind = type(error).__qualname__
         tool_logger.warning("%s raised %s, whose words could not be had", tool.name, kind)
@@ -200,12 +205,17 @@ async def _failed(error: BaseException, tool: Tool) -> Failed:
         return Failed(error=f"{kind}, whose words could not be had", cause=kind, retryable=again)
 
 
-def _told(error: BaseException, tool: Tool) -> Failed:
+def _told(error: BaseException, tool: Tool, number: int) -> Failed:
     again = _is_retryable(error, tool)
     if isinstance(error, ToolFailure):
         return Failed(cut(str(error), _LONGEST_WORDS), retryable=again)
     outcome = failed(error, tool)
-    tool_logger.warning("%s raised %s", tool.name, outcome.cause, exc_info=error)
+    if again and number <= tool.limits.retries:
+        # The traceback is told once, of the last attempt.
+        most = tool.limits.retries + 1
+        tool_logger.info("%s raised %s (attempt %d of %d)", tool.name, outcome.cause, number, most)
+    else:
+        tool_logger.warning("%s raised %s", tool.name, outcome.cause, exc_info=error)
     return replace(outcome, error=cut(outcome.error, _LONGEST_ERROR), retryable=again)
 
 

@@ -10,6 +10,7 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import NOBODY_TO_ASK, Proposal
+from rightcall.core.options import checked
 from rightcall.core.outcome import Cancelled, Denied, Failed, Outcome
 from rightcall.core.ports import Clock, Tools
 from rightcall.core.tool import Tool
@@ -17,6 +18,7 @@ from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
 from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
+from rightcall.gate.checked_async import checked_async
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.gate import Approve, Gate, Verdict, stages
 from rightcall.gate.render import render
@@ -167,6 +169,7 @@ _PLAIN = Setting()
 class Executor:
     """Runs calls under their tools' limits and its own. Keep one, and the limits hold across calls."""
 
+    @checked("rc.Executor")
     def __init__(
         self, *, concurrency: int = 32, approve: Approve | None = None, clock: Clock | None = None
     ) -> None:
@@ -176,16 +179,29 @@ class Executor:
         self._approve = approve
         self._clock = clock or SystemClock()
 
+    @checked_async("rc.Executor.execute")
     async def execute(
-        self, calls: Sequence[Call], tools: Tools, *, dependencies: Any = None
+        self,
+        calls: Sequence[Call],
+        tools: Tools,
+        *,
+        dependencies: Any = None,
+        dry_run: bool = False,
     ) -> tuple[Execution, ...]:
         """Check every call and run those that pass. N calls give N executions, in the same order.
 
-        Cancelling this cancels every call that was started, and waits until they have stopped.
+        With ``dry_run`` calls of tools that do more than look are not run, and nobody is asked about
+        them. Cancelling this cancels every call that was started, and waits until they have stopped.
         """
-        gate = Gate(tools=tools, approve=self._approve)
+        is_plain = dependencies is None and not dry_run
+        setting = _PLAIN if is_plain else Setting(dependencies=dependencies, dry_run=dry_run)
+        return await self._execute(calls, tools, setting)
+
+    async def _execute(
+        self, calls: Sequence[Call], tools: Tools, setting: Setting
+    ) -> tuple[Execution, ...]:
+        gate = Gate(tools=tools, approve=self._approve, dry_run=setting.dry_run)
         verdicts = [await gate.judge(call, call.id) for call in calls]
-        setting = _PLAIN if dependencies is None else Setting(dependencies=dependencies)
         execute = partial(self.run, setting=setting)
         done: dict[int, Execution] = {}
         for stage in stages(verdicts):
@@ -255,25 +271,31 @@ def _cancelled(call: Call) -> Execution:
     return Execution(call=call, outcome=outcome, result=render(call, outcome), attempts=1)
 
 
+@checked("rc.check")
 def check(call: Call, tools: ToolSource) -> CheckedCall | Outcome:
     """Judge one call without running it: a checked call, or the outcome that says why not."""
     return gate_check.check(call, _toolbox(tools))
 
 
+@checked_async("rc.run_calls")
 async def run_calls(
     calls: Sequence[Call],
     tools: ToolSource,
     *,
     dependencies: Any = None,
     approve: Approve | None = None,
+    dry_run: bool = False,
 ) -> tuple[Execution, ...]:
     """Check and run a model's calls: one execution for each, in the same order.
 
     ``dependencies`` reach the tools through ``Context``. ``approve`` is asked about calls of tools
-    that require approval, as an agent's is; without it they are denied. Limits on rate and concurrency
-    hold within one execution; keep an ``Executor`` to make them hold across several.
+    that require approval, as an agent's is; without it they are denied. With ``dry_run`` what does more
+    than look is not run. Limits on rate and concurrency hold within one execution; keep an ``Executor``
+    to make them hold across several.
     """
-    return await Executor(approve=approve).execute(calls, _toolbox(tools), dependencies=dependencies)
+    setting = Setting(dependencies=dependencies, dry_run=dry_run)
+    executor = Executor() if approve is None else Executor(approve=approve)
+    return await executor._execute(calls, _toolbox(tools), setting)  # noqa: SLF001
 
 
 def _toolbox(tools: ToolSource) -> Toolbox:

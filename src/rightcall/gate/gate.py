@@ -44,7 +44,7 @@ from rightcall.gate.check import Refused, check, takes_long
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain
 from rightcall.gate.threads import Job, current
-from rightcall.log import tool_logger
+from rightcall.log import tool_logger, whole
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
 
@@ -93,9 +93,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         """Check a call and decide about it. ``key`` names it in the record."""
         verdict = await check_aside(call, self.tools)
         if type(verdict) is Failed:
-            tool_logger.warning(
-                "the arguments of %s could not be checked:\n%s", call.name, verdict.error
-            )
+            words = "the arguments of %s could not be checked" + whole(verdict.error)
+            tool_logger.warning(words, call.name)
         if self.steps is not None:
             refused = None if isinstance(verdict, CheckedCall) else verdict.kind
             repairs = verdict.repairs if isinstance(verdict, CheckedCall) else ()

@@ -24,7 +24,7 @@ from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.handler import unwrap
 from rightcall.core.message import Reply, User
-from rightcall.core.options import Worded
+from rightcall.core.options import Spelt, Worded
 from rightcall.core.outcome import Denied
 from rightcall.core.request import Request
 from rightcall.core.tool import Tool
@@ -33,7 +33,7 @@ from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.render import reworded
 
 
-class Veto(Struct, frozen=True):
+class Veto(Struct, frozen=True, metaclass=Spelt):
     """A hook's no.
 
     Around a model call it ends the run. Before a tool call it denies the call; after one it withholds

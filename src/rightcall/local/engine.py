@@ -6,6 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.options import Spelt
 from rightcall.core.parts import Usage
 
 Syntax: TypeAlias = Literal["gbnf", "lark"]
@@ -15,7 +16,7 @@ MOST_TOKENS = 2048
 """How much is generated where nobody says: small models can go on for ever."""
 
 
-class Grammar(Struct, frozen=True, kw_only=True, gc=False):
+class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     """What a model's text is held to."""
 
     syntax: Syntax
@@ -27,7 +28,7 @@ class Grammar(Struct, frozen=True, kw_only=True, gc=False):
     """Markers in the grammar that may be single special tokens of the model's vocabulary."""
 
 
-class Sampling(Struct, frozen=True, kw_only=True, gc=False):
+class Sampling(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     """How the next token is chosen, and when to stop. None leaves it to the engine."""
 
     temperature: float | None = None
@@ -57,7 +58,7 @@ class Finish(Struct, frozen=True, gc=False):
     """The stop sequence that was met."""
 
 
-class Card(Struct, frozen=True, kw_only=True, gc=False):
+class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     """What is known of a model before it is asked anything."""
 
     name: str

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
+from rightcall.core.options import checked
 from rightcall.core.request import Profile, Request
 from rightcall.local.engine import Card, Engine, Finish, Grammar, Sampling
 from rightcall.local.families.call_text import PromptedTools
@@ -33,6 +34,7 @@ class LocalModel(RawModel):
     is False.
     """
 
+    @checked("rc.local.LocalModel")
     def __init__(
         self,
         engine: Engine,

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.options import checked
 from rightcall.core.request import Named, Request
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
@@ -61,6 +62,7 @@ class Prompt(Struct, frozen=True):
     """What the template could not take of this request, and what was done instead."""
 
 
+@checked("rc.local.render_prompt")
 def render_prompt(
     request: Request,
     template: ChatTemplate,

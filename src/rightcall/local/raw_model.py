@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 from rightcall.core.jsontext import JsonValue
+from rightcall.core.options import checked
 from rightcall.core.request import Profile, Request
 from rightcall.errors import EncodeError
 from rightcall.local.engine import Card, Engine, Sampling
@@ -13,6 +14,7 @@ from rightcall.local.template.chat_template import ChatTemplate
 class RawModel:
     """A model that goes on with text, and the chat template that makes a conversation of that."""
 
+    @checked("rc.local.GuidedModel")
     def __init__(
         self, engine: Engine, *, template: ChatTemplate | None = None, profile: Profile | None = None
     ) -> None:

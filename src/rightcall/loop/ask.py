@@ -26,6 +26,7 @@ from rightcall.core.jsontext import shorten
 from rightcall.core.message import Reasoning, Reply, User
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
+from rightcall.core.ports import Model
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
 from rightcall.gate.hooks import Veto
@@ -254,8 +255,16 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
     finally:
         await close_stream(stream)
     # What comes after the end of a reply, or does not come, takes nothing from it.
-    end = draft.end or ReplyEnd(draft.broken(broke))
+    end = draft.end or ReplyEnd(_signed(draft.broken(broke), setup.model, question.request))
     return _Generated(end.reply, not time.expired(), end.raw, tuple(draft.passed_over))
+
+
+def _signed(reply: Reply, model: Model, request: Request) -> Reply:
+    """A reply without its end, and so without a name, with that of the model that was asked."""
+    asked_in = getattr(model, "asked_in", None)
+    if asked_in is not None:
+        return replace(reply, answered_by=asked_in(request.conversation))
+    return replace(reply, model=str(getattr(model, "name", "")))
 
 
 class _Names:

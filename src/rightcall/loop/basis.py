@@ -1,6 +1,7 @@
 """What a run is made from: an agent's model, tools and instructions, or what it has in their place."""
 
 import inspect
+from asyncio import to_thread
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import isawaitable
@@ -14,11 +15,12 @@ from rightcall.core.decision import VENDOR_CALL, Proposal
 from rightcall.core.entry import Entry, RunEnded, RunStarted, StepDone, ToolsChanged
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Transcript
+from rightcall.core.message import Transcript, User
 from rightcall.core.ports import Model, Steps
 from rightcall.core.request import Named, OutputMode, ToolChoice, Wanted, check_model_options
 from rightcall.core.tokens import spec_tokens
 from rightcall.core.tool import ErrorWords
+from rightcall.declare.attachment import Prompt, message_of, reads_files
 from rightcall.declare.output import Form, asked_in_words
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
@@ -156,7 +158,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
                 "a grant needs rules to hold the run to it; give the agent some with trust="
             )
         budget = options.get("budget") or defaults.budget
-        check_cost_limit(budget, setup.model)
+        check_cost_limit(budget, setup.model, setup.tools)
         check_choice(options.get("choice"), setup)
         check_vendor_tools(setup)
         again = defaults.retry_broken
@@ -250,3 +252,8 @@ def look_for_tools(entries: Iterable[Entry], pending: Iterable[Proposal], setup:
             f"the run {setup.run!r} was begun with the tools {', '.join(missing)}, which the agent does "
             "not have; say tools=[…] with the ones that the run was given"
         )
+
+
+async def user_message(prompt: Prompt) -> User:
+    """The prompt as a message; files are read where they hold nobody up."""
+    return await to_thread(message_of, prompt) if reads_files(prompt) else message_of(prompt)

@@ -155,6 +155,8 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         async def execute(checked: CheckedCall) -> Execution:
             with inside(nesting):
                 execution = await self._execute(key, ledger, left, checked)
+            if nesting.lost is not None:
+                raise nesting.lost
             if nesting.waits is not None:
                 raise InnerPause
             return execution

@@ -18,7 +18,8 @@ from rightcall.core.call import Call
 from rightcall.core.decision import FinalDecision, Proposal
 from rightcall.core.entry import Entry, Nested
 from rightcall.core.events import Emit, StreamEvent, SubagentEvent
-from rightcall.core.ports import Steps
+from rightcall.core.ports import Steps, Tools
+from rightcall.errors import UsageError
 from rightcall.gate.gate import Approve
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import PausedCall
@@ -100,6 +101,20 @@ class Nesting:
         """Where the run inside stood when it paused, if it did."""
         self.waits: RunResult[Any] | None = None
         """What the run inside has come to, where it waits for a person now."""
+        self.lost: UsageError | None = None
+        """Why what was decided cannot be done, where the agent inside is not what it was."""
+
+    def look_for_tools(self, tools: Tools) -> None:
+        """Note it as lost where a tool that a person has decided about is no longer there."""
+        assert self.paused is not None
+        below = [(each.agent.split("/")[1:], each.name) for each in self.paused.pending]
+        names = {path[0] if path else name for path, name in below}
+        missing = ", ".join(sorted(name for name in names if tools.get(name) is None))
+        if missing:
+            self.lost = UsageError(
+                f"the agent {self._agent!r} waits with a call of {missing}, which it does not have now; "
+                "what was decided would be lost. Give the agent the tools that it was begun with"
+            )
 
     def pause(self, arguments: str) -> PausedCall:
         """The call as one that waits."""

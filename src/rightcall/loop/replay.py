@@ -30,6 +30,7 @@ from rightcall.core.tool import Spec, Tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, ReplayError, UsageError
 from rightcall.gate.attempt import Setting
+from rightcall.gate.checked_async import checked_async
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Executor
 from rightcall.gate.hooks import Hooks, Veto, gathered
@@ -46,6 +47,7 @@ _MODEL = re.compile(r"t\d+\.model")
 """The key of a reply; a call of a tool named ``model`` has one number more."""
 
 
+@checked_async("rc.replay")
 async def replay(
     journal: Journal | AsyncJournal,
     run: str,

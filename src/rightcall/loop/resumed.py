@@ -70,6 +70,15 @@ def resumed_once(
         raise
 
 
+def check_standing(
+    result: RunResult[Any], decided: Mapping[str, FinalDecision], given: Mapping[str, FinalDecision]
+) -> None:
+    """Raise AlreadyDecided where a journal holds another answer: the first one stands."""
+    stands = {call_id: given[call_id] for call_id in decided if call_id in given}
+    if any(decided[call_id] != decision for call_id, decision in stands.items()):
+        raise AlreadyDecided(result.run, stands)
+
+
 def forget(run: str) -> None:
     """A run of that name begins anew, or was not resumed after all."""
     _answers.pop(run, None)

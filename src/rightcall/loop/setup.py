@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, partial
 from inspect import isasyncgenfunction, iscoroutinefunction
-from typing import Any, Generic, Protocol, TypeAlias, TypedDict, cast
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict
 
 from msgspec import Struct
 from typing_extensions import TypeVar
@@ -14,7 +14,6 @@ from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Grant
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message
-from rightcall.core.options import known_of, show_options
 from rightcall.core.ports import (
     AsyncJournal,
     Clock,
@@ -68,6 +67,22 @@ class Overrides(TypedDict, total=False):
     """The model's options, each in place of the agent's of that name."""
     max_tokens: int | None
     """Tokens that one reply may have."""
+
+
+class RecoverOptions(Overrides, Generic[Deps], total=False):
+    """What can be said of a run that is gone on with after its process died."""
+
+    dependencies: Deps | None
+    """What tools reach through their Context."""
+    wait: float
+    """Seconds to wait for a run that somebody else holds; none, unless given."""
+
+
+class ResumeOptions(RecoverOptions[Deps], Generic[Deps], total=False):
+    """What can be said of a run that is gone on with after a person has decided."""
+
+    steps: Steps | None
+    """Takes every effect of the run by its key, as a durable engine does, in place of a journal."""
 
 
 class QuestionOptions(TypedDict, Generic[Deps], total=False):
@@ -154,24 +169,6 @@ class AgentOptions(AgentSettings, total=False):
     question asked of each tool, or a ``Defer``."""
 
 
-def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
-    """Have the keywords of an async function checked, as ``checked`` does it for plain ones."""
-
-    def decorate(function: F) -> F:
-        check = known_of(function, place, say=say).check
-
-        @wraps(function)
-        async def wrapper(*args: Any, **options: Any) -> Any:
-            if options:
-                check(options)
-            return await function(*args, **options)
-
-        show_options(wrapper)
-        return cast("F", wrapper)
-
-    return decorate
-
-
 class Runner(Protocol):
     """What runs checked calls: an Executor, or something that stands in for one."""
 
@@ -215,11 +212,20 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     clock: Clock = SystemClock()
 
 
-def check_cost_limit(budget: Budget, model: Model) -> None:
+def unpriced(model: Model, tools: Tools) -> str:
+    """The first of the models that a run may ask, agents inside included, whose prices are not known."""
+    if not model.profile.priced:
+        return repr(model) if type(model).__repr__ is not object.__repr__ else type(model).__name__
+    handed_on = (tools.get(name) for name in tools.names())
+    found = (tool for tool in handed_on if tool is not None and tool.unpriced)
+    return next((f"{tool.unpriced} (asked by {tool.name})" for tool in found), "")
+
+
+def check_cost_limit(budget: Budget, model: Model, tools: Tools) -> None:
     """Say that a limit in dollars cannot be held, where it cannot; refuse to run if so asked."""
-    if not budget.names_cost or model.profile.priced:
+    name = unpriced(model, tools) if budget.names_cost else ""
+    if not name:
         return
-    name = repr(model) if type(model).__repr__ is not object.__repr__ else type(model).__name__
     words = (
         f"Budget(cost={budget.cost:g}) cannot be held: it is not known what {name} costs. Prices come "
         "with genai-prices (pip install 'rightcall[prices]'); a model whose replies tell their cost "

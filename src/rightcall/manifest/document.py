@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rightcall.core.options import checked
 from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 from rightcall.log import logger
@@ -49,6 +50,7 @@ class Manifest(Struct, frozen=True, kw_only=True, eq=False):
         return len(self.tools)
 
 
+@checked("rc.manifest.load")
 def load(
     path: str | os.PathLike[str],
     *,
@@ -73,6 +75,7 @@ def load(
     )
 
 
+@checked("rc.manifest.inspect")
 def inspect(
     path: str | os.PathLike[str],
     *,

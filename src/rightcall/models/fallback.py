@@ -5,7 +5,7 @@ twice. One whose stream breaks later has its reply broken off, as any model's; w
 the next model. A conversation stays with the model that answers; a new one begins with the first.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from operator import is_
 from typing import Self, TypeAlias, get_args
@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelChange, ModelEvent, ReplyEnd, RetryStart
+from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.options import checked
 from rightcall.core.ports import Model
@@ -36,12 +37,16 @@ from rightcall.models.connect import Connected, connect
 from rightcall.request.authorship import as_read_elsewhere
 from rightcall.request.batches import Batches, close_stream, together
 from rightcall.request.retry import Retry
+from rightcall.wire.dialects import DIALECTS
 
 Condition: TypeAlias = str | type[Exception] | Callable[[Exception], object]
 """For what the next model is asked: a kind of error, a type of exception, or a function of one."""
 
 DOWN_OR_BUSY = ("connection", "timeout", "protocol", "rate_limit", "overloaded", "server")
 """The kinds of errors for which the next model is asked, unless said."""
+
+_KEPT_HOME = frozenset({"extra", "vendor_tools"})
+"""Options in a vendor's own words, which another vendor refuses."""
 
 _HASTY = Retry(attempts=2, longest=5.0)
 """How a model is tried that has another behind it."""
@@ -112,15 +117,21 @@ class Fallback:
         return Batches(self._together(request))
 
     async def _together(self, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        self._check_extra(request.options.get("extra"))
         course = self._course(request.conversation)
         errors: list[tuple[Member, Exception]] = []
+        if course.left is not None:
+            (failed, error), course.left = course.left, None
+            asked = self.members[course.at]
+            if asked is not failed:
+                yield (ModelChange(failed.name, str(error), asked.name),)
         for at in self._order(course.at):
             member = self.members[at]
             if errors:
                 failed, error = errors[-1]
                 logger.warning("%s failed, and %s is asked instead: %s", failed.name, member.name, error)
                 yield (ModelChange(failed.name, str(error), member.name),)
-            course.at = at
+            course.at, course.asked = at, member.name
             delivered = False
             try:
                 async with aclosing(_reply_of(member, course.fitted(request, member))) as reply:
@@ -133,11 +144,25 @@ class Fallback:
                 # Whatever is asked next in this conversation, this one is not asked first.
                 course.at = (at + 1) % len(self.members)
                 if delivered:
+                    course.left = (member, error)
                     raise
                 errors.append((member, error))
             else:
                 return
         raise _with_notes(errors[-1][1], errors[:-1])
+
+    def _check_extra(self, extra: JsonValue) -> None:
+        """Refuse what is written for dialects by name and names one that no model here speaks."""
+        if not isinstance(extra, Mapping) or not extra or not all(name in DIALECTS for name in extra):
+            return
+        spoken = {_dialect_of(member) for member in self.members}
+        if unheard := [name for name in extra if name not in spoken]:
+            told = ", ".join(sorted(filter(None, spoken))) or "none that is known"
+            raise UsageError(f"options.extra: no model of {self!r} speaks {unheard[0]}; spoken: {told}")
+
+    def asked_in(self, conversation: Conversation) -> str:
+        """The name of the model that was asked last in a conversation."""
+        return self._course(conversation).asked
 
     def _order(self, first: int) -> Iterator[int]:
         count = len(self.members)
@@ -150,7 +175,7 @@ class Fallback:
         key = id(conversation)
         course = self._courses.get(key)
         if course is None:
-            course = self._courses[key] = _Course()
+            course = self._courses[key] = _Course(_dialect_of(self.members[0]))
             finalize(conversation, self._courses.pop, key, None).atexit = False
         return course
 
@@ -158,8 +183,13 @@ class Fallback:
 class _Course:
     """Where a conversation stands: with which model, and what of it has been made fit for others."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: str) -> None:
         self.at = 0
+        self.asked = ""
+        self.left: tuple[Member, Exception] | None = None
+        """The model whose reply broke off, where nobody has been told yet who is asked instead."""
+        self._home = home
+        """The dialect of the first model: what is said in a vendor's own words is said to that one."""
         self._foreign: dict[int, tuple[Reply, Reply]] = {}
         """Replies as another model may read them, by the identity of the original, which comes first."""
         self._views: dict[str, View] = {}
@@ -167,6 +197,8 @@ class _Course:
     def fitted(self, request: Request, member: Member) -> Request:
         """The request as this model can take it: reasoning of others stays with them."""
         profile = member.model.profile
+        if not _KEPT_HOME.isdisjoint(request.options):
+            request = replace(request, options=self._own_options(request.options, member))
         messages = self._fitting(self._at_home(request, member.name), request, member)
         if messages is not request.messages:
             request = replace(request, messages=messages)
@@ -178,6 +210,20 @@ class _Course:
             system = asked_in_words(request.system, request.output)
             request = replace(request, system=system, output=None)
         return request
+
+    def _own_options(self, options: Mapping[str, JsonValue], member: Member) -> Mapping[str, JsonValue]:
+        """The options without what was written for a model that speaks another dialect."""
+        dialect = _dialect_of(member)
+        extra = options.get("extra")
+        kept = {name: value for name, value in options.items() if name not in _KEPT_HOME}
+        if isinstance(extra, Mapping) and extra and all(name in DIALECTS for name in extra):
+            if own := extra.get(dialect):
+                kept["extra"] = own
+        elif extra and dialect == self._home:
+            kept["extra"] = extra
+        if dialect == self._home and "vendor_tools" in options:
+            kept["vendor_tools"] = options["vendor_tools"]
+        return kept
 
     def _at_home(self, request: Request, name: str) -> Transcript:
         """The messages without what only the model that wrote it can read."""
@@ -207,6 +253,11 @@ class _Course:
             view = None
         self._views[member.name] = view = look(view, messages, window)
         return sent(view, messages)
+
+
+def _dialect_of(member: Member) -> str:
+    """The dialect that a model speaks; none where it is not asked over the wire."""
+    return getattr(getattr(member.model, "dialect", None), "name", "")
 
 
 async def _reply_of(member: Member, request: Request) -> AsyncGenerator[Sequence[ModelEvent], None]:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct, field
 
+from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
 
 _TAIL_PART = 3
@@ -19,7 +20,7 @@ Pids: TypeAlias = Literal["auto", "own", "host"]
 """Whose processes a command sees."""
 
 
-class Isolation(Struct, frozen=True, kw_only=True):
+class Isolation(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """A wall around a command, of what the system offers. Asked for, or there is none."""
 
     by: Literal["any", "bubblewrap", "systemd-run"] = "any"
@@ -29,7 +30,7 @@ class Isolation(Struct, frozen=True, kw_only=True):
     """The directories it may write in; it may read everything that its user may."""
 
 
-class Command(Struct, frozen=True, kw_only=True):
+class Command(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """A program and its arguments, and the bounds it runs in. No shell ever reads it."""
 
     argv: tuple[str, ...]

@@ -16,6 +16,7 @@ from functools import partial
 import msgspec
 
 from rightcall.core.entry import Entry
+from rightcall.core.options import checked
 from rightcall.errors import JournalError, UsageError
 from rightcall.record.entry_text import Redact, check_name, decode
 from rightcall.record.file_journal import MUCH, FileHold, FileJournal
@@ -36,6 +37,7 @@ class JsonLinesJournal(FileJournal):
     ``sync`` waits for the disk at every entry, so that not even a power cut loses one.
     """
 
+    @checked("rc.record.JsonLinesJournal")
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from rightcall.core.entry import Entry
+from rightcall.core.options import checked
 from rightcall.errors import JournalError, RunHeld, UsageError
 from rightcall.record.entry_text import Redact, check_name, decode
 from rightcall.record.file_journal import MUCH, FileHold, FileJournal
@@ -51,6 +52,7 @@ class SqliteJournal(FileJournal):
     ``sync`` waits for the disk at every entry, so that not even a power cut loses one.
     """
 
+    @checked("rc.record.SqliteJournal")
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -101,6 +103,7 @@ class SqliteJournal(FileJournal):
     def _now(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         return blocking(patiently(partial(self._execute, query, parameters), self.path))
 
+    @checked("SqliteJournal.trim")
     def trim(self, *, runs: int, size: int) -> None:
         """Forget the oldest runs, where there are more of them, or of their bytes, than this.
 

@@ -28,6 +28,7 @@ from rightcall.core.entry import (
 )
 from rightcall.core.events import StreamEvent
 from rightcall.core.jsontext import dump
+from rightcall.core.options import checked
 from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Observer, Steps
 from rightcall.core.secret import REDACTED
 from rightcall.errors import RunHeld, UsageError
@@ -330,6 +331,7 @@ def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     return {call_id: Deny(NOT_RECORDED) for call_id in calls}
 
 
+@checked("rc.record.fork")
 def fork(journal: Journal, run: str, new: str, *, at: int) -> None:
     """Begin a new run from the first ``at`` entries of another; resume it to go on from there."""
     entries = list(journal.entries(run))

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from logging import DEBUG
 from typing import Self
 from urllib.parse import urlsplit
@@ -19,11 +20,13 @@ from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
 from rightcall.core.request import Conversation, Outgoing, Prepared, Profile, Request, Sign
 from rightcall.core.secret import redact_formats
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
-from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
+from rightcall.errors import ProtocolError, RightcallError, TransportError, UsageError, VendorError
 from rightcall.log import request_logger
 from rightcall.request.address import Address
 from rightcall.request.authorship import Readable, writer_at
 from rightcall.request.batches import Batches
+from rightcall.request.believable import believable
+from rightcall.request.large import holds_much
 from rightcall.request.nulls import marked, marked_reply
 from rightcall.request.retry import Retry
 from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of, is_whole
@@ -85,6 +88,12 @@ class WireModel:
         self._waits: set[asyncio.Future[None]] = set()
         """Where a stream waits before it asks again."""
         place = urlsplit(self._url)
+        names = {name.lower() for name in self._own_headers}
+        if "@" in place.netloc and "authorization" in names:
+            raise UsageError(
+                f"{place.hostname}: the address holds a user and a password, and there is a key, too; a "
+                "request carries one of them. Leave the key out, or take the user out of the address"
+            )
         self._place = f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
         self._provider = address.provider or place.hostname or ""
 
@@ -131,7 +140,7 @@ class WireModel:
             tried += 1
             delivered, incoming, head, is_over = False, None, b"", False
             try:
-                outgoing = self._encoded(request, stream=self._streaming)
+                outgoing = await self._written(request)
                 forced = outgoing.held.forced
                 async with self._sent(outgoing) as incoming:
                     await self._admit(incoming)
@@ -259,6 +268,11 @@ class WireModel:
             self._complete(error, None)
             raise
 
+    async def _written(self, request: Request) -> Outgoing:
+        """The request as it is sent; large files are written where they hold nobody up."""
+        write = partial(self._encoded, request, stream=self._streaming)
+        return await asyncio.to_thread(write) if holds_much(request.messages) else write()
+
     def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
@@ -330,7 +344,7 @@ class WireModel:
         return request, self._retry.delay(error, tried, random.random())  # noqa: S311
 
     def _priced(self, reply: Reply, request: Request) -> Reply:
-        reply = replace(reply, written_by=self._writer)
+        reply = replace(believable(reply, self._provider), written_by=self._writer)
         if self._keeping is not None:
             reply = self._keeping.kept(reply, request)
         if self._price is None or reply.usage.cost is not None:

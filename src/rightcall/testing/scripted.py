@@ -19,12 +19,13 @@ from rightcall.core.call import Call
 from rightcall.core.events import ModelEvent, unfolded
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, StopReason
+from rightcall.core.options import Spelt, checked
 from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Profile, Request
 from rightcall.errors import UsageError
 
 
-class Break(Struct, frozen=True):
+class Break(Struct, frozen=True, metaclass=Spelt):
     """Where and how a stream goes wrong: by ending or by raising ``error`` after so many events.
 
     With an error and more events than the reply has, it goes wrong when all has been said.
@@ -34,7 +35,7 @@ class Break(Struct, frozen=True):
     error: Exception | None = None
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class Turn(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """One reply of the script, and how it comes."""
 
     reply: Reply = Reply(())
@@ -55,6 +56,7 @@ class ScriptedModel:
     replies are known by among several models.
     """
 
+    @checked("rc.testing.ScriptedModel")
     def __init__(
         self,
         script: Script,
@@ -108,6 +110,7 @@ class ScriptedModel:
             raise turn.breaks.error
 
 
+@checked("rc.testing.reply")
 def reply(
     *parts: str | Call | Reasoning, stop: StopReason | None = None, usage: Usage | None = None
 ) -> Reply:

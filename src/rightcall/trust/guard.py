@@ -17,6 +17,7 @@ from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow, Ask, Decision, Deny, Evidence, Grant, Rewrite
 from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
+from rightcall.core.options import checked
 from rightcall.core.parts import Result
 from rightcall.core.ports import Tools
 from rightcall.core.problem import json_path
@@ -49,6 +50,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 class Guard:
     """Watches one run. Show it every message in order, and ask it about every call before that runs."""
 
+    @checked("rc.trust.Guard")
     def __init__(
         self,
         rules: Rules,
@@ -259,6 +261,7 @@ class Guard:
 _GONE = (Tool("gone", "A tool that is not there any more."), WORST, frozenset[str]())
 
 
+@checked("rc.trust.labels")
 def labels(
     transcript: Transcript, tools: Tools, rules: Rules | None = None
 ) -> tuple[tuple[Piece, ...], ...]:

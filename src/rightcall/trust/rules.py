@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Evidence, Grant, Origin
 from rightcall.core.jsontext import JsonObject, JsonValue, leaves
+from rightcall.core.options import Spelt
 from rightcall.core.tool import Danger, Effect, Reach
 from rightcall.errors import UsageError
 from rightcall.trust.facts import Settled
@@ -38,7 +39,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         return (*self.targets, *self.links)
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metaclass=Spelt):
     """One rule. It fits a call when everything that it says is true of the call."""
 
     action: Action
@@ -105,7 +106,7 @@ Screen: TypeAlias = Callable[[str], Awaitable[bool]]
 """Says whether a text that outsiders wrote looks like an attempt to give orders."""
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """The rules of an agent. As they are, they already hold when the model is hijacked.
 
     Once text that outsiders could have written has been read, a call that does something needs all that

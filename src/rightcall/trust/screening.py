@@ -5,6 +5,7 @@ import asyncio
 from rightcall.core.events import ReplyEnd
 from rightcall.core.jsontext import dump
 from rightcall.core.message import said
+from rightcall.core.options import checked
 from rightcall.core.ports import Model
 from rightcall.core.request import Request
 from rightcall.errors import RightcallError
@@ -16,6 +17,7 @@ _ORDERS = (
 )
 
 
+@checked("rc.trust.screen_with")
 def screen_with(
     model: Model, *, seconds: float = 15.0, characters: int = 8000, most: int = 100
 ) -> Screen:

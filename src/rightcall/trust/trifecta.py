@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.core.decision import Grant
+from rightcall.core.options import checked
 from rightcall.core.tool import Tool
 from rightcall.trust.facts import Settled, settled
 from rightcall.trust.rules import Rule, Rules
@@ -73,6 +74,7 @@ class Report(Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
 
+@checked("rc.trust.audit")
 def audit(source: Any, rules: Rules | None = None) -> Report:
     """What an agent, a toolbox or some tools could be made to do, and what stops it.
 

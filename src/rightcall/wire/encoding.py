@@ -1,7 +1,7 @@
 """What all encoders share: the cache of a conversation, JSON for the wire, and the reading of parts."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
@@ -63,6 +63,10 @@ class EncodeCache:
         return found
 
 
+_STEP = 3 * 128 * 1024
+"""Bytes of a file that are written at once; threes, so that the pieces join."""
+
+
 def as_bytes(value: object, dialect: str) -> bytes:
     """The value as JSON; what cannot be written so is refused."""
     try:
@@ -116,7 +120,17 @@ def data_url(media: Media) -> str:
 
 def base64_raw(media: Media) -> Raw:
     """The bytes in base64, as JSON: each copy of a large file holds everybody up, so there are few."""
-    return Raw(b"".join((b'"', b64encode(media.data), b'"')))
+    return Raw(b"".join((b'"', *_base64(media.data), b'"')))
+
+
+def _base64(data: bytes) -> Iterator[bytes]:
+    """Base64 in steps: a step holds the interpreter, and in between others have their turn."""
+    if len(data) <= _STEP:
+        yield b64encode(data)
+        return
+    whole = memoryview(data)
+    for at in range(0, len(data), _STEP):
+        yield b64encode(whole[at : at + _STEP])
 
 
 def url_raw(media: Media) -> Raw:
@@ -124,7 +138,7 @@ def url_raw(media: Media) -> Raw:
     if media.url is not None:
         return Raw(_encode(media.url))
     head = _encode(f"data:{media.media_type};base64,")
-    return Raw(b"".join((head[:-1], b64encode(media.data), b'"')))
+    return Raw(b"".join((head[:-1], *_base64(media.data), b'"')))
 
 
 def note_of(media: Media) -> str:

@@ -17,7 +17,7 @@ from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.media_type import ANY_BYTES
 from rightcall.core.message import Author, Message, Reply, Results, Transcript, User
-from rightcall.core.options import fits
+from rightcall.core.options import checked, fits
 from rightcall.core.outcome import OutcomeKind
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
@@ -205,6 +205,7 @@ def history_of(given: "Said | Sequence[Any]") -> Said:
     return from_messages(messages)
 
 
+@checked("rc.from_messages")
 def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
     """A conversation in a vendor's shape as a transcript, with the system text beside it.
 
@@ -221,6 +222,7 @@ def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
     return said
 
 
+@checked("rc.to_messages")
 def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> list[Any]:
     """A transcript in a vendor's shape, as its SDK takes it.
 

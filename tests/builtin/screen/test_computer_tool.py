@@ -185,7 +185,9 @@ async def test_keys_and_buttons_go_up_whatever_happens():
 def test_a_person_is_asked_unless_said_otherwise():
     assert builtin.computer(Recorder()).approval
     assert not builtin.computer(Recorder(), approval=False).approval
-    with pytest.raises(rc.errors.UsageError, match="'gemini' is not one of anthropic, openai"):
+    with pytest.raises(
+        rc.errors.UsageError, match="signature must be 'anthropic' or 'openai', not 'gemini'"
+    ):
         builtin.computer(Recorder(), signature="gemini")
 
 

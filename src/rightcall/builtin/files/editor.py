@@ -19,6 +19,7 @@ from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
@@ -63,6 +64,7 @@ View text files under one directory, the root. Paths are relative to it; "." is 
 - view: a file's lines, numbered, or what is in a directory."""
 
 
+@checked("rc.builtin.text_editor")
 def text_editor(
     root: str | os.PathLike[str] | Root,
     *,

@@ -12,6 +12,7 @@ from rightcall.builtin.files.tree import Access, FileLimits
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure
 
@@ -89,6 +90,7 @@ _PROPERTIES: Mapping[str, JsonObject] = {
 }
 
 
+@checked("rc.builtin.fs")
 def fs(
     root: str | os.PathLike[str] | Root,
     *,

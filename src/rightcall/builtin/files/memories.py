@@ -20,6 +20,7 @@ from rightcall.builtin.files.tree import Access, FileLimits, Tree, in_words
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
@@ -51,6 +52,7 @@ _PROPERTIES: Mapping[str, JsonObject] = {
 }
 
 
+@checked("rc.builtin.memory")
 def memory(
     root: str | os.PathLike[str] | Root,
     *,

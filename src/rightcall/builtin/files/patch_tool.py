@@ -21,6 +21,7 @@ from rightcall.builtin.files.textfile import in_bytes, load_whole
 from rightcall.builtin.files.tree import Access, FileLimits, in_words
 from rightcall.core.handler import Context
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 
@@ -37,6 +38,7 @@ hunk that stands at the end of the file.
 - delete_file: takes no diff."""
 
 
+@checked("rc.builtin.apply_patch")
 def apply_patch(
     root: str | os.PathLike[str] | Root,
     *,

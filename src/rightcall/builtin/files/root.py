@@ -23,6 +23,7 @@ from weakref import finalize
 
 from rightcall.builtin.files import resolve
 from rightcall.builtin.files.place import Place
+from rightcall.core.options import checked
 from rightcall.errors import ToolFailure, UsageError
 
 Resolver: TypeAlias = Literal["openat2", "walk"]
@@ -49,6 +50,7 @@ class Root:
     into other file systems that are mounted below. ``resolver`` is chosen by what the system has.
     """
 
+    @checked("rc.builtin.Root")
     def __init__(
         self,
         path: str | os.PathLike[str],

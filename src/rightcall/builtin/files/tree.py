@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from rightcall.builtin.files.place import MAX_PARTS, Place
 from rightcall.builtin.files.root import Root
+from rightcall.core.options import Spelt
 from rightcall.errors import ToolFailure, UsageError
 
 
-class FileLimits(Struct, frozen=True, kw_only=True):
+class FileLimits(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """Caps on what one call may read, write or look through."""
 
     max_file_bytes: int = 16 * 1024 * 1024

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 
@@ -36,6 +37,7 @@ RATE = (60, 60.0)
 """A model that goes in circles must not become a nuisance to somebody else's server."""
 
 
+@checked("rc.builtin.web_fetch")
 def web_fetch(  # noqa: PLR0913 - a gate's settings, by name
     *,
     hosts: Sequence[str] | None = None,

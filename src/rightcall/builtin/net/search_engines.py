@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from rightcall.builtin.net.fetch_tool import RATE
 from rightcall.core.jsontext import JsonError, JsonObject, JsonValue, dump, parse
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import ToolFailure, UsageError
 
@@ -63,6 +64,7 @@ class _SearchEngine(Struct, frozen=True, kw_only=True):
     """The field with the lines of a result."""
 
 
+@checked("rc.builtin.web_search")
 def web_search(
     engine: Engine,
     *,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.builtin.screen.driver import Button, Region
 from rightcall.core.extras import load
+from rightcall.core.options import checked
 from rightcall.errors import ToolFailure
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _LOCAL = re.compile(r"(?:data|blob|about):")
 """What a page makes itself, and nothing is asked for."""
 
 
+@checked("rc.builtin.browser")
 @asynccontextmanager
 async def browser(
     url: str,

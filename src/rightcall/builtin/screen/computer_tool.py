@@ -12,6 +12,7 @@ from rightcall.builtin.screen.actions import ACTIONS, Hands
 from rightcall.builtin.screen.driver import Driver
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
+from rightcall.core.options import checked
 from rightcall.core.parts import Media
 from rightcall.core.tool import Facts, Tool
 from rightcall.errors import UsageError
@@ -105,6 +106,7 @@ _AFTER = (
 )
 
 
+@checked("rc.builtin.computer")
 def computer(
     driver: Driver,
     *,

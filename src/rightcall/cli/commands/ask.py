@@ -25,7 +25,7 @@ async def _ask(options: Namespace, session: Session, words: str) -> int:
         await session.open()
         view = session.view()
         watch = Watch(view, prompt, session.history)
-        events = session.agent(view).stream(prompt, history=session.history, choice=session.choice)
+        events = session.agent(view).stream(prompt, **session.said(session.history))
         return (await watch.watch(events)).code
     except asyncio.CancelledError:
         if watch is not None:

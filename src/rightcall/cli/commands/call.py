@@ -25,7 +25,7 @@ def run(options: Namespace) -> int:
 def put(options: Namespace, tools: Toolbox, gate: Executor) -> int:
     """Run the call; its result goes to stdout, what only the developer may see to stderr."""
     call = Call(id="1", name=options.tool, arguments=options.arguments)
-    (done,) = asyncio.run(gate.execute([call], tools))
+    (done,) = asyncio.run(gate.execute([call], tools, dry_run=options.dry_run))
     for part in done.result.content:
         write(media_words(part) if isinstance(part, Media) else part.text, sys.stdout)
     if not done.result.is_error:

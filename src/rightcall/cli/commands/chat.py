@@ -135,7 +135,7 @@ class Conversation:
         if not prompt:
             return
         watch = Watch(self._view, prompt, self.history)
-        events = self._agent.stream(prompt, history=self.history, choice=self.session.choice)
+        events = self._agent.stream(prompt, **self.session.said(self.history))
         try:
             summary = self._runner.run(watch.watch(events))
         except KeyboardInterrupt:

@@ -87,7 +87,9 @@ def _chosen(journal: JsonLinesJournal | SqliteJournal, name: str | None) -> str:
     runs = journal.runs()
     if not runs:
         raise UsageError(f"{journal.path} holds no runs")
-    return runs[-1] if name is None else find_run(runs, name)
+    if name is None:
+        return runs[-1]
+    return find_run(runs, name, "" if Path(journal.path) == conversations_file() else str(journal.path))
 
 
 def _list(options: Namespace, journal: JsonLinesJournal | SqliteJournal) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.core.extras import load
+from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError, VendorError
 from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
@@ -154,6 +155,7 @@ class HuggingFace(InProcess[_Setup, _Model, Piece | Finish]):
     begins and 1.0 when it is done.
     """
 
+    @checked("rc.local.HuggingFace")
     def __init__(
         self,
         source: str | os.PathLike[str],

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from msgspec import UNSET, Struct, UnsetType, field
 
 from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import ProtocolError, TruncatedStream, UsageError, VendorError
@@ -94,6 +95,7 @@ class LlamaServer:
     grammar names, unless it was started with ``--special``.
     """
 
+    @checked("rc.local.LlamaServer")
     def __init__(
         self,
         url: str,

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from rightcall.core.extras import load, require
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.options import checked
 from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError
 from rightcall.local.engine import MOST_TOKENS, Finish, Grammar, Piece, Sampling, Syntax
 from rightcall.local.engines.in_process import (
@@ -213,6 +214,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
     stands still, because xllamacpp does not let go of the interpreter while it loads.
     """
 
+    @checked("rc.local.LlamaCpp")
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import TruncatedStream, UsageError, VendorError
@@ -81,6 +82,7 @@ class Vllm:
     chat template, ``card`` does.
     """
 
+    @checked("rc.local.Vllm")
     def __init__(
         self,
         url: str,

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.options import checked
 from rightcall.core.parts import Result
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
@@ -35,6 +36,7 @@ _INTRODUCTION = (
 )
 
 
+@checked("rc.local.write")
 def write(family: Family, calls: Sequence[Call], specs: Sequence[Spec] = ()) -> str:
     """The calls as this family writes them. What would not be read back as the same is an EncodeError.
 

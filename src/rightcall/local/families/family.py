@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from rightcall.core.options import Spelt
+
 Slot: TypeAlias = Literal["kind", "name", "id", "arguments"]
 """What stands at a place in the head of a call."""
 
@@ -137,7 +139,7 @@ class Channels(Struct, frozen=True, kw_only=True, gc=False):
     """Recipients, with whatever follows a dot, that are tools of the model's maker."""
 
 
-class Family(Struct, frozen=True, kw_only=True):
+class Family(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """How one kind of model writes."""
 
     name: str

@@ -13,6 +13,7 @@ turns out to be none is given out as text, or as the thought that it stood in.
 import re
 
 from rightcall.core.events import ModelEvent
+from rightcall.core.options import checked
 from rightcall.core.tool import Spec
 from rightcall.local.families.body import MAX_HEAD, Body
 from rightcall.local.families.draft import Draft, Part, Voice
@@ -45,6 +46,7 @@ class Reader:
     of it.
     """
 
+    @checked("rc.local.Reader")
     def __init__(
         self,
         family: Family,

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.options import checked
 from rightcall.core.request import Named, ToolChoice
 from rightcall.core.tool import Spec
 from rightcall.errors import DeclarationError, UsageError
@@ -79,6 +80,7 @@ def digest(schema: JsonObject) -> bytes:
     return _digests.get(id(schema), make)[1]
 
 
+@checked("rc.local.grammar_for")
 def grammar_for(
     specs: Sequence[Spec],
     family: Family,
@@ -110,6 +112,7 @@ def grammar_for(
     return _grammars.get(key, make)
 
 
+@checked("rc.local.grammar_for_output")
 def grammar_for_output(schema: JsonObject, *, syntax: Syntax) -> Grammar:
     """The grammar that holds a whole reply to JSON that satisfies a schema."""
 

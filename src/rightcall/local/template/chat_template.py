@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from jinja2.exceptions import TemplateError
 
+from rightcall.core.options import checked
 from rightcall.errors import EncodeError, UsageError
 from rightcall.local.engine import Card
 from rightcall.local.template.render_bounds import DEFAULT, Bounds, Exceeded, metered
@@ -49,6 +50,7 @@ shows whether the template trims."""
 class ChatTemplate:
     """A model's chat template, with its special tokens. Holds nothing of what it renders."""
 
+    @checked("rc.local.ChatTemplate")
     def __init__(
         self,
         text: str | Mapping[str, str],

@@ -34,6 +34,7 @@ from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Proposal
 from rightcall.core.events import ReplyEnd
 from rightcall.core.jsontext import JsonError, JsonObject, parse
 from rightcall.core.message import Message, Reply, User
+from rightcall.core.options import Spelt
 from rightcall.core.parts import Media, Part, Text
 from rightcall.core.ports import Model
 from rightcall.core.request import Request
@@ -148,7 +149,7 @@ def _answered(text: str, form: JsonObject) -> JsonObject:
 _STOPS = {"end": "endTurn", "length": "maxTokens", "stop_sequence": "stopSequence"}
 
 
-class Sampling(Struct, frozen=True, kw_only=True, eq=False):
+class Sampling(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
     """A model that a server may use, and how much of it."""
 
     model: Model

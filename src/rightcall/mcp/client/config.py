@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rightcall.core.jsontext import JsonError, kind_of, parse
+from rightcall.core.options import checked
 from rightcall.errors import UsageError
 from rightcall.mcp.client.endpoints import Endpoint, Http, Stdio, refuse_unsafe
 
@@ -24,6 +25,7 @@ _JSONC = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DO
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
 
+@checked("rc.mcp.load_config")
 def load_config(
     path: str | os.PathLike[str],
     *,

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from rightcall.core.options import Spelt
 from rightcall.core.secret import redact_formats
 from rightcall.errors import UsageError
 
@@ -27,7 +28,7 @@ INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "USER")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Stdio(Struct, frozen=True, kw_only=True):
+class Stdio(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """A program that speaks MCP over its standard input and output. No shell ever reads it."""
 
     command: str
@@ -55,7 +56,7 @@ class Stdio(Struct, frozen=True, kw_only=True):
         return f"Stdio({shown}{_names('environment', self.environment)})"
 
 
-class Http(Struct, frozen=True, kw_only=True):
+class Http(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """An address that speaks MCP over HTTP."""
 
     url: str

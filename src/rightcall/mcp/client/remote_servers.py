@@ -64,6 +64,7 @@ class LiveView:
     again when it comes back.
     """
 
+    @checked("rc.mcp.LiveView")
     def __init__(self, source: LiveTools, change: _Change | None = None) -> None:
         self._source = source
         self._change = change

@@ -33,6 +33,9 @@ Item: TypeAlias = dict[str, Any]
 _KEPT = ("id", "incomplete_details", "service_tier")
 _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
+_BARE_ITEM = {"type", "role", "content"}
+_BARE_PART = {"type": "output_text", "annotations": []}
+
 
 def items_in(value: object) -> list[Item]:
     """The objects in what should be a list of objects."""
@@ -194,7 +197,9 @@ class _PartsReader:
             else:
                 self.content.append(Unknown({NAME: {"part": part}}))
                 bare.append({})
-        self.messages.append({"at": begin, "item": {**item, "content": bare}})
+        if item.keys() - _BARE_ITEM or bare != [_BARE_PART]:
+            # What is text and nothing else goes back as text, as the vendor's own examples have it.
+            self.messages.append({"at": begin, "item": {**item, "content": bare}})
 
     def _is_cut(self, at: int, item: Item) -> bool:
         """Whether a call is not all that the model meant to write.

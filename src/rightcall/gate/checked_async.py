@@ -1,0 +1,27 @@
+"""Keywords of async functions, checked as those of plain ones are."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from rightcall.core.options import known_of, show_options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def checked_async(place: str, *, say: str = "") -> Callable[[F], F]:
+    """Have the keywords of an async function checked, as ``checked`` does it for plain ones."""
+
+    def decorate(function: F) -> F:
+        check = known_of(function, place, say=say).check
+
+        @wraps(function)
+        async def wrapper(*args: Any, **options: Any) -> Any:
+            if options:
+                check(options)
+            return await function(*args, **options)
+
+        show_options(wrapper)
+        return cast("F", wrapper)
+
+    return decorate
