@@ -16,7 +16,12 @@ from rightcall.wire.dialects import DIALECTS, load
 ROOT = Path(__file__).parents[2]
 WIRE = Path(wire.__file__).parent
 RECIPE = {"__init__", "encode", "messages", "decode", "reply", "errors", "tables", "history"}
-BEYOND = {"openai_chat": {"hosts", "fragments"}, "bedrock": {"eventstream", "sigv4"}}
+BEYOND = {
+    "openai_chat": {"hosts", "fragments", "made"},
+    "openai_responses": {"made"},
+    "bedrock": {"eventstream", "sigv4"},
+    "gemini": {"made"},
+}
 """What a dialect needs besides."""
 HOMES = {"encode": "encode", "encoder": "encode", "decode": "decode", "decoder": "decode"}
 every_dialect = pytest.mark.parametrize("name", DIALECTS)

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.call import Call
+from rightcall.core.citation import Citation, Token
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.parts import Media, Result, Text, Usage
 
@@ -60,6 +61,10 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     answered_by: str = ""
     """Which of several models answered, by the name it was given to ``fallback`` with."""
+    citations: tuple[Citation, ...] = ()
+    """What its words are from, where the vendor says; spans are those of ``text``."""
+    logprobs: tuple[Token, ...] = ()
+    """How likely each token was, where that was asked for."""
 
     @property
     def text(self) -> str:
@@ -70,6 +75,11 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     def reasoning(self) -> str:
         """The reasoning parts, joined."""
         return "".join([part.text for part in self.content if isinstance(part, Reasoning)])
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The pictures, sounds and files that the model made, in order."""
+        return tuple([part for part in self.content if isinstance(part, Media)])
 
     @property
     def calls(self) -> tuple[Call, ...]:

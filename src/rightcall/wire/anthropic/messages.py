@@ -17,7 +17,7 @@ from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, 
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
-from rightcall.wire.anthropic.tables import CUTTING, MEDIA, NAME, THOUGHTS, UNPARSED
+from rightcall.wire.anthropic.tables import CUTTING, MADE, MEDIA, NAME, THOUGHTS, UNPARSED
 from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
 from rightcall.wire.media import check_taken, first_new, place_of
 
@@ -202,7 +202,9 @@ def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:
             case Call():
                 yield _call_block(part, ids)
             case Media():
-                yield _note(part)
+                # What the vendor's own code made is in the block that tells of it.
+                if MADE not in mapping(part.vendor.get(NAME)):
+                    yield _note(part)
             case Unknown():
                 bag = mapping(part.vendor.get(NAME))
                 cut = at == last and reply.stop in CUTTING and bag.get("type") == "server_tool_use"

@@ -68,6 +68,9 @@ THOUGHTS = frozenset(["thinking", "redacted_thinking"])
 FILES_BETA = "files-api-2025-04-14"
 """The beta that file ids need, or needed: hosts are slower to follow."""
 
+MADE = "made_by"
+"""In the bag of a file that the vendor's own code made: the id of the call that ran it."""
+
 MEDIA: MediaTable = {
     "image": Takes(ANYWHERE, frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])),
     "pdf": Takes(ANYWHERE),

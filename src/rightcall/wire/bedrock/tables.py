@@ -76,6 +76,13 @@ SOUNDS: Mapping[str, str] = {
     "audio/webm": "webm",
 }
 
+FORMATS: Mapping[tuple[str, str], str] = {
+    (kind, word): media_type
+    for kind, words in (("image", IMAGES), ("audio", SOUNDS), ("video", VIDEOS))
+    for media_type, word in reversed([*words.items()])
+}
+"""The types of what a model made, by the kind of the block and its word. Of two, the first counts."""
+
 S3 = "s3://"
 _OFFICE = frozenset(kind for kind in DOCUMENTS if kind.startswith("application/")) - {"application/pdf"}
 

@@ -44,6 +44,13 @@ class Host(Struct, frozen=True, kw_only=True):
     """Whether a user's message right after a tool's is refused, so that a word of the model's must stand
     between the two."""
 
+    pictures: bool = False
+    """Whether a message of the model's may hold the ``images`` that it made."""
+    caches: bool = False
+    """Whether ``prompt_cache_key`` and ``prompt_cache_retention`` are taken."""
+    marks: bool = False
+    """Whether parts may have Anthropic's ``cache_control``, for the models that need it."""
+
     @property
     def media_table(self) -> MediaTable:
         """What it takes, in which ways."""
@@ -51,7 +58,11 @@ class Host(Struct, frozen=True, kw_only=True):
 
 
 COMPATIBLE = Host()
-OPENAI = Host(limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video"))
+_UNSEEN = tuple(kind for kind in MEDIA if kind != "video")
+OPENAI = Host(limit="max_completion_tokens", media=_UNSEEN, caches=True)
+# Groq refuses what it does not know ("property 'x' is unsupported"), and xAI wants a header instead:
+# https://docs.x.ai/docs/guides/prompt-caching
+UNCACHED = Host(limit="max_completion_tokens", media=_UNSEEN)
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
 # permitted" (eca #231). Its streams end with usage unasked. "Unexpected role 'user' after role
 # 'tool'" (pydantic-ai #1210), and a tool's message takes no picture, either (LibreChat agents #344).
@@ -67,14 +78,15 @@ MISTRAL = Host(
 # discussion deepseek-harness #739); without calls it is ignored.
 # "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
 DEEPSEEK = Host(owed="reasoning_content", media=("text",))
-OPENROUTER = Host(effort="reasoning")
+# https://openrouter.ai/docs/features/prompt-caching and .../multimodal/image-generation
+OPENROUTER = Host(effort="reasoning", pictures=True, marks=True)
 
 HOSTS: Mapping[str, Host] = {
     "api.openai.com": OPENAI,
     "openai.azure.com": OPENAI,
     "services.ai.azure.com": OPENAI,
-    "api.groq.com": OPENAI,
-    "api.x.ai": OPENAI,
+    "api.groq.com": UNCACHED,
+    "api.x.ai": UNCACHED,
     "api.mistral.ai": MISTRAL,
     "api.deepseek.com": DEEPSEEK,
     "openrouter.ai": OPENROUTER,

@@ -35,6 +35,8 @@ from rightcall.wire.encoding import (
 )
 from rightcall.wire.media import MediaTable, check_taken, first_new, is_taken, place_of
 from rightcall.wire.openai_chat.hosts import Host, Ids
+from rightcall.wire.openai_chat.made import return_made
+from rightcall.wire.openai_chat.reply import TRANSCRIPT
 from rightcall.wire.openai_chat.tables import AUDIO, NAME
 
 RAW_ARGUMENTS = "raw_arguments"
@@ -53,7 +55,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
-    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}"
+    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}.{host.pictures}"
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
@@ -90,7 +92,7 @@ class _Writer:
                 said = {"role": "user", "content": _said(message, self._media, where)}
                 yield {**said, **mapping(message.vendor.get(NAME))}
             case Reply():
-                reply = _reply(message, ids.of_calls(message.calls))
+                reply = _reply(message, ids.of_calls(message.calls), pictures=self._host.pictures)
                 if owed and "tool_calls" in reply:
                     reply.setdefault(owed, "")
                 yield reply
@@ -152,26 +154,33 @@ def _result(result: Result, shown: Sequence[Part]) -> str:
     return text
 
 
-def _reply(reply: Reply, ids: list[str]) -> dict[str, Any]:
+def _reply(reply: Reply, ids: list[str], *, pictures: bool) -> dict[str, Any]:
     members: dict[str, Any] = {}
     content: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
     for part in reply.content:
         match part:
             case Text(text):
-                _say(content, text)
+                if not (TRANSCRIPT in mapping(part.vendor.get(NAME)) and _is_heard(reply)):
+                    _say(content, text)
             case Reasoning():
                 _think(part, members, content)
             case Call():
                 calls.append(_call(part, ids[len(calls)]))
             case Media():
-                _say(content, note_of(part))
+                if not return_made(part, members, content, pictures=pictures):
+                    _say(content, note_of(part))
             case Unknown():
                 _return(part, members, content)
             case _:
                 assert_never(part)
     message = {"role": "assistant", "content": _content(content, has_more=bool(calls or members))}
     return {**message, **members, **({"tool_calls": calls} if calls else {})}
+
+
+def _is_heard(reply: Reply) -> bool:
+    """Whether a sound goes back, so that its words need not."""
+    return any(mapping(part.vendor.get(NAME)).get("audio") for part in reply.media)
 
 
 def _content(parts: list[dict[str, Any]], *, has_more: bool) -> Any:

@@ -23,6 +23,7 @@ from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
 from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, url_raw
 from rightcall.wire.media import check_taken, first_new, place_of
+from rightcall.wire.openai_responses.made import item_of
 from rightcall.wire.openai_responses.reply import Item, is_object
 from rightcall.wire.openai_responses.tables import (
     CALLS,
@@ -155,8 +156,9 @@ class _Writer:
             case Text():
                 self._say(part.text)
             case Media():
-                # An assistant's message holds text only.
-                self._say(note_of(part))
+                # What its tool made goes back as that; an assistant's message holds text only.
+                made = item_of(part)
+                self._say(note_of(part)) if made is None else self._add(made)
             case Call():
                 self._append(self._call(part, seen), bare=bare)
             case Reasoning() | Unknown():
