@@ -79,6 +79,8 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The vendor's own definition of this tool, by dialect, for one that its models were trained on."""
     strict: bool | None = None
     """Whether the model is held to the schema while it writes; as for all tools, unless said."""
+    cache: bool = False
+    """Have the vendor keep the tools up to this one, where that can be said of a tool."""
 
 
 class _Declared(Worded):
@@ -143,6 +145,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
     strict: bool | None = None
     """Whether the vendor holds the model to this tool's schema; None for what the agent says."""
+    cache: bool = False
+    """Have the vendor keep the tools up to this one in its prompt cache, where it can be told to."""
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
@@ -170,6 +174,7 @@ class RawOptions(LimitOptions, total=False):
     dry_run: bool
     errors: ErrorWords | None
     strict: bool | None
+    cache: bool
     limits: Limits
     facts: Facts
     formats: bool
@@ -227,6 +232,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
             questions=tuple(self.questions),
             native=self.native,
             strict=self.strict,
+            cache=self.cache,
         )
 
     @cached_property

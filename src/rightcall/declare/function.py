@@ -49,6 +49,7 @@ class ToolOptions(LimitOptions, total=False):
     dry_run: bool
     errors: ErrorWords | None
     strict: bool | None
+    cache: bool
     limits: Limits
     facts: Facts
 
@@ -249,6 +250,7 @@ def _from_partial(
         dry_run=base.dry_run,
         errors=base.errors,
         strict=base.strict,
+        cache=base.cache,
         limits=base.limits,
         facts=replace(facts, **left),
     )

@@ -39,13 +39,15 @@ from rightcall.wire.anthropic.tables import (
     NAME,
     RULES,
     THOUGHTS,
+    TTLS,
 )
+from rightcall.wire.caching import lifetime
 from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, native_of, sequence
+from rightcall.wire.logprobs import refuse
 from rightcall.wire.strict import check_ceilings, strict_schema
 
 _PATH = "/v1/messages"
 _VERSION = "2023-06-01"
-_MARK = {"type": "ephemeral"}
 _SAMPLING = ("temperature", "top_p")
 _FORCED = ("any", "tool")
 
@@ -78,7 +80,10 @@ def encode(
     options = request.options
     extra = {**mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
-    turns = encode_messages(request, cache)
+    ttl = lifetime(options, TTLS, NAME)
+    mark = {"type": "ephemeral", **({"ttl": ttl} if ttl else {})}
+    refuse(options, NAME)
+    turns = encode_messages(request, cache, mark)
     body: dict[str, Any] = {"model": model, **_lengths(request)}
     if _is_manual(body) and _is_unthought(turns.last):
         del body["thinking"]
@@ -90,7 +95,7 @@ def encode(
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
     own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
-    ours = _ours(request, cache)
+    ours = _ours(request, cache, mark)
     tools = [*own, *ours.tools]
     body |= _choice(request, tools, manual=_is_manual(body))
     container = _container(request)
@@ -101,7 +106,8 @@ def encode(
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system}]
     if options.get("cache", True) and MARK not in extra:
-        _mark(body, turns, given=sum([MARK in tool for tool in tools]), ours=bool(ours.tools))
+        given = sum([MARK in tool for tool in tools])
+        _mark(body, turns, mark, given=given, ours=bool(ours.tools))
     body["messages"] = [*turns.done, *turns.last]
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
@@ -178,11 +184,31 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return messages[-2]["content"][0].get("type") not in THOUGHTS
 
 
-def _ours(request: Request, cache: EncodeCache) -> _Ours:
+def _ours(request: Request, cache: EncodeCache, mark: JsonObject) -> _Ours:
     specs, strict = request.specs, bool(request.options.get("strict"))
     output = request.output if strict and request.output != ANY_OBJECT else None
-    given = (specs, strict, output)
-    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, output, strict=strict))
+    more = {"eager_input_streaming": True} if request.options.get("eager") else {}
+    # The mark is another object each time; what it says is not.
+    given = (specs, strict, output, bool(more), request.options.get("cache_ttl"))
+    return cache.made(
+        f"{NAME}.tools", given, lambda: _marked(_tools(specs, output, strict=strict), specs, mark, more)
+    )
+
+
+def _marked(ours: _Ours, specs: Sequence[Spec], mark: JsonObject, more: JsonObject) -> _Ours:
+    """The tools with what is asked for besides; the vendor's own are not streamed differently."""
+    if not more and not any(spec.cache for spec in specs):
+        return ours
+    tools = [
+        {
+            **tool,
+            **(more if "input_schema" in tool else {}),
+            **({MARK: mark} if spec.cache else {}),
+        }
+        for tool, spec in zip(ours.tools, specs, strict=True)
+    ]
+    sent = [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools[:-1]]
+    return _Ours(tools=tools, sent=[*sent, *tools[-1:]], betas=ours.betas)
 
 
 def _tools(specs: Sequence[Spec], output: JsonObject | None, *, strict: bool) -> _Ours:
@@ -259,7 +285,7 @@ def _container(request: Request) -> str | None:
     return container if isinstance(container, str) else None
 
 
-def _mark(body: dict[str, Any], turns: Turns, *, given: int, ours: bool) -> None:
+def _mark(body: dict[str, Any], turns: Turns, mark: JsonObject, *, given: int, ours: bool) -> None:
     """Put cache marks where the prompt is likely to be the same next time, the best places first.
 
     ``given`` of them are on the tools already, and any part's bag may hold more.
@@ -273,4 +299,4 @@ def _mark(body: dict[str, Any], turns: Turns, *, given: int, ours: bool) -> None
     for holder, member in places[: max(MAX_MARKS - given, 0)]:
         *before, last = holder[member]
         if MARK not in last:
-            holder[member] = [*before, {**last, MARK: _MARK}]
+            holder[member] = [*before, {**last, MARK: mark}]

@@ -52,6 +52,9 @@ EFFORT_MAX_TOKENS: Mapping[str, int] = {"high": 32_000, "xhigh": 64_000, "max": 
 MIN_BUDGET = 1024
 """The smallest thinking budget that is accepted."""
 
+TTLS = ("5m", "1h")
+"""How long it keeps what is marked."""
+
 MAX_MARKS = 4
 """Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 

@@ -102,6 +102,10 @@ MEDIA: MediaTable = {
 """As bytes, or where they are in S3.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
 
+TTLS = ("5m", "1h")
+"""How long it keeps what is before a cache point.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CachePointBlock.html"""
+
 MAX_MARKS = 4
 """Cache points in one request. https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html"""
 
@@ -116,6 +120,10 @@ EFFORTS: Mapping[str, str] = {
     "xhigh": "xhigh",
     "max": "max",
 }
+
+
+EAGER_BETA = "fine-grained-tool-streaming-2025-05-14"
+"""Has Claude's arguments streamed unchecked. Converse has no member for it on a tool, as Claude has."""
 
 
 class Maker(Struct, frozen=True, kw_only=True):

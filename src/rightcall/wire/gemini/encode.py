@@ -2,7 +2,8 @@
 
 What stays the same from turn to turn stands first and the contents last, so that a longer history only
 extends the bytes. Gemini caches such beginnings by itself, has no field for an end user's name and no
-switch that allows only one call in a reply, so ``cache``, ``user`` and ``parallel`` change nothing.
+switch that allows only one call in a reply, so ``cache``, ``cache_ttl``, ``cache_key``, ``user`` and
+``parallel`` change nothing.
 """
 
 import re
@@ -21,6 +22,7 @@ from rightcall.errors import EncodeError
 from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, mapping, sequence
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER
+from rightcall.wire.logprobs import alternatives
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
 _VERTEX = ("projects/", "publishers/")
@@ -56,7 +58,9 @@ def encode(
     ours = cache.made(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *vendor_tools]:
         body["tools"] = tools
-    if config := _tool_config(request, mixed=bool(vendor_tools) and not model.startswith(_VERTEX)):
+    if config := _tool_config(
+        request, model, mixed=bool(vendor_tools) and not model.startswith(_VERTEX)
+    ):
         body["toolConfig"] = config
     if settings := _generation(request, model):
         body["generationConfig"] = settings
@@ -120,7 +124,7 @@ def _description(spec: Spec) -> str:
     return f"{spec.description}\nExamples: {', '.join(map(dump, spec.examples))}"
 
 
-def _tool_config(request: Request, *, mixed: bool) -> Json:
+def _tool_config(request: Request, model: str, *, mixed: bool) -> Json:
     config: Json = {}
     mode: Json | None
     names = [spec.name for spec in request.specs]
@@ -141,6 +145,9 @@ def _tool_config(request: Request, *, mixed: bool) -> Json:
             mode = {"mode": "ANY", "allowedFunctionNames": [name]}
     if mode:
         config["functionCallingConfig"] = mode
+    if names and request.options.get("eager") and model.startswith(_VERTEX):
+        # Vertex alone: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
+        config.setdefault("functionCallingConfig", {})["streamFunctionCallArguments"] = True
     if names and mixed:
         # Refused without it (https://ai.google.dev/gemini-api/docs/tool-combination); Vertex lacks it.
         config["includeServerSideToolInvocations"] = True
@@ -157,6 +164,8 @@ def _generation(request: Request, model: str) -> Json:
         "stopSequences": list(sequence(options.get("stop"))) or None,
         "thinkingConfig": _thinking(options.get("reasoning"), model),
     }
+    if (most := alternatives(options, NAME)) is not None:
+        config |= {"responseLogprobs": True, "logprobs": most or None}
     if request.output is not None:
         config["responseMimeType"] = "application/json"
         if request.output != ANY_OBJECT:

@@ -16,10 +16,12 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.wire.caching import of_openai
 from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, sequence, with_examples
+from rightcall.wire.logprobs import alternatives
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
-from rightcall.wire.openai_chat.tables import NAME
+from rightcall.wire.openai_chat.tables import NAME, TTLS
 from rightcall.wire.strict import OPENAI as OPENAI_RULES
 from rightcall.wire.strict import check_ceilings, strict_schema
 
@@ -67,6 +69,10 @@ def encode(
         body["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
     if options.get("user") and host.user:
         body["user"] = options["user"]
+    if host.caches:
+        body |= of_openai(options, TTLS, NAME)
+    if (most := alternatives(options, NAME)) is not None:
+        body |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
     body |= _reasoning(options.get("reasoning"), host)
     body |= _tools(request, host, cache)
     if request.output is not None:

@@ -24,6 +24,7 @@ from rightcall.core.media_type import essence
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
+from rightcall.wire.caching import BREAKPOINT
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -55,7 +56,8 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
-    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}.{host.pictures}"
+    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}"
+    key = f"{key}.{host.pictures}.{host.marks}.{host.caches}"
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
@@ -74,6 +76,9 @@ class _Writer:
         self._host = host
         self._ids = _LegalIds(host.ids)
         self._media = host.media_table
+        self._mark: Mapping[str, Any] = {"cache_control": {"type": "ephemeral"}} if host.marks else {}
+        if host.caches:
+            self._mark = BREAKPOINT
         self._role = ""
         """Whose the last item is."""
 
@@ -89,7 +94,7 @@ class _Writer:
         ids, owed = self._ids, self._host.owed
         match message:
             case User():
-                said = {"role": "user", "content": _said(message, self._media, where)}
+                said = {"role": "user", "content": _said(message, self._media, where, self._mark)}
                 yield {**said, **mapping(message.vendor.get(NAME))}
             case Reply():
                 reply = _reply(message, ids.of_calls(message.calls), pictures=self._host.pictures)
@@ -130,13 +135,16 @@ def _is_words(media: Media) -> bool:
     return media.kind == "text" and media.way == "bytes"
 
 
-def _said(message: User, table: MediaTable, where: str) -> str | list[dict[str, Any]]:
+def _said(
+    message: User, table: MediaTable, where: str, mark: Mapping[str, Any]
+) -> str | list[dict[str, Any]]:
     parts = [part for part in message.content if not (isinstance(part, Text) and not part.text)]
     if not parts:
         return ""
-    if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].vendor:
+    marked = mark and any(part.cache for part in parts)
+    if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].vendor and not marked:
         return parts[0].text
-    return [_content_part(part, table, where) for part in parts]
+    return [{**_content_part(part, table, where), **(mark if part.cache else {})} for part in parts]
 
 
 def _content_part(part: Part, table: MediaTable, where: str) -> dict[str, Any]:

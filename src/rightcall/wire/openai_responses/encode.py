@@ -18,10 +18,12 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.wire.caching import of_openai
 from rightcall.wire.encoding import EncodeCache, as_bytes, is_strict, native_of, with_examples
+from rightcall.wire.logprobs import alternatives
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
-from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
+from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH, TTLS
 from rightcall.wire.strict import OPENAI, check_ceilings, strict_schema
 
 _RULES = replace(OPENAI, dialect=NAME)
@@ -74,9 +76,14 @@ def encode(
     if options.get("cache", True):
         stable = (model, request.system, *(sent or ()))
         body["prompt_cache_key"] = cache.made(f"{NAME}.cache", stable, lambda: _cache_key(body))
+    body.update(of_openai(options, TTLS, NAME))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
     # For those, say ``extra={"include": []}``.
-    body.update(store=False, include=["reasoning.encrypted_content"], stream=stream)
+    include = ["reasoning.encrypted_content"]
+    if (most := alternatives(options, NAME)) is not None:
+        include.append("message.output_text.logprobs")
+        body.update({"top_logprobs": most} if most else {})
+    body.update(store=False, include=include, stream=stream)
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]

@@ -21,6 +21,7 @@ from rightcall.core.jsontext import dump
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
+from rightcall.wire.caching import BREAKPOINT
 from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, url_raw
 from rightcall.wire.media import check_taken, first_new, place_of
 from rightcall.wire.openai_responses.made import item_of
@@ -105,11 +106,12 @@ class _Writer:
         for item in mapping(message.vendor.get(NAME)).get("items", ()):
             self._add(item)
         parts = [part for part in message.content if not isinstance(part, Text) or part.text]
-        if all(isinstance(part, Text) for part in parts):
+        if all(isinstance(part, Text) and not part.cache for part in parts):
             if parts:
                 self._add({"type": "message", "role": "user", "content": _lines(parts)})
             return
-        content = [_input_part(part, where) for part in parts]
+        kept = [BREAKPOINT if part.cache else {} for part in parts]
+        content = [{**_input_part(p, where), **more} for p, more in zip(parts, kept, strict=True)]
         self._add({"type": "message", "role": "user", "content": content})
 
     def _reply(self, reply: Reply) -> None:
