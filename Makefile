@@ -8,7 +8,7 @@ TORCH ?= torch
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
-	test-transformers conformance check format clean \
+	test-transformers conformance features check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
 
 help: ## show this help
@@ -89,6 +89,9 @@ check: $(READY) ## lint, strict types, import rules, and that nothing has become
 format: $(READY) ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+features: $(READY) ## write the table of vendors and features in docs/models.md anew, from the code
+	@PYTHONPATH=tests $(BIN)/python tests/docs/feature_table.py
 
 conformance: $(READY) ## run MCP's own conformance suite against our client and server (needs npm)
 	@npm install --silent --prefix .node @modelcontextprotocol/server-everything@2026.8.31 \

@@ -463,3 +463,23 @@ def test_an_answer_without_its_form_is_not_on_stdout(home, capsys):
     assert said == ""
     assert "no_output" in told
     assert "How old?" in told
+
+
+def test_what_the_model_makes_is_saved_over_nothing_that_is_there(home, capsys):
+    (home / "draws.py").write_text(
+        "import rightcall as rc\n"
+        "from rightcall.testing import ScriptedModel\n"
+        "made = (rc.Media(b'PNG', 'image/png'), rc.Media(id='file_1'), rc.Text('A cat.'))\n"
+        "model = ScriptedModel(lambda request: rc.Reply(made))\n"
+    )
+    draw = ["ask", "-n", "--model", "draws.py:model", "Draw a cat."]
+    assert main(draw) == 0
+    assert "rightcall: made [image/png, 3 bytes]; --save FOLDER keeps it" in capsys.readouterr().err
+    for number in (1, 2):
+        assert main([*draw, "--save", "out"]) == 0
+        told = capsys.readouterr().err
+        assert f"rightcall: saved out/image-{number}.png\n" in told
+        assert "not saved, as it is with the vendor: application/octet-stream, file file_1" in told
+        assert (home / f"out/image-{number}.png").read_bytes() == b"PNG"
+    assert main([*draw, "--save", "draws.py"]) == 2
+    assert "--save draws.py: File exists" in capsys.readouterr().err

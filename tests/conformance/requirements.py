@@ -101,6 +101,17 @@ REQUIREMENTS = (
     ),
     Requirement("decode.reasoning", "Reasoning comes as parts before the answer.", "vendor doc"),
     Requirement(
+        "decode.citations",
+        "What a text is from comes in one form, with the text's own span.",
+        "vendor doc",
+    ),
+    Requirement(
+        "decode.media",
+        "A picture that the model made is media, streamed or whole.",
+        "vendor doc",
+        (Gap("anthropic", "differs", "its code makes files, which come by their ids"),),
+    ),
+    Requirement(
         "decode.error",
         "An error in the middle of a stream, or in a 200, is a VendorError.",
         "vendor doc",
@@ -157,6 +168,15 @@ REQUIREMENTS = (
         "An output schema is sent in the vendor's own form.",
         "vendor doc",
         (Gap("cohere", "refused", "response_format is not taken beside tools, which the scenario has"),),
+    ),
+    Requirement(
+        "encode.logprobs",
+        "How likely each token was can be asked for.",
+        "vendor doc",
+        (
+            Gap("anthropic", "refused", "the API tells no such thing"),
+            Gap("bedrock", "refused", "Converse tells no such thing"),
+        ),
     ),
     Requirement(
         "encode.stop",

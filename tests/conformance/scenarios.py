@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.call import Call
+from rightcall.core.citation import Citation
 from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Reasoning, Reply, Results, Unknown, said
 from rightcall.core.parts import Media, Result, Text, Usage
@@ -15,6 +16,7 @@ from rightcall.core.ports import Dialect
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.wire.dialects import DIALECTS
+from wire.made import PNG
 
 
 class Forms(Protocol):
@@ -106,7 +108,7 @@ def neutral(reply: Reply) -> Reply:
     content = tuple(map(_neutral, reply.content))
     # Reasoning without text is a vendor's sealed envelope.
     shown = tuple(part for part in content if part != Reasoning(""))
-    return Reply(shown, reply.stop, usage=reply.usage)
+    return Reply(shown, reply.stop, usage=reply.usage, citations=reply.citations)
 
 
 def _neutral(
@@ -133,6 +135,7 @@ def replied(*content: Any, stop: Any = "calls", usage: Usage | None = None) -> R
 
 
 FACE = "\N{GRINNING FACE}"
+CITED = (Citation(start=0, end=9, url="https://a", title="A"),)
 REPLIED = (
     Replied("single-call", "decode.call", replied(call())),
     Replied("parallel-calls", "decode.parallel", replied(call(), call("call_2", '{"q":"y"}'))),
@@ -173,6 +176,10 @@ REPLIED = (
         "decode.reasoning",
         replied(Reasoning("I must look."), Text("Let me look."), call()),
     ),
+    Replied(
+        "cited", "decode.citations", replace(replied(Text("It rains."), stop="end"), citations=CITED)
+    ),
+    Replied("made", "decode.media", replied(Media(PNG, "image/png"), stop="end")),
     Replied("error-mid-stream", "decode.error", Refused("Overloaded", retryable=True)),
 )
 
@@ -238,6 +245,7 @@ WISHED = (
     too_strict("strict-too-much", WIDE),
     too_strict("strict-open", FREE),
     Wished("structured-output", "encode.output", UNSAID, replace(UNSAID, output=ANSWER)),
+    wished("logprobs", "encode.logprobs", options={**BASE.options, "logprobs": 2}),
     wished("stop-sequences", "encode.stop", options={**BASE.options, "stop": ["END", "\n\n"]}),
 )
 

@@ -6,10 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 from rightcall.core.call import Call
-from rightcall.core.message import Reply
-from rightcall.core.parts import Text, Usage
+from rightcall.core.message import Reply, Unknown
+from rightcall.core.parts import Media, Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.wire import anthropic
+from wire.made import MADE
 
 dialect: Dialect = anthropic
 MODEL = "claude-sonnet-4-5"
@@ -98,6 +99,8 @@ RICH = {
 ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 OPEN = sse(*begin(), *text(0, "Let me ", "look."), *use(1, "call_1", '{"q": "', 'x"}'))
 
+CITED = {"type": "web_search_result_location", "url": "https://a", "title": "A", "encrypted_index": "x"}
+(RAN,) = MADE["anthropic"][0]["content"]
 WIRES: dict[str, tuple[bytes, bytes]] = {
     "single-call": wire(use(0, "call_1", "", '{"q": "', 'x"}'), used("call_1", q="x")),
     "parallel-calls": wire(
@@ -148,6 +151,17 @@ WIRES: dict[str, tuple[bytes, bytes]] = {
         wrote("Let me look."),
         used("call_1", q="x"),
     ),
+    "cited": wire(
+        block(
+            0,
+            {"type": "text", "text": "", "citations": []},
+            {"type": "citations_delta", "citation": CITED},
+            {"type": "text_delta", "text": "It rains."},
+        ),
+        {**wrote("It rains."), "citations": [CITED]},
+        stop="end_turn",
+    ),
+    "made": wire(block(0, RAN), RAN, stop="end_turn"),
     "error-mid-stream": (
         sse(*begin(), *text(0, "Hi"), ERROR),
         json.dumps(ERROR).encode(),
@@ -158,22 +172,31 @@ RETURNED: dict[str, list[Any]] = {
     "reasoning": [THOUGHT, HIDDEN, wrote("Let me look."), used("call_1", q="x")],
     "unknown": [wrote("Hi"), ODD],
 }
-INSTEAD: dict[tuple[str, str], Any] = {
-    ("empty-arguments", form): Reply(
-        (Call(id="call_1", name="now", arguments="{}"),),
-        "calls",
-        usage=Usage(input_tokens=20, output_tokens=10),
-    )
-    for form in ("streamed", "whole")
-} | {
-    ("truncated-call", "whole"): Reply(
-        (Text("Let me look."), Call(id="call_1", name="look", truncated=True)),
-        "length",
-        usage=Usage(input_tokens=20, output_tokens=10),
-    ),
-    ("refusal", "streamed"): Reply((), "refusal", usage=Usage(input_tokens=20, output_tokens=10)),
-    ("refusal", "whole"): Reply((), "refusal", usage=Usage(input_tokens=20, output_tokens=10)),
-}
+INSTEAD: dict[tuple[str, str], Any] = (
+    {
+        ("empty-arguments", form): Reply(
+            (Call(id="call_1", name="now", arguments="{}"),),
+            "calls",
+            usage=Usage(input_tokens=20, output_tokens=10),
+        )
+        for form in ("streamed", "whole")
+    }
+    | {
+        ("truncated-call", "whole"): Reply(
+            (Text("Let me look."), Call(id="call_1", name="look", truncated=True)),
+            "length",
+            usage=Usage(input_tokens=20, output_tokens=10),
+        ),
+        ("refusal", "streamed"): Reply((), "refusal", usage=Usage(input_tokens=20, output_tokens=10)),
+        ("refusal", "whole"): Reply((), "refusal", usage=Usage(input_tokens=20, output_tokens=10)),
+    }
+    | {
+        ("made", form): Reply(
+            (Unknown({}), Media(id="file_1")), "end", usage=Usage(input_tokens=20, output_tokens=10)
+        )
+        for form in ("streamed", "whole")
+    }
+)
 
 STRICT = {
     "type": "object",
@@ -200,6 +223,7 @@ SAID: dict[str, dict[str, Any] | str] = {
         "tools": [{"name": "look", "description": "Look it up.", "input_schema": STRICT, "strict": True}]
     },
     "structured-output": {"output_config": {"format": {"type": "json_schema", "schema": ANSWER}}},
+    "logprobs": "options.logprobs",
     "stop-sequences": {"stop_sequences": ["END", "\n\n"]},
 }
 

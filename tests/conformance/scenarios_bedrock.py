@@ -11,6 +11,7 @@ from rightcall.core.parts import Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.wire import bedrock
 from wire.bedrock.frames import exception, frame
+from wire.made import PNG, base64
 
 dialect: Dialect = bedrock
 MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -81,6 +82,7 @@ RICH = {
 ERROR = {"message": "Overloaded"}
 OPEN = stream(BEGIN, *text(0, "Let me ", "look."), *use(1, "call_1", '{"q": "', 'x"}'))
 
+CITED = {"title": "A", "location": {"web": {"url": "https://a"}}}
 WIRES: dict[str, tuple[bytes, bytes]] = {
     "single-call": wire(use(0, "call_1", "", '{"q": "', 'x"}'), used("call_1", q="x")),
     "parallel-calls": wire(
@@ -130,6 +132,16 @@ WIRES: dict[str, tuple[bytes, bytes]] = {
         HIDDEN,
         wrote("Let me look."),
         used("call_1", q="x"),
+    ),
+    "cited": wire(
+        block(0, None, {"text": "It rains."}, {"citation": CITED}),
+        {"citationsContent": {"content": [{"text": "It rains."}], "citations": [CITED]}},
+        stop="end_turn",
+    ),
+    "made": wire(
+        block(0, {"image": {"format": "png"}}, {"image": {"source": {"bytes": base64(PNG)}}}),
+        {"image": {"format": "png", "source": {"bytes": base64(PNG)}}},
+        stop="end_turn",
     ),
     "error-mid-stream": (
         stream(BEGIN, *text(0, "Hi")) + exception("serviceUnavailableException", ERROR),
@@ -212,6 +224,7 @@ SAID: dict[str, dict[str, Any] | str] = {
             }
         }
     },
+    "logprobs": "options.logprobs",
     "stop-sequences": {"inferenceConfig": {"maxTokens": 100, "stopSequences": ["END", "\n\n"]}},
 }
 

@@ -10,6 +10,7 @@ from rightcall.core.message import Reply
 from rightcall.core.parts import Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.wire import gemini
+from wire.made import PNG, base64
 
 dialect: Dialect = gemini
 MODEL = "gemini-3-pro-preview"
@@ -68,6 +69,20 @@ RICH = {
 ERROR = {"error": {"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"}}
 OPEN = sse(chunk({"text": "Let me "}), chunk({"text": "look."}), chunk(used("call_1", {"q": "x"})))
 
+MADE = {"inlineData": {"mimeType": "image/png", "data": base64(PNG)}}
+
+
+def cited(whole: dict[str, Any]) -> dict[str, Any]:
+    """The chunk with where its words are from."""
+    support = {"segment": {"endIndex": 9, "text": "It rains."}, "groundingChunkIndices": [0]}
+    grounding = {
+        "groundingChunks": [{"web": {"uri": "https://a", "title": "A"}}],
+        "groundingSupports": [support],
+    }
+    (candidate,) = whole["candidates"]
+    return {**whole, "candidates": [{**candidate, "groundingMetadata": grounding}]}
+
+
 WIRES: dict[str, tuple[bytes, bytes]] = {
     "single-call": wire([chunk(used("call_1", {"q": "x"}))], used("call_1", {"q": "x"})),
     "parallel-calls": wire(
@@ -105,6 +120,11 @@ WIRES: dict[str, tuple[bytes, bytes]] = {
         {"text": "Let me look."},
         SIGNED,
     ),
+    "cited": (
+        sse(chunk({"text": "It "}), cited(chunk({"text": "rains."}, finish="STOP"))),
+        json.dumps(cited(chunk({"text": "It rains."}, finish="STOP"))).encode(),
+    ),
+    "made": wire([chunk(MADE)], MADE),
     "error-mid-stream": (sse(chunk({"text": "Hi"}), ERROR), json.dumps(ERROR).encode()),
 }
 SECRETS = (SIGNATURE.encode(),)
@@ -153,6 +173,7 @@ SAID: dict[str, dict[str, Any] | str] = {
             "responseJsonSchema": ANSWER,
         }
     },
+    "logprobs": {"generationConfig": {"maxOutputTokens": 100, "responseLogprobs": True, "logprobs": 2}},
     "stop-sequences": {"generationConfig": {"maxOutputTokens": 100, "stopSequences": ["END", "\n\n"]}},
 }
 

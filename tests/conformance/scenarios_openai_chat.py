@@ -8,6 +8,7 @@ from rightcall.core.message import Reply
 from rightcall.core.parts import Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.wire import openai_chat
+from wire.made import PNG, base64
 
 dialect: Dialect = openai_chat
 MODEL = "gpt-4.1"
@@ -96,6 +97,13 @@ RICH = {
 ERROR = {"error": {"message": "Overloaded", "type": "server_error", "param": None, "code": None}}
 OPEN = sse(FIRST, *map(chunk, text("Let me ", "look.")), *map(chunk, use(0, "call_1", '{"q": "', 'x"}')))
 
+CITED = [
+    {
+        "type": "url_citation",
+        "url_citation": {"start_index": 0, "end_index": 9, "url": "https://a", "title": "A"},
+    }
+]
+MADE = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64(PNG)}"}}]
 WIRES: dict[str, tuple[bytes, bytes]] = {
     "single-call": wire(use(0, "call_1", '{"q": "', 'x"}'), tool_calls=[used("call_1", '{"q": "x"}')]),
     "parallel-calls": wire(
@@ -142,6 +150,10 @@ WIRES: dict[str, tuple[bytes, bytes]] = {
         content="Let me look.",
         tool_calls=[used("call_1", '{"q": "x"}')],
     ),
+    "cited": wire(
+        [*text("It ", "rains."), {"annotations": CITED}], "stop", content="It rains.", annotations=CITED
+    ),
+    "made": wire([{"images": MADE}], "stop", images=MADE),
     "error-mid-stream": (sse(FIRST, chunk({"content": "Hi"}), ERROR), json.dumps(ERROR).encode()),
 }
 SECRETS = (SIGNATURE.encode(), ENCRYPTED.encode())
@@ -189,6 +201,7 @@ SAID: dict[str, dict[str, Any] | str] = {
             "json_schema": {"name": "output", "schema": ANSWER, "strict": True},
         }
     },
+    "logprobs": {"logprobs": True, "top_logprobs": 2},
     "stop-sequences": {"stop": ["END", "\n\n"]},
 }
 

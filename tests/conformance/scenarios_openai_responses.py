@@ -8,6 +8,7 @@ from rightcall.core.message import Reply
 from rightcall.core.parts import Text, Usage
 from rightcall.core.ports import Dialect
 from rightcall.wire import openai_responses
+from wire.made import PNG, base64
 
 dialect: Dialect = openai_responses
 MODEL = "gpt-5"
@@ -102,6 +103,16 @@ RICH = {
 FAILED = {"code": "server_error", "message": "Overloaded"}
 OPEN = sse(CREATED, *text(0, "Let me ", "look."), *use(1, "call_1", '{"q": "', 'x"}'))
 
+ANNOTATION = {"type": "url_citation", "start_index": 0, "end_index": 9, "url": "https://a", "title": "A"}
+CITED = wrote("It rains.")
+CITED["content"][0]["annotations"] = [ANNOTATION]
+MADE = {
+    "id": "ig_1",
+    "type": "image_generation_call",
+    "status": "completed",
+    "output_format": "png",
+    "result": base64(PNG),
+}
 WIRES: dict[str, tuple[bytes, bytes]] = {
     "single-call": wire(use(0, "call_1", '{"q": "', 'x"}'), used("call_1", '{"q": "x"}')),
     "parallel-calls": wire(
@@ -144,6 +155,8 @@ WIRES: dict[str, tuple[bytes, bytes]] = {
         wrote("Let me look."),
         used("call_1", '{"q": "x"}'),
     ),
+    "cited": wire([*item(0, CITED, "output_text", "It ", "rains.")], CITED),
+    "made": wire([*item(0, MADE, "image_generation_call")], MADE),
     "error-mid-stream": (
         sse(CREATED, *text(0, "Hi"), {"type": "error", **FAILED, "param": None}),
         json.dumps(response(status="failed", error=FAILED)).encode(),
@@ -195,6 +208,10 @@ SAID: dict[str, dict[str, Any] | str] = {
     "strict-on": {"tools": [LOOK]},
     "structured-output": {
         "text": {"format": {"type": "json_schema", "name": "answer", "strict": True, "schema": ANSWER}}
+    },
+    "logprobs": {
+        "include": ["reasoning.encrypted_content", "message.output_text.logprobs"],
+        "top_logprobs": 2,
     },
     "stop-sequences": "stop",
 }

@@ -17,9 +17,10 @@ ROOT = Path(__file__).parents[2]
 WIRE = Path(wire.__file__).parent
 RECIPE = {"__init__", "encode", "messages", "decode", "reply", "errors", "tables", "history"}
 BEYOND = {
-    "openai_chat": {"hosts", "fragments"},
-    "openai_responses": {"state"},
+    "openai_chat": {"hosts", "fragments", "made"},
+    "openai_responses": {"state", "made"},
     "bedrock": {"eventstream", "sigv4"},
+    "gemini": {"made"},
 }
 """What a dialect needs besides."""
 HOMES = {"encode": "encode", "encoder": "encode", "decode": "decode", "decoder": "decode"}

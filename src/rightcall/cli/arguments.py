@@ -6,6 +6,7 @@ takes, whose docstring heads its help, and its row in ``COMMANDS``.
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from rightcall.cli.journal_arguments import journal
@@ -44,6 +45,12 @@ def ask(parser: ArgumentParser) -> None:
         "--schema",
         metavar="SCHEMA",
         help="the form of the answer: a JSON Schema, a file of one, or 'name, age int'",
+    )
+    parser.add_argument(
+        "--save",
+        type=Path,
+        metavar="FOLDER",
+        help="put the pictures and sounds that the model makes into this folder, and say where",
     )
     add_run_options(parser)
     parser.add_argument("--json", action="store_true", help="every event as a line of JSON")

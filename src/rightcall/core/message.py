@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.call import Call
+from rightcall.core.citation import Citation, Token
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.options import Spelt
 from rightcall.core.parts import Media, Result, Text, Usage
@@ -65,6 +66,10 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     """What the vendor could not take of what the model wrote, in words for the model."""
     written_by: str = ""
     """The host that it came from: what only that one understands is given back to it alone."""
+    citations: tuple[Citation, ...] = ()
+    """What its words are from, where the vendor says; spans are those of ``text``."""
+    logprobs: tuple[Token, ...] = ()
+    """How likely each token was, where that was asked for."""
 
     @property
     def text(self) -> str:
@@ -75,6 +80,11 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     def reasoning(self) -> str:
         """The reasoning parts, joined."""
         return "".join([part.text for part in self.content if isinstance(part, Reasoning)])
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The pictures, sounds and files that the model made, in order."""
+        return tuple([part for part in self.content if isinstance(part, Media)])
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -23,6 +23,8 @@ class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
     text: str
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
+    cache: bool = False
+    """Have the vendor keep the prompt up to its end, where that can be said of a part."""
 
 
 class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", metaclass=Spelt):
@@ -41,6 +43,8 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", meta
     """Where the vendor fetches it, in place of bytes."""
     id: str | None = None
     """What the vendor calls it, once it was uploaded there; in place of bytes."""
+    cache: bool = False
+    """Have the vendor keep the prompt up to its end, where that can be said of a part."""
 
     def __post_init__(self) -> None:
         if (self.url is not None) + (self.id is not None) + bool(self.data) > 1:

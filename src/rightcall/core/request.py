@@ -82,6 +82,14 @@ class ModelOptions(TypedDict, total=False):
     the vendor's strict mode can express them without loss; True for all, or an error; False for none."""
     cache: bool
     """Mark the stable beginning for the vendor's prompt cache; True unless said."""
+    cache_ttl: Literal["5m", "30m", "1h", "12h", "24h"]
+    """How long the vendor keeps it; each vendor has some of these."""
+    cache_key: str
+    """Requests with the same key are sent to where their beginning is kept, by vendors that take one."""
+    logprobs: bool | int
+    """Have the reply tell how likely each token was, and, as a number, so many alternatives to it."""
+    eager: bool
+    """Have arguments streamed as the model writes them, before the vendor has checked them."""
     user: str
     """An opaque name for the end user."""
     vendor_tools: Sequence[JsonObject]

@@ -88,6 +88,8 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spel
     """``text``: the model writes text, where the vendor has such tools, and no JSON."""
     grammar: Mapping[str, str] = field(default_factory=dict)
     """What the text is held to, by the notation it is written in."""
+    cache: bool = False
+    """Have the vendor keep the tools up to this one, where that can be said of a tool."""
 
 
 class _Declared(Worded):
@@ -164,6 +166,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     grammar: Mapping[str, str] = field(default_factory=dict)
     """What the text must look like: ``{"lark": "…"}`` or ``{"regex": "…"}``. The vendor holds the model
     to it where it can, and elsewhere the model is told."""
+    cache: bool = False
+    """Have the vendor keep the tools up to this one in its prompt cache, where it can be told to."""
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
@@ -195,6 +199,7 @@ class RawOptions(LimitOptions, total=False):
     origin: str
     input: InputForm
     grammar: Mapping[str, str]
+    cache: bool
     limits: Limits
     facts: Facts
     formats: bool
@@ -255,6 +260,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
             origin=self.origin,
             input=self.input,
             grammar=self.grammar,
+            cache=self.cache,
         )
 
     @cached_property

@@ -9,6 +9,8 @@ from stat import S_ISREG
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from msgspec.structs import replace
+
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.media_type import ANY_BYTES, PLAIN_TEXT, kind_of, sniff
 from rightcall.core.message import User, said
@@ -38,18 +40,20 @@ def image(
     media_type: str = "",
     name: str | None = None,
     vendor: Mapping[str, JsonValue] | None = None,
+    cache: bool = False,
 ) -> Media:
     """An image for a prompt, or for a tool to return: a path, bytes, an address, an uploaded one's id.
 
     A text that begins with ``https://`` is an address, which the vendor fetches and we do not; with
     ``data:``, the bytes themselves; any other is a path, which is read now. ``vendor`` is what a dialect
-    wants said besides: ``{"openai_chat": {"detail": "low"}}``.
+    wants said besides: ``{"openai_chat": {"detail": "low"}}``. With ``cache`` the vendor keeps the
+    prompt up to its end, where that can be said of a part.
     """
-    made = file(source, id=id, media_type=media_type, name=name, vendor=vendor)
+    made = file(source, id=id, media_type=media_type, name=name, vendor=vendor, cache=cache)
     if made.kind == "image":
         return made
     if made.way != "bytes" and made.kind == "other" and not media_type:
-        return Media(made.data, "image/*", made.name, made.vendor, made.url, made.id)
+        return replace(made, media_type="image/*")
     raise UsageError(f"this is no image: [{made.about}]; rc.file takes files of any type")
 
 
@@ -61,13 +65,24 @@ def file(
     media_type: str = "",
     name: str | None = None,
     vendor: Mapping[str, JsonValue] | None = None,
+    cache: bool = False,
 ) -> Media:
     """A file for a prompt, or for a tool to return: a PDF, a text, a sound, a video, an image.
 
     The source is as for ``image``. The type is told by the first bytes, else by the ending of the name,
     unless it is given. More than 32 MB are an error: upload such a file, and give its ``id``.
     """
-    more = vendor or {}
+    made = _made(source, id, media_type, name, vendor or {})
+    return replace(made, cache=True) if cache else made
+
+
+def _made(
+    source: str | Path | bytes | None,
+    id: str | None,  # noqa: A002
+    media_type: str,
+    name: str | None,
+    more: Mapping[str, JsonValue],
+) -> Media:
     if (source is None) == (id is None):
         raise UsageError("give a source (a path, bytes or an address) or the id of an uploaded file")
     if id is not None:

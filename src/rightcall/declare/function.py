@@ -53,6 +53,7 @@ class ToolOptions(LimitOptions, total=False):
     deferred: bool
     input: InputForm
     grammar: Mapping[str, str]
+    cache: bool
     limits: Limits
     facts: Facts
 
@@ -256,6 +257,7 @@ def _from_partial(
         deferred=base.deferred,
         input=base.input,
         grammar=base.grammar,
+        cache=base.cache,
         limits=base.limits,
         facts=replace(facts, **left),
     )

@@ -9,10 +9,11 @@ from typing_extensions import TypeVar
 
 from rightcall.core.budget import Stop
 from rightcall.core.call import Call, CheckedCall
+from rightcall.core.citation import Citation
 from rightcall.core.decision import Proposal
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.outcome import Invalid, OutcomeKind
-from rightcall.core.parts import Result, Usage
+from rightcall.core.parts import Media, Result, Usage
 from rightcall.core.sanitize import encodable_json
 from rightcall.core.tool import Tool
 from rightcall.declare.output import Form, form_of
@@ -93,6 +94,17 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     def reasoning(self) -> str:
         """Everything the model thought in this run, as far as it is shown."""
         return "".join(reply.reasoning for reply in self.replies)
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The pictures, sounds and files that the model made in this run, in order."""
+        return tuple(media for reply in self.replies for media in reply.media)
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """What the answer is from, where the vendor says; spans are those of ``text``."""
+        replies = self.replies
+        return replies[-1].citations if replies else ()
 
     @property
     def usage(self) -> Usage:

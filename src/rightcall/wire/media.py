@@ -6,6 +6,7 @@ another vendor.
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -14,7 +15,9 @@ from rightcall.core.media_type import MediaKind, essence
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.parts import Media, Way
 from rightcall.errors import EncodeError
+from rightcall.wire.dialects import DIALECTS
 
+_WIRE = __name__.rpartition(".")[0]
 BYTES: tuple[Way, ...] = ("bytes",)
 ANYWHERE: tuple[Way, ...] = ("bytes", "address", "id")
 
@@ -57,7 +60,8 @@ def check_taken(media: Media, table: MediaTable, dialect: str, where: str) -> bo
     if is_taken(media, table):
         return True
     if where:
-        raise EncodeError(dialect, _words(media, table), where=where)
+        words = _words(media, table) + _others(media, dialect)
+        raise EncodeError(dialect, words, where=where)
     return False
 
 
@@ -80,6 +84,15 @@ def _is_of(media: Media, takes: Takes) -> bool:
 
 def _is_at(media: Media, takes: Takes) -> bool:
     return media.url is None or media.url.startswith(takes.scheme)
+
+
+def _others(media: Media, dialect: str) -> str:
+    """Words for who takes it. Another vendor's id is nobody else's."""
+    tables = {name: import_module(f"{_WIRE}.{name}.tables") for name in DIALECTS if name != dialect}
+    takers = [name for name, each in tables.items() if is_taken(media, getattr(each, "MEDIA", {}))]
+    if media.way == "id" or not takers:
+        return ""
+    return f" {', '.join(takers)} would take it."
 
 
 def _words(media: Media, table: MediaTable) -> str:

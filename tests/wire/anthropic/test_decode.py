@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from rightcall.core.call import Call
+from rightcall.core.citation import Citation
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, Unknown
 from rightcall.core.parts import Text, Usage
@@ -71,8 +72,8 @@ def body(*events) -> bytes:
     return b"".join(map(frame, events))
 
 
-def reply(*content, stop="calls", word="tool_use", vendor=BAG, usage=USAGE):
-    return Reply(content, stop, word, usage, "claude-x", vendor)
+def reply(*content, stop="calls", word="tool_use", vendor=BAG, usage=USAGE, citations=()):
+    return Reply(content, stop, word, usage, "claude-x", vendor, citations=citations)
 
 
 def call(number=0, arguments='{"a": 1}', **more):
@@ -216,6 +217,7 @@ STREAMS = {
             Text("So.", {"anthropic": {"citations": [{"cited_text": "c"}, {"cited_text": "d"}]}}),
             stop="end",
             word="end_turn",
+            citations=(Citation(start=0, end=3, quote="c"), Citation(start=0, end=3, quote="d")),
         ),
     ),
     "each text with what stands beside it, and nothing of its neighbour's": (
@@ -243,6 +245,7 @@ STREAMS = {
             Text("", {"anthropic": {"citations": [{"cited_text": "d"}]}}),
             stop="end",
             word="end_turn",
+            citations=(Citation(start=7, end=10, quote="c"), Citation(start=10, end=10, quote="d")),
         ),
     ),
     "a block and deltas of kinds that nobody knows": (

@@ -578,9 +578,10 @@ def test_what_is_not_known_is_kept():
     )
     assert reply.content == (
         Text("a"),
-        Media(b"\0\0\0", "image/png"),
-        Unknown({"openai_chat": {"images": [far]}}),
-        Unknown({"openai_chat": {"audio": {"id": "au", "data": "AABB", "transcript": "t"}}}),
+        Media(b"\0\0\0", "image/png", vendor={"openai_chat": {"field": "images"}}),
+        Media(b"", "image/*", vendor={"openai_chat": {"field": "images"}}, url="https://x/y.png"),
+        Text("t", {"openai_chat": {"transcript": True}}),
+        Media(b"\0\x00A", "audio/pcm", vendor={"openai_chat": {"audio": {"id": "au"}}}),
         Call(**W, vendor={"openai_chat": {"extra_content": {"google": {"thought_signature": "s"}}}}),
     )
     assert reply.vendor == {

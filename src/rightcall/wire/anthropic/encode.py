@@ -38,7 +38,9 @@ from rightcall.wire.anthropic.tables import (
     NAME,
     RULES,
     THOUGHTS,
+    TTLS,
 )
+from rightcall.wire.caching import lifetime
 from rightcall.wire.claude import MIN_BUDGET, budget_of, strict_refusal
 from rightcall.wire.encoding import (
     EncodeCache,
@@ -49,12 +51,12 @@ from rightcall.wire.encoding import (
     native_of,
     sequence,
 )
+from rightcall.wire.logprobs import refuse
 from rightcall.wire.strict import strict_schema
 from rightcall.wire.strictness import StrictMode, Wish, chosen, wish_in
 
 _PATH = "/v1/messages"
 VERSION = "2023-06-01"
-_MARK = {"type": "ephemeral"}
 _SAMPLING = ("temperature", "top_p")
 _FORCED = ("any", "tool")
 
@@ -96,7 +98,10 @@ def encode(
     options = request.options
     extra = {**mapping(options.get("extra"))}
     betas = extra.pop("betas", None)
-    turns = encode_messages(request, cache)
+    ttl = lifetime(options, TTLS, NAME)
+    mark = {"type": "ephemeral", **({"ttl": ttl} if ttl else {})}
+    refuse(options, NAME)
+    turns = encode_messages(request, cache, mark)
     body: dict[str, Any] = {"model": model, **_lengths(request, model)}
     if _is_manual(body) and _is_unthought(turns.last):
         del body["thinking"]
@@ -108,7 +113,7 @@ def encode(
     if options.get("user"):
         body["metadata"] = {"user_id": options["user"]}
     own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
-    ours = _ours(request, model, cache)
+    ours = _ours(request, model, cache, mark)
     tools = [*own, *ours.tools]
     body |= _choice(request, tools, manual=_is_manual(body))
     container = _container(request)
@@ -120,7 +125,7 @@ def encode(
         body["system"] = [{"type": "text", "text": request.system}]
     if options.get("cache", True) and MARK not in extra:
         last = len(own) + ours.marked if ours.marked >= 0 else None
-        _mark(body, turns, given=sum([MARK in tool for tool in tools]), tool=last)
+        _mark(body, turns, mark, given=sum([MARK in tool for tool in tools]), tool=last)
     body["messages"] = [*turns.done, *turns.last]
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
@@ -200,11 +205,38 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return messages[-2]["content"][0].get("type") not in THOUGHTS
 
 
-def _ours(request: Request, model: str, cache: EncodeCache) -> _Ours:
+def _ours(request: Request, model: str, cache: EncodeCache, mark: JsonObject) -> _Ours:
     specs, wish = request.specs, wish_in(request.options)
     output = None if request.output == ANY_OBJECT else request.output
-    given = (specs, wish, output, model)
-    return cache.made(f"{NAME}.tools", given, lambda: _tools(specs, wish, strict_mode(model), output))
+    more = {"eager_input_streaming": True} if request.options.get("eager") else {}
+    # The mark is another object each time; what it says is not.
+    given = (specs, wish, output, model, bool(more), request.options.get("cache_ttl"))
+    return cache.made(
+        f"{NAME}.tools",
+        given,
+        lambda: _marked(_tools(specs, wish, strict_mode(model), output), specs, mark, more),
+    )
+
+
+def _marked(ours: _Ours, specs: Sequence[Spec], mark: JsonObject, more: JsonObject) -> _Ours:
+    """The tools with what is asked for besides; the vendor's own are not streamed differently."""
+    if not more and not any(spec.cache for spec in specs):
+        return ours
+    tools = [
+        {
+            **tool,
+            **(more if "input_schema" in tool else {}),
+            **({MARK: mark} if spec.cache and not tool.get("defer_loading") else {}),
+        }
+        for tool, spec in zip(ours.tools, specs, strict=True)
+    ]
+    return msgspec.structs.replace(ours, tools=tools, sent=_sent(tools, ours.marked))
+
+
+def _sent(tools: Sequence[dict[str, Any]], marked: int) -> list[Any]:
+    """The tools as bytes, but for the one that may get a cache mark."""
+    raw = [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
+    return [tool if at == marked else raw[at] for at, tool in enumerate(tools)]
 
 
 def _tools(specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObject | None) -> _Ours:
@@ -212,10 +244,9 @@ def _tools(specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObje
     strict = chosen(ours, wish, mode, output)
     tools = [_defined(spec, strict.schemas.get(spec.name)) for spec in specs]
     marked = max([at for at, tool in enumerate(tools) if not tool.get("defer_loading")], default=-1)
-    raw = [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools]
     return _Ours(
         tools=tools,
-        sent=[tool if at == marked else raw[at] for at, tool in enumerate(tools)],
+        sent=_sent(tools, marked),
         marked=marked,
         betas=[BETAS.get(tool.get("type", ""), "") for tool in tools],
         held=strict.held,
@@ -273,7 +304,7 @@ def _container(request: Request) -> str | None:
     return container if isinstance(container, str) else None
 
 
-def _mark(body: dict[str, Any], turns: Turns, *, given: int, tool: int | None) -> None:
+def _mark(body: dict[str, Any], turns: Turns, mark: JsonObject, *, given: int, tool: int | None) -> None:
     """Put cache marks where the prompt is likely to be the same next time, the best places first.
 
     ``given`` of them are on the tools already, and any part's bag may hold more. ``tool`` is the one
@@ -289,4 +320,4 @@ def _mark(body: dict[str, Any], turns: Turns, *, given: int, tool: int | None) -
         at = tool if member == "tools" and tool is not None else len(holder[member]) - 1
         *before, last = holder[member][: at + 1]
         if MARK not in last:
-            holder[member] = [*before, {**last, MARK: _MARK}, *holder[member][at + 1 :]]
+            holder[member] = [*before, {**last, MARK: mark}, *holder[member][at + 1 :]]

@@ -17,7 +17,7 @@ from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, 
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Request
 from rightcall.errors import EncodeError
-from rightcall.wire.anthropic.tables import CUTTING, MEDIA, NAME, THOUGHTS, UNPARSED
+from rightcall.wire.anthropic.tables import CUTTING, MADE, MEDIA, NAME, THOUGHTS, UNPARSED
 from rightcall.wire.encoding import EncodeCache, as_bytes, base64_raw, mapping, note_of, object_in
 from rightcall.wire.media import check_taken, first_new, place_of
 
@@ -84,15 +84,16 @@ class Turns(Struct, frozen=True):
     """Whether any of them names an uploaded file."""
 
 
-def encode_messages(request: Request, cache: EncodeCache) -> Turns:
-    """The messages of a request."""
+def encode_messages(request: Request, cache: EncodeCache, mark: Mapping[str, Any]) -> Turns:
+    """The messages of a request; parts that are to be kept have that mark."""
     messages = request.messages
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, where=place_of(at, new))
 
-    turns = cache.written(NAME, messages, _Writer, write).turns()
+    key = f"{NAME}.{mark.get('ttl', '')}"
+    turns = cache.written(key, messages, lambda: _Writer(mark), write).turns()
     if not turns.last:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
     if turns.last[-1]["role"] == "assistant":
@@ -113,7 +114,8 @@ def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
 class _Writer:
     """Writes messages one after another. Blocks are not changed once they are made."""
 
-    def __init__(self) -> None:
+    def __init__(self, mark: Mapping[str, Any]) -> None:
+        self._mark = mark
         self._ids = _Ids()
         self._done: list[Raw] = []
         self._marks = 0
@@ -127,6 +129,11 @@ class _Writer:
     def write(self, message: Message, *, where: str) -> None:
         role = "assistant" if isinstance(message, Reply) else "user"
         blocks = _blocks(message, self._ids, where=where)
+        if isinstance(message, User) and any(part.cache for part in message.content):
+            kept = [part.cache for part in message.content if _says(part)]
+            start = len(blocks) - len(kept)
+            for at, is_kept in enumerate(kept, start):
+                blocks[at] = {**blocks[at], MARK: self._mark} if is_kept else blocks[at]
         if blocks and role != self._role:
             self._closed += _turn(self._role, self._blocks)
             self._role, self._blocks = role, []
@@ -202,7 +209,9 @@ def _reply_blocks(reply: Reply, ids: _Ids) -> Iterable[_Block]:
             case Call():
                 yield _call_block(part, ids)
             case Media():
-                yield _note(part)
+                # What the vendor's own code made is in the block that tells of it.
+                if MADE not in mapping(part.vendor.get(NAME)):
+                    yield _note(part)
             case Unknown():
                 bag = mapping(part.vendor.get(NAME))
                 cut = at == last and reply.stop in CUTTING and bag.get("type") == "server_tool_use"

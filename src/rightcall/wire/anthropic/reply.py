@@ -24,8 +24,9 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.anthropic.tables import BESIDE, CUTTING, NAME, STOPS, UNPARSED
+from rightcall.wire.anthropic.tables import BESIDE, CUTTING, MADE, NAME, STOPS, UNPARSED
 from rightcall.wire.block_order import by_index
+from rightcall.wire.citations import in_texts, of_anthropic
 from rightcall.wire.cost import charged
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
@@ -75,7 +76,11 @@ def parts_of(blocks: Iterable[Block], *, cut: bool) -> tuple[Part, ...]:
     ``cut``: the reply stopped where a block may not have been complete; calls that nothing came after
     are truncated.
     """
-    parts = (_PARTS.get(block.kind, _unknown)(block, cut) for block in blocks)
+    parts = (
+        part
+        for block in blocks
+        for part in (_PARTS.get(block.kind, _unknown)(block, cut), *_files(block))
+    )
     # An empty text says nothing, and is refused if it is sent back.
     return tuple(part for part in parts if not isinstance(part, Text) or part.text or part.vendor)
 
@@ -112,6 +117,20 @@ def _call(block: Block, cut: bool) -> Part:  # noqa: FBT001
 
 def _unknown(block: Block, _cut: bool) -> Part:  # noqa: FBT001
     return Unknown({NAME: block.whole()})
+
+
+def _files(block: Block) -> Iterable[Media]:
+    """The files that code of the vendor's left in its container, to be fetched by their ids.
+
+    The block itself goes back for them.
+    """
+    if not block.kind.endswith("code_execution_tool_result"):
+        return
+    result = block.fields.get("content")
+    made = result.get("content") if isinstance(result, Mapping) else None
+    for each in made if isinstance(made, list) else ():
+        if isinstance(each, Mapping) and isinstance(file := each.get("file_id"), str) and file:
+            yield Media(id=file, vendor={NAME: {MADE: block.fields.get("tool_use_id")}})
 
 
 def _sum(values: list[Any]) -> Any:
@@ -251,13 +270,15 @@ class ReplyBuilder:
             stop = "calls"
         bag = {key: value for key, value in self._message.items() if key not in _TOLD}
         model = self._message.get("model")
+        parts = parts_of(by_index(self.blocks, self._indexes), cut=cut)
         reply = Reply(
-            parts_of(by_index(self.blocks, self._indexes), cut=cut),
+            parts,
             stop,
             stop_word,
             usage(self._usage),
             model if isinstance(model, str) else "",
             {NAME: bag} if bag else {},
+            citations=in_texts(parts, NAME, of_anthropic),
         )
         self.is_done = True
         self.events.append(ReplyEnd(reply))

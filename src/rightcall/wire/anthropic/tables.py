@@ -55,6 +55,9 @@ DEFAULT_MAX_TOKENS = 16_384
 EFFORT_MAX_TOKENS: Mapping[str, int] = {"high": 32_000, "xhigh": 64_000, "max": 64_000}
 """Thinking counts towards the limit, so that a greater effort needs a greater one."""
 
+TTLS = ("5m", "1h")
+"""How long it keeps what is marked."""
+
 MAX_MARKS = 4
 """Cache marks in one request. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 
@@ -70,6 +73,9 @@ THOUGHTS = frozenset(["thinking", "redacted_thinking"])
 
 FILES_BETA = "files-api-2025-04-14"
 """The beta that file ids need, or needed: hosts are slower to follow."""
+
+MADE = "made_by"
+"""In the bag of a file that the vendor's own code made: the id of the call that ran it."""
 
 MEDIA: MediaTable = {
     "image": Takes(ANYWHERE, frozenset(["image/jpeg", "image/png", "image/gif", "image/webp"])),

@@ -31,13 +31,16 @@ from rightcall.errors import EncodeError
 from rightcall.wire.bedrock.messages import MARK, Turns, encode_messages, marked, marks_in
 from rightcall.wire.bedrock.sigv4 import credentials_in, signer
 from rightcall.wire.bedrock.tables import (
+    EAGER_BETA,
     EFFORTS,
     MAX_MARKS,
     NAME,
     RULES,
+    TTLS,
     Maker,
     maker_of,
 )
+from rightcall.wire.caching import lifetime
 from rightcall.wire.claude import MIN_BUDGET, budget_of, strict_refusal
 from rightcall.wire.encoding import (
     EncodeCache,
@@ -49,12 +52,12 @@ from rightcall.wire.encoding import (
     sequence,
     with_examples,
 )
+from rightcall.wire.logprobs import refuse
 from rightcall.wire.strict import strict_schema
 from rightcall.wire.strictness import StrictMode, Wish, chosen, wish_in
 
 _Json = dict[str, Any]
 _FIELDS = "additionalModelRequestFields"
-_MARK = {MARK: {"type": "default"}}
 _FORCED = ("any", "tool")
 
 
@@ -91,7 +94,10 @@ def encode(
 ) -> Outgoing:
     """The request as the vendor wants it."""
     cache, maker, options = cache or EncodeCache(), maker_of(model), request.options
-    turns = encode_messages(request, cache, maker)
+    refuse(options, NAME)
+    ttl = lifetime(options, TTLS, NAME)
+    mark = {MARK: {"type": "default", **({"ttl": ttl} if ttl else {})}}
+    turns = encode_messages(request, cache, maker, mark)
     fields, output = _reasoning(request, options.get("reasoning"), model, maker, turns)
     body: _Json = {}
     if request.system.strip():
@@ -100,6 +106,9 @@ def encode(
         body["inferenceConfig"] = settings
     ours = _ours(request, model, cache, is_claude=maker.own_choice)
     body |= _tools(request, ours, maker, turns, fields)
+    _mark_tools(request, body, maker, mark)
+    if options.get("eager") and maker.own_choice:
+        fields["anthropic_beta"] = [EAGER_BETA]
     if request.output is not None and request.output != ANY_OBJECT:
         output["textFormat"] = _text_format(request.output)
     if output:
@@ -109,7 +118,7 @@ def encode(
     if options.get("user"):
         body["requestMetadata"] = {"user": options["user"]}
     if options.get("cache", True) and maker.caches:
-        _mark(body, turns, maker)
+        _mark(body, turns, maker, mark)
     body["messages"] = [*turns.done, *turns.last]
     extra = options.get("extra")
     body = _merged(body, extra) if isinstance(extra, Mapping) else body
@@ -309,7 +318,20 @@ def _known(name: str) -> _Json:
     return {"toolSpec": {"name": name, "description": told, "inputSchema": schema}}
 
 
-def _mark(body: _Json, turns: Turns, maker: Maker) -> None:
+def _mark_tools(request: Request, body: _Json, maker: Maker, mark: _Json) -> None:
+    """Cache points after the tools that are to be kept."""
+    kept = [spec.name for spec in request.specs if spec.cache]
+    config = body.get("toolConfig")
+    if not kept or config is None or not maker.caches_tools:
+        return
+    # Tools of Claude's own are not among them, and the vendor's come first.
+    names = [spec.name for spec in request.specs if not (maker.own_choice and spec.native.get(NAME))]
+    names = [""] * (len(config["tools"]) - len(names)) + names
+    pairs = zip(config["tools"], names, strict=True)
+    config["tools"] = [each for tool, name in pairs for each in (tool, *([mark] * (name in kept)))]
+
+
+def _mark(body: _Json, turns: Turns, maker: Maker, mark: _Json) -> None:
     """Put cache points where the prompt is likely to be the same next time, the best places first."""
     said = [turn for turn in turns.last if turn["role"] == "user"]
     config = body.get("toolConfig", {})
@@ -321,9 +343,9 @@ def _mark(body: _Json, turns: Turns, maker: Maker) -> None:
     places += [(turn, "content") for turn in said[-2:-1]]
     for holder, member in places[: max(MAX_MARKS - given, 0)]:
         if member == "tools":
-            holder[member] = [*holder[member], _MARK]
+            holder[member] = [*holder[member], *([] if mark in holder[member][-1:] else [mark])]
         else:
-            holder[member] = marked(holder[member], _MARK)
+            holder[member] = marked(holder[member], mark)
 
 
 def _merged(body: _Json, extra: Mapping[str, Any]) -> _Json:

@@ -100,16 +100,16 @@ class Turns(Struct, frozen=True):
     """The names of the tools that were called."""
 
 
-def encode_messages(request: Request, cache: EncodeCache, maker: Maker) -> Turns:
-    """The messages of a request, for a model of that maker."""
+def encode_messages(request: Request, cache: EncodeCache, maker: Maker, mark: _Block) -> Turns:
+    """The messages for a model of that maker; ``mark`` stands after parts that are to be kept."""
     messages = request.messages
     new = first_new(messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, where=place_of(at, new))
 
-    ways = f"{NAME} {maker.signs_thoughts} {maker.json_results}"
-    turns = cache.written(ways, messages, lambda: _Writer(maker), write).turns()
+    ways = f"{NAME} {maker.signs_thoughts} {maker.json_results} {maker.caches} {mark[MARK].get('ttl')}"
+    turns = cache.written(ways, messages, lambda: _Writer(maker, mark), write).turns()
     if not turns.last:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
     return turns
@@ -118,8 +118,9 @@ def encode_messages(request: Request, cache: EncodeCache, maker: Maker) -> Turns
 class _Writer:
     """Writes messages one after another. Blocks are not changed once they are made."""
 
-    def __init__(self, maker: Maker) -> None:
+    def __init__(self, maker: Maker, mark: _Block) -> None:
         self._maker = maker
+        self._mark = mark
         self._names = _Names()
         self._done: list[Raw] = []
         self._marks = 0
@@ -232,7 +233,10 @@ class _Writer:
             else:
                 blocks.append(self._media(part, where, result=result))
             # Within a result there is no place for one.
-            blocks += [] if result else _mark_in(mapping(part.vendor.get(NAME)))
+            if not result:
+                own = _mark_in(mapping(part.vendor.get(NAME)))
+                kept = part.cache and self._maker.caches and not own
+                blocks = marked(blocks, self._mark) if kept else [*blocks, *own]
         return blocks
 
     def _media(self, part: Media, where: str, *, result: bool) -> _Block:

@@ -25,8 +25,9 @@ from rightcall.core.events import (
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.bedrock.tables import CUTTING, FAULTS, NAME, STOPS, UNPARSED
+from rightcall.wire.bedrock.tables import CUTTING, FAULTS, FORMATS, NAME, STOPS, UNPARSED
 from rightcall.wire.block_order import by_index
+from rightcall.wire.citations import in_texts, of_bedrock
 
 Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
 Index: TypeAlias = int | None
@@ -67,8 +68,8 @@ class Block:
                 return Text("".join(self.pieces), {NAME: {"citations": citations}} if citations else {})
             case "reasoningContent":
                 return self._thought()
-            case "image" if (image := self._image()) is not None:
-                return image
+            case "image" | "audio" | "video" if (made := self._made()) is not None:
+                return made
             case _:
                 return Unknown({NAME: {self.kind: self._whole()}})
 
@@ -91,15 +92,18 @@ class Block:
             bag["signature"] = self.signature
         return Reasoning("".join(self.pieces), {NAME: bag} if bag else {})
 
-    def _image(self) -> Media | None:
-        sources = [_mapping(each).get("source") for each in (self.fields, *self.grown.get("image", ()))]
+    def _made(self) -> Media | None:
+        """The picture, sound or film that a block holds."""
+        brought = self.grown.get(self.kind, ())
+        sources = [_mapping(each).get("source") for each in (self.fields, *brought)]
         pieces = [_text(_mapping(source).get("bytes")) for source in sources if source]
         form = _text(_mapping(self.fields).get("format"))
         try:
             data = b"".join([b64decode(piece) for piece in pieces])
         except (NotBase64, ValueError):
             return None
-        return Media(data, f"image/{form or 'png'}") if data else None
+        kind = FORMATS.get((self.kind, form), f"{self.kind}/{form or '*'}")
+        return Media(data, kind) if data else None
 
     def _whole(self) -> Any:
         """The block as it would stand in a reply that was not streamed."""
@@ -258,6 +262,7 @@ class ReplyBuilder:
             _text(router.get("invokedModelId")),
             {NAME: bag} if bag else {},
             fault=FAULTS.get(self._stop_word, ""),
+            citations=in_texts(content, NAME, of_bedrock),
         )
         self.events.append(ReplyEnd(reply))
 
@@ -303,7 +308,7 @@ def usage(counts: Mapping[str, Any]) -> Usage:
     )
 
 
-_KINDS = ("text", "toolUse", "reasoningContent", "citationsContent", "image")
+_KINDS = ("text", "toolUse", "reasoningContent", "citationsContent", "image", "audio", "video")
 
 
 def _kind_of(fields: Mapping[str, Any]) -> tuple[str, Any]:

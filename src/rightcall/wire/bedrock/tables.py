@@ -83,6 +83,13 @@ SOUNDS: Mapping[str, str] = {
     "audio/webm": "webm",
 }
 
+FORMATS: Mapping[tuple[str, str], str] = {
+    (kind, word): media_type
+    for kind, words in (("image", IMAGES), ("audio", SOUNDS), ("video", VIDEOS))
+    for media_type, word in reversed([*words.items()])
+}
+"""The types of what a model made, by the kind of the block and its word. Of two, the first counts."""
+
 S3 = "s3://"
 _OFFICE = frozenset(kind for kind in DOCUMENTS if kind.startswith("application/")) - {"application/pdf"}
 
@@ -102,6 +109,10 @@ MEDIA: MediaTable = {
 """As bytes, or where they are in S3.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
 
+TTLS = ("5m", "1h")
+"""How long it keeps what is before a cache point.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CachePointBlock.html"""
+
 MAX_MARKS = 4
 """Cache points in one request. https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html"""
 
@@ -113,6 +124,10 @@ EFFORTS: Mapping[str, str] = {
     "xhigh": "xhigh",
     "max": "max",
 }
+
+
+EAGER_BETA = "fine-grained-tool-streaming-2025-05-14"
+"""Has Claude's arguments streamed unchecked. Converse has no member for it on a tool, as Claude has."""
 
 
 class Maker(Struct, frozen=True, kw_only=True):

@@ -2,7 +2,8 @@
 
 What stays the same from turn to turn stands first and the contents last, so that a longer history only
 extends the bytes. Gemini caches such beginnings by itself, has no field for an end user's name and no
-switch that allows only one call in a reply, so ``cache``, ``user`` and ``parallel`` change nothing.
+switch that allows only one call in a reply, so ``cache``, ``cache_ttl``, ``cache_key``, ``user`` and
+``parallel`` change nothing.
 """
 
 import re
@@ -29,6 +30,7 @@ from rightcall.wire.encoding import (
 )
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER, PRO, PRO_LEAST
+from rightcall.wire.logprobs import alternatives
 from rightcall.wire.strictness import StrictMode, wish_in
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
@@ -72,7 +74,7 @@ def encode(
     if tools := [*ours, *vendor_tools]:
         body["tools"] = tools
     is_mixed = bool(vendor_tools) or any(_native(spec) for spec in request.specs)
-    if config := _tool_config(request, mixed=is_mixed and not model.startswith(_VERTEX)):
+    if config := _tool_config(request, model, mixed=is_mixed and not model.startswith(_VERTEX)):
         body["toolConfig"] = config
     if settings := _generation(request, model):
         body["generationConfig"] = settings
@@ -148,7 +150,7 @@ def _description(spec: Spec) -> str:
     return f"{description}\nExamples: {', '.join(map(dump, spec.examples))}"
 
 
-def _tool_config(request: Request, *, mixed: bool) -> Json:
+def _tool_config(request: Request, model: str, *, mixed: bool) -> Json:
     config: Json = {}
     mode: Json | None
     names = [spec.name for spec in request.specs if not _native(spec) or "name" in _native(spec)]
@@ -171,6 +173,9 @@ def _tool_config(request: Request, *, mixed: bool) -> Json:
             mode = {"mode": "ANY", "allowedFunctionNames": [name]}
     if mode:
         config["functionCallingConfig"] = mode
+    if names and request.options.get("eager") and model.startswith(_VERTEX):
+        # Vertex alone: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
+        config.setdefault("functionCallingConfig", {})["streamFunctionCallArguments"] = True
     if names and mixed:
         # Refused without it (https://ai.google.dev/gemini-api/docs/tool-combination); Vertex lacks it.
         config["includeServerSideToolInvocations"] = True
@@ -187,6 +192,8 @@ def _generation(request: Request, model: str) -> Json:
         "stopSequences": list(sequence(options.get("stop"))) or None,
         "thinkingConfig": _thinking(options.get("reasoning"), model),
     }
+    if (most := alternatives(options, NAME)) is not None:
+        config |= {"responseLogprobs": True, "logprobs": most or None}
     if request.output is not None:
         config["responseMimeType"] = "application/json"
         if request.output != ANY_OBJECT:

@@ -9,19 +9,21 @@ https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-callin
 """
 
 import re
-from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from rightcall.core.call import Call
+from rightcall.core.citation import Citation, Token
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReasoningDelta, TextDelta
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
+from rightcall.wire.citations import grounded
+from rightcall.wire.gemini.made import joined, media_in
 from rightcall.wire.gemini.tables import FAULTS, NAME, STOPS, UNSAID
+from rightcall.wire.logprobs import of_gemini
 
 Step: TypeAlias = str | int
 
@@ -139,8 +141,12 @@ def _value(leaf: dict[str, Any]) -> str | None:
 
 
 _READ_ELSEWHERE = frozenset(
-    ["candidates", "usageMetadata", "modelVersion", "content", "finishReason", "index", "error"]
+    (
+        *("candidates", "usageMetadata", "modelVersion", "content", "finishReason", "index", "error"),
+        "logprobsResult",
+    )
 )
+_SOURCES = frozenset(["groundingMetadata", "citationMetadata"])
 _CALL_MEMBERS = frozenset(["id", "name", "args", "partialArgs", "willContinue"])
 
 _Content: TypeAlias = Text | Reasoning | Call | Media | Unknown
@@ -175,6 +181,7 @@ class ReplyBuilder:
         self._model = ""
         self._usage: dict[str, Any] = {}
         self._vendor: dict[str, Any] = {}
+        self._likely: list[Token] = []
 
     @property
     def is_ended(self) -> bool:
@@ -198,6 +205,7 @@ class ReplyBuilder:
                 continue
             self._is_answered = True
             self._note(candidate)
+            self._likely += of_gemini(_object(candidate.get("logprobsResult")))
             for place, part in enumerate(_objects(_object(candidate.get("content")).get("parts"))):
                 self._part(part, arguments(position, place) if "functionCall" in part else "", events)
             word = _string(candidate.get("finishReason"))
@@ -217,14 +225,22 @@ class ReplyBuilder:
             stop = "calls"
         told = FAULTS.get(word) if stop == "error" else None
         return Reply(
-            content=tuple(self._content),
+            content=tuple(joined(self._content)),
             stop=stop,
             stop_word=word,
             usage=_usage(self._usage),
             model=self._model,
             vendor={NAME: self._vendor} if self._vendor else {},
             fault="" if told is None else told(_string(self._vendor.get("finishMessage"))),
+            citations=self._citations(),
+            logprobs=tuple(self._likely),
         )
+
+    def _citations(self) -> tuple[Citation, ...]:
+        if not _SOURCES.intersection(self._vendor):
+            return ()
+        said = [part.text for part in self._content if isinstance(part, Text)]
+        return grounded(self._vendor, "".join(said))
 
     def _stop(self) -> tuple[StopReason, str]:
         if self._blocked and not self._word:
@@ -253,7 +269,7 @@ class ReplyBuilder:
         elif part:
             self._end_call(events)
             self._end_spoken()
-            self._content.append(_media(part) or Unknown({NAME: part}))
+            self._content.append(media_in(part) or Unknown({NAME: part}))
 
     def _say(self, part: dict[str, Any], events: list[ModelEvent]) -> None:
         voice: _Voice = "reasoning" if part.get("thought") is True else "text"
@@ -346,22 +362,6 @@ class ReplyBuilder:
         self._content.append(call)
         if not call.truncated:
             events.append(CallEnd(arrived.index, call))
-
-
-def _media(part: dict[str, Any]) -> Media | None:
-    """A picture or sound that the model made; None if it would not come back the same."""
-    blob = _object(part.get("inlineData"))
-    more = {key: value for key, value in part.items() if key != "inlineData"}
-    given = _string(blob.get("data"))
-    if set(blob) != {"mimeType", "data"} or "thought" in more:
-        return None
-    try:
-        data = b64decode(given, validate=True)
-    except (Base64Error, ValueError):
-        return None
-    if b64encode(data).decode() != given:
-        return None
-    return Media(data, _string(blob["mimeType"]), vendor={NAME: more} if more else {})
 
 
 def _usage(said: dict[str, Any]) -> Usage:

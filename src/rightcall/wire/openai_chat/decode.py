@@ -31,6 +31,7 @@ class _Choice(Struct, gc=False):
     finish_reason: str | None = None
     stop_reason: Any = None
     error: Any = None
+    logprobs: Any = None
 
 
 class _Chunk(Struct, gc=False):
@@ -79,6 +80,7 @@ class _UsualChoice(Struct, gc=False):
     finish_reason: None = None
     stop_reason: None = None
     error: None = None
+    logprobs: None = None
 
 
 class _Usual(Struct, gc=False):
@@ -203,6 +205,7 @@ class Decoder:
             delta = choice.message if choice.delta is None else choice.delta
             if delta and isinstance(delta, dict):
                 reply.delta(delta, events)
+            reply.likely(choice.logprobs)
             if choice.finish_reason:
                 reply.word = choice.finish_reason
                 reply.stop_string = isinstance(choice.stop_reason, str)
@@ -243,6 +246,7 @@ def _whole(body: bytes) -> list[ModelEvent]:
     reply.extra |= {name: value[name] for name in _KEPT if value.get(name)}
     reply.word = str(choice.get("finish_reason") or "")
     reply.stop_string = isinstance(choice.get("stop_reason"), str)
+    reply.likely(choice.get("logprobs"))
     message = choice.get("message")
     events: list[ModelEvent] = []
     reply.whole(message if isinstance(message, Mapping) else {}, events)

@@ -16,6 +16,7 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.wire.caching import of_openai
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -24,9 +25,10 @@ from rightcall.wire.encoding import (
     sequence,
     with_examples,
 )
+from rightcall.wire.logprobs import alternatives
 from rightcall.wire.openai_chat.hosts import OPENAI, Host
 from rightcall.wire.openai_chat.messages import messages_of
-from rightcall.wire.openai_chat.tables import EFFORTS, NAME
+from rightcall.wire.openai_chat.tables import EFFORTS, NAME, TTLS
 from rightcall.wire.strict import OPENAI as OPENAI_RULES
 from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
 
@@ -87,6 +89,10 @@ def encode(
         body["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
     if options.get("user") and host.user:
         body["user"] = options["user"]
+    if host.caches:
+        body |= of_openai(options, TTLS, NAME)
+    if (most := alternatives(options, NAME)) is not None:
+        body |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
     body |= _reasoning(options.get("reasoning"), host)
     ours = _ours(request, host, cache)
     body |= _tools(request, host, ours)

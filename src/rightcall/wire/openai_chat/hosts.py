@@ -65,6 +65,13 @@ class Host(Struct, frozen=True, kw_only=True):
     adds: Mapping[str, JsonValue] = {}
     """Members that every request has, unless ``extra`` says otherwise."""
 
+    pictures: bool = False
+    """Whether a message of the model's may hold the ``images`` that it made."""
+    caches: bool = False
+    """Whether ``prompt_cache_key`` and ``prompt_cache_retention`` are taken."""
+    marks: bool = False
+    """Whether parts may have Anthropic's ``cache_control``, for the models that need it."""
+
     @property
     def media_table(self) -> MediaTable:
         """What it takes, in which ways."""
@@ -76,13 +83,22 @@ _OPENAI_LIKE = Host(
     limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video")
 )
 # OpenAI shows no reasoning in Chat, and takes none.
-OPENAI = replace(_OPENAI_LIKE, custom=True, strict=True, thoughts=("inline",), developer="system")
+OPENAI = replace(
+    _OPENAI_LIKE,
+    custom=True,
+    strict=True,
+    caches=True,
+    thoughts=("inline",),
+    developer="system",
+)
 # Azure's Foundry serves everybody's models.
-FOUNDRY = replace(_OPENAI_LIKE, custom=True)
+FOUNDRY = replace(_OPENAI_LIKE, custom=True, caches=True)
 # "property 'reasoning_content' is unsupported" (jan #8136); their own member is `reasoning`, which
-# Cerebras takes back (qwen-code #11045). Groq checks calls against the schema after they are written
-# (400, "tool call validation failed"), and a model that is not held leaves out what strict schemas
-# require; so it is sent no strict tools, nor is xAI, which says nothing of them.
+# Cerebras takes back (qwen-code #11045). Groq refuses any member that it does not know, such as what is
+# to be cached. It checks calls against the schema after they are written (400, "tool call validation
+# failed"), and a model that is not held leaves out what strict schemas require; so it is sent no strict
+# tools, nor is xAI, which says nothing of them, and wants a header for its cache:
+# https://docs.x.ai/docs/guides/prompt-caching
 GROQ = replace(_OPENAI_LIKE, thoughts=("inline", "reasoning"))
 CEREBRAS = Host(thoughts=("inline", "reasoning"))
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
@@ -104,7 +120,8 @@ MISTRAL = Host(
 DEEPSEEK = Host(owed="reasoning_content", media=("text",), thoughts=("inline", "reasoning_content"))
 # Passes strict on to whoever serves the model: DeepSeek refuses an object without members (gajae-code
 # #2760).
-OPENROUTER = Host(effort="reasoning")
+# https://openrouter.ai/docs/features/prompt-caching and .../multimodal/image-generation
+OPENROUTER = Host(effort="reasoning", pictures=True, marks=True)
 # "thinking is enabled but reasoning_content is missing in assistant tool call message", empty as well
 # (LibreChat's page on Moonshot); tools have no ``strict``, and ``max_tokens`` is the old
 # name. K3 knows the words for effort, K2 the switch; either leaves the other's alone.

@@ -24,6 +24,7 @@ from rightcall.core.media_type import essence
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
+from rightcall.wire.caching import BREAKPOINT
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -35,6 +36,8 @@ from rightcall.wire.encoding import (
 )
 from rightcall.wire.media import MediaTable, check_taken, first_new, is_taken, place_of
 from rightcall.wire.openai_chat.hosts import Host, Ids
+from rightcall.wire.openai_chat.made import return_made
+from rightcall.wire.openai_chat.reply import TRANSCRIPT
 from rightcall.wire.openai_chat.tables import AUDIO, NAME
 
 RAW_ARGUMENTS = "raw_arguments"
@@ -54,6 +57,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
     key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}.{host.thoughts}.{host.developer}"
+    key = f"{key}.{host.pictures}.{host.marks}.{host.caches}"
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:
@@ -72,6 +76,9 @@ class _Writer:
         self._host = host
         self._ids = _LegalIds(host.ids)
         self._media = host.media_table
+        self._mark: Mapping[str, Any] = {"cache_control": {"type": "ephemeral"}} if host.marks else {}
+        if host.caches:
+            self._mark = BREAKPOINT
         self._role = ""
         """Whose the last item is."""
 
@@ -90,10 +97,10 @@ class _Writer:
                 role = self._host.developer if message.author == "developer" else "user"
                 if not all(isinstance(part, Text) for part in message.content):
                     role = "user"
-                said = {"role": role, "content": _said(message, self._media, where)}
+                said = {"role": role, "content": _said(message, self._media, where, self._mark)}
                 yield {**said, **mapping(message.vendor.get(NAME))}
             case Reply():
-                reply = _reply(message, ids.of_calls(message.calls), self._host.thoughts)
+                reply = _reply(message, ids.of_calls(message.calls), self._host)
                 if owed and "tool_calls" in reply:
                     reply.setdefault(owed, "")
                 yield reply
@@ -131,13 +138,16 @@ def _is_words(media: Media) -> bool:
     return media.kind == "text" and media.way == "bytes"
 
 
-def _said(message: User, table: MediaTable, where: str) -> str | list[dict[str, Any]]:
+def _said(
+    message: User, table: MediaTable, where: str, mark: Mapping[str, Any]
+) -> str | list[dict[str, Any]]:
     parts = [part for part in message.content if not (isinstance(part, Text) and not part.text)]
     if not parts:
         return ""
-    if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].vendor:
+    marked = mark and any(part.cache for part in parts)
+    if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].vendor and not marked:
         return parts[0].text
-    return [_content_part(part, table, where) for part in parts]
+    return [{**_content_part(part, table, where), **(mark if part.cache else {})} for part in parts]
 
 
 def _content_part(part: Part, table: MediaTable, where: str) -> dict[str, Any]:
@@ -155,27 +165,34 @@ def _result(result: Result, shown: Sequence[Part]) -> str:
     return text
 
 
-def _reply(reply: Reply, ids: list[str], thoughts: Sequence[str] | None) -> dict[str, Any]:
+def _reply(reply: Reply, ids: list[str], host: Host) -> dict[str, Any]:
     members: dict[str, Any] = {}
     content: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
     for part in reply.content:
         match part:
             case Text(text):
-                _say(content, text)
+                if not (TRANSCRIPT in mapping(part.vendor.get(NAME)) and _is_heard(reply)):
+                    _say(content, text)
             case Reasoning():
-                if thoughts is None or _form_of(part) in thoughts:
+                if host.thoughts is None or _form_of(part) in host.thoughts:
                     _think(part, members, content)
             case Call():
                 calls.append(_call(part, ids[len(calls)]))
             case Media():
-                _say(content, note_of(part))
+                if not return_made(part, members, content, pictures=host.pictures):
+                    _say(content, note_of(part))
             case Unknown():
                 _return(part, members, content)
             case _:
                 assert_never(part)
     message = {"role": "assistant", "content": _content(content, has_more=bool(calls or members))}
     return {**message, **members, **({"tool_calls": calls} if calls else {})}
+
+
+def _is_heard(reply: Reply) -> bool:
+    """Whether a sound goes back, so that its words need not."""
+    return any(mapping(part.vendor.get(NAME)).get("audio") for part in reply.media)
 
 
 def _content(parts: list[dict[str, Any]], *, has_more: bool) -> Any:

@@ -1,22 +1,26 @@
 """The reply in the making: the deltas of a message into events, and at the end into its parts."""
 
-import binascii
-from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from rightcall.core.citation import Citation, Token
 from rightcall.core.events import ModelEvent, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
+from rightcall.wire.citations import annotated, listed
 from rightcall.wire.cost import charged
+from rightcall.wire.encoding import mapping
+from rightcall.wire.logprobs import of_openai
 from rightcall.wire.openai_chat.fragments import Calls
+from rightcall.wire.openai_chat.made import Sound, picture
 from rightcall.wire.openai_chat.tables import CUT_OFF, FAULTS, NAME, REASONING, STOPS, XAI_TICKS
 from rightcall.wire.think import Piece, ThinkFilter
 
 _Delta: TypeAlias = Mapping[str, Any]
 
-_SOUND = ("data", "transcript")
-"""The members of ``audio`` that come in pieces."""
+TRANSCRIPT = "transcript"
+"""Where the words of a sound come from, which are the reply's text."""
+_TEXTS = ("content", TRANSCRIPT)
 
 
 class _Run:
@@ -53,7 +57,8 @@ class ReplyBuilder:
         """The newest thought that came between markers."""
         self._details: list[dict[str, Any]] = []
         self._refusal: list[str] = []
-        self._audio: dict[str, Any] = {}
+        self._sound = Sound()
+        self._likely: list[Token] = []
 
     @property
     def is_known(self) -> bool:
@@ -111,6 +116,11 @@ class ReplyBuilder:
         self._unfiltered(events, cut=True)
         self.calls.whole(calls, events)
 
+    def likely(self, logprobs: Any) -> None:
+        """How likely the tokens of a piece were, or of the whole."""
+        if logprobs:
+            self._likely += of_openai(mapping(logprobs).get("content"))
+
     def end(self, events: list[ModelEvent]) -> None:
         """The last events: what was held back, the calls' ends, the reply."""
         stop = self._stop()
@@ -119,14 +129,17 @@ class ReplyBuilder:
         unsaid = not self.word and not self.is_whole
         calls = self.calls.end(events, cut_off=stop in CUT_OFF, unsaid=unsaid)
         bag = {**({"id": self.id} if self.id else {}), **self.extra}
+        parts = tuple(self._parts())
         reply = Reply(
-            content=(*self._parts(), *calls),
+            content=(*parts, *calls),
             stop=stop,
             stop_word=self.word,
             usage=usage_of(self.usage) if self.usage else Usage(),
             model=self.model,
             vendor={NAME: bag} if bag else {},
             fault=FAULTS.get(self.word.lower(), ""),
+            citations=self._citations(parts),
+            logprobs=tuple(self._likely),
         )
         events.append(ReplyEnd(reply))
 
@@ -141,6 +154,15 @@ class ReplyBuilder:
             return "stop_sequence" if self.stop_string else "end"
         return stop
 
+    def _citations(self, parts: tuple[object, ...]) -> tuple[Citation, ...]:
+        if not self.extra:
+            return ()
+        text = "".join([part.text for part in parts if isinstance(part, Text)])
+        # Thoughts that were among the text are not in ours, so that nobody knows what a place means.
+        moved = any(isinstance(run, _Run) and run.field == "inline" for run in self._runs)
+        cited = annotated(self.extra.get("annotations"), "" if moved else text)
+        return tuple(cited or listed(self.extra))
+
     def _parts(self) -> Iterator[Text | Reasoning | Media | Unknown]:
         details = list(map(_detail, self._details))
         for run in self._runs:
@@ -148,6 +170,8 @@ class ReplyBuilder:
                 yield run
             elif run.field == "content":
                 yield Text("".join(run.pieces))
+            elif run.field == TRANSCRIPT:
+                yield Text("".join(run.pieces), {NAME: {TRANSCRIPT: True}})
             elif run.pieces:
                 bag: dict[str, Any] = {"field": run.field}
                 if run.field == "inline":
@@ -160,9 +184,7 @@ class ReplyBuilder:
             yield Reasoning("", {NAME: {"field": "reasoning_details", "details": details}})
         if self._refusal:
             yield Unknown({NAME: {"refusal": "".join(self._refusal)}})
-        if self._audio:
-            joined = {k: "".join(v) if k in _SOUND else v for k, v in self._audio.items()}
-            yield Unknown({NAME: {"audio": joined}})
+        yield from self._sound.parts()
 
     def _add(self, field: str, text: str, events: list[ModelEvent]) -> None:
         run = self._runs[-1] if self._runs else None
@@ -171,7 +193,7 @@ class ReplyBuilder:
             self._runs.append(run)
         run.pieces.append(text)
         self.calls.close()
-        events.append(TextDelta(text) if field == "content" else ReasoningDelta(text))
+        events.append(TextDelta(text) if field in _TEXTS else ReasoningDelta(text))
 
     def _reason(self, field: str, text: str, events: list[ModelEvent]) -> None:
         """More reasoning that came by itself."""
@@ -237,6 +259,8 @@ class ReplyBuilder:
                 self._read_thinking(part, events)
             case "refusal":
                 self._read_refusal(part.get("refusal"), part, events)
+            case "image_url" if (made := picture(part, "part")) is not None:
+                self._runs.append(made)
             case _:
                 self._unfiltered(events, cut=True)
                 self._runs.append(Unknown({NAME: {"part": dict(part)}}))
@@ -262,19 +286,17 @@ class ReplyBuilder:
         if not delta.get("tool_calls") and any(value.values() if isinstance(value, Mapping) else ()):
             self.calls.feed([{"index": 0, "function": value}], events)
 
-    def _read_audio(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
+    def _read_audio(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
         if isinstance(value, Mapping):
-            for key, item in value.items():
-                if key in _SOUND:
-                    if isinstance(item, str):
-                        self._audio.setdefault(key, []).append(item)
-                elif item is not None:
-                    self._audio[key] = item
+            self._sound.take(value)
+            if isinstance(words := value.get(TRANSCRIPT), str) and words:
+                self._unfiltered(events, cut=True)
+                self._add(TRANSCRIPT, words, events)
 
     def _read_images(self, value: Any, _delta: _Delta, _events: list[ModelEvent]) -> None:
         """OpenRouter's: pictures that the model made."""
         for image in value if isinstance(value, list) else []:
-            media = _media(image)
+            media = picture(image, "images")
             self._runs.append(Unknown({NAME: {"images": [image]}}) if media is None else media)
 
     def _keep(self, delta: Mapping[str, Any]) -> None:
@@ -336,19 +358,6 @@ def _detail(pieces: Mapping[str, Any]) -> dict[str, Any]:
 def _join(pieces: list[Any]) -> Any:
     texts = [piece for piece in pieces if isinstance(piece, str)]
     return "".join(texts) if texts else pieces[0]
-
-
-def _media(image: Any) -> Media | None:
-    """The media in a part with a data URL; None for any other."""
-    holder = image.get("image_url") if isinstance(image, Mapping) else None
-    url = holder.get("url") if isinstance(holder, Mapping) else holder
-    if not isinstance(url, str) or not url.startswith("data:"):
-        return None
-    head, _, data = url.removeprefix("data:").partition(",")
-    try:
-        return Media(b64decode(data, validate=True), head.partition(";")[0] or "image/png")
-    except (binascii.Error, ValueError):
-        return None
 
 
 def usage_of(raw: Any) -> Usage:

@@ -62,6 +62,9 @@ AUDIO: Mapping[str, str] = {
 }
 """The words for formats of sound. OpenAI takes wav and mp3; imitators take more."""
 
+TTLS = ("30m", "24h")
+"""How long OpenAI keeps the beginning of a prompt."""
+
 MEDIA: MediaTable = {
     "image": Takes(("bytes", "address")),
     "pdf": Takes(("bytes", "id")),

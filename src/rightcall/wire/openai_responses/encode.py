@@ -19,6 +19,7 @@ from rightcall.core.ports import Encode
 from rightcall.core.request import ANY_OBJECT, Held, Named, Outgoing, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.wire.caching import of_openai
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -26,9 +27,10 @@ from rightcall.wire.encoding import (
     native_of,
     with_examples,
 )
+from rightcall.wire.logprobs import alternatives
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
-from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH
+from rightcall.wire.openai_responses.tables import BUDGETS, EFFORTS, NAME, PATH, TTLS
 from rightcall.wire.strict import OPENAI
 from rightcall.wire.strictness import StrictMode, Wish, chosen, judged, wish_in
 
@@ -106,9 +108,14 @@ def encode(
     if options.get("cache", True):
         stable = (model, request.system, *(sent or ()))
         body["prompt_cache_key"] = cache.made(f"{NAME}.cache", stable, lambda: _cache_key(body))
+    body.update(of_openai(options, TTLS, NAME))
     # Models that do not reason refuse the include: https://github.com/pydantic/pydantic-ai/issues/2865.
     # For those, say ``extra={"include": []}``.
-    body.update(store=since is not None, include=["reasoning.encrypted_content"], stream=stream)
+    include = ["reasoning.encrypted_content"]
+    if (most := alternatives(options, NAME)) is not None:
+        include.append("message.output_text.logprobs")
+        body.update({"top_logprobs": most} if most else {})
+    body.update(store=since is not None, include=include, stream=stream)
     if since is not None and since.response:
         body["previous_response_id"] = since.response
     _merge(body, options.get("extra"))

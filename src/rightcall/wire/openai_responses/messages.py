@@ -22,8 +22,10 @@ from rightcall.core.jsontext import JsonError, dump, parse
 from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, User
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
+from rightcall.wire.caching import BREAKPOINT
 from rightcall.wire.encoding import EncodeCache, as_bytes, mapping, note_of, object_in, url_raw
 from rightcall.wire.media import check_taken, first_new, place_of
+from rightcall.wire.openai_responses.made import item_of
 from rightcall.wire.openai_responses.reply import Item, is_object
 from rightcall.wire.openai_responses.tables import (
     APPROVAL,
@@ -112,12 +114,13 @@ class _Writer:
         for item in mapping(message.vendor.get(NAME)).get("items", ()):
             self._add(item)
         parts = [part for part in message.content if not isinstance(part, Text) or part.text]
-        if all(isinstance(part, Text) for part in parts):
+        if all(isinstance(part, Text) and not part.cache for part in parts):
             if parts:
                 role = "developer" if message.author == "developer" else "user"
                 self._add({"type": "message", "role": role, "content": _lines(parts)})
             return
-        content = [_input_part(part, where) for part in parts]
+        kept = [BREAKPOINT if part.cache else {} for part in parts]
+        content = [{**_input_part(p, where), **more} for p, more in zip(parts, kept, strict=True)]
         self._add({"type": "message", "role": "user", "content": content})
 
     def _reply(self, reply: Reply) -> None:
@@ -164,8 +167,9 @@ class _Writer:
             case Text():
                 self._say(part.text)
             case Media():
-                # An assistant's message holds text only.
-                self._say(note_of(part))
+                # What its tool made goes back as that; an assistant's message holds text only.
+                made = item_of(part)
+                self._say(note_of(part)) if made is None else self._add(made)
             case Call():
                 self._append(self._call(part, seen), bare=bare)
             case Reasoning() | Unknown():

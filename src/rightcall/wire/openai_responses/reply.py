@@ -12,8 +12,11 @@ import msgspec
 from rightcall.core.call import Call
 from rightcall.core.decision import VENDOR_CALL
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
-from rightcall.core.parts import Text, Usage
+from rightcall.core.parts import Media, Text, Usage
+from rightcall.wire.citations import annotated
 from rightcall.wire.cost import charged
+from rightcall.wire.logprobs import of_openai
+from rightcall.wire.openai_responses.made import made_image
 from rightcall.wire.openai_responses.tables import (
     APPROVAL,
     CALLS,
@@ -63,6 +66,8 @@ def read_reply(response: Item, output: list[Item]) -> Reply:
         usage=read_usage(response.get("usage")),
         model=text_in(response.get("model")),
         vendor={NAME: bag} if bag else {},
+        citations=tuple(reader.citations),
+        logprobs=tuple(reader.logprobs),
     )
 
 
@@ -163,7 +168,11 @@ class _PartsReader:
     """Takes items in order; holds the parts they make."""
 
     def __init__(self, *, broken: bool, last: int) -> None:
-        self.content: list[Text | Reasoning | Call | Unknown] = []
+        self.content: list[Text | Reasoning | Call | Media | Unknown] = []
+        self.citations = annotated((), "")
+        self.logprobs = of_openai(())
+        self._said = 0
+        """How many characters of text there are so far."""
         self.messages: list[Any] = []
         """Each message without its texts, which a Text has no place for, and where its parts begin."""
         self.ids: list[str] = []
@@ -183,7 +192,7 @@ class _PartsReader:
             self.ids.append(identity)
             self.content.append(read_call(item, identity, truncated=self._is_cut(at, item)))
         else:
-            self.content.append(Unknown({NAME: item}))
+            self.content.append(made_image(item) or Unknown({NAME: item}))
 
     def _take_message(self, item: Item, parts: list[Item]) -> None:
         bare: list[Item] = []
@@ -193,6 +202,7 @@ class _PartsReader:
             self.refused |= kind == "refusal"
             if kind in TEXTS:
                 self.content.append(Text(text_in(part.get("text"))))
+                self._explain(part)
                 bare.append({key: value for key, value in part.items() if key != "text"})
             else:
                 self.content.append(Unknown({NAME: {"part": part}}))
@@ -200,6 +210,13 @@ class _PartsReader:
         if item.keys() - _BARE_ITEM or bare != [_BARE_PART]:
             # What is text and nothing else goes back as text, as the vendor's own examples have it.
             self.messages.append({"at": begin, "item": {**item, "content": bare}})
+
+    def _explain(self, part: Item) -> None:
+        """What a part says of its text besides."""
+        text = text_in(part.get("text"))
+        self.citations += annotated(part.get("annotations"), text, self._said)
+        self.logprobs += of_openai(part.get("logprobs"))
+        self._said += len(text)
 
     def _is_cut(self, at: int, item: Item) -> bool:
         """Whether a call is not all that the model meant to write.

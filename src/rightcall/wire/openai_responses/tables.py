@@ -129,6 +129,9 @@ EXTENSIONS: Mapping[str, str] = {
 }
 """The documents that may be sent, with endings for those without a name; other text is ``.txt``."""
 
+TTLS = ("30m", "12h", "24h")
+"""How long the vendor keeps the beginning of a prompt."""
+
 MEDIA: MediaTable = {
     "image": Takes(ANYWHERE),
     "pdf": Takes(ANYWHERE),

@@ -1,0 +1,190 @@
+"""What vendors say that a reply's words are from, each in its own form, as citations.
+
+The vendors' bags are only read. A span is one of the reply's ``text``; what cannot be one is left out.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from rightcall.core.citation import Citation
+from rightcall.core.parts import Text
+from rightcall.wire.encoding import mapping, sequence
+
+Read: TypeAlias = Callable[[Mapping[str, Any], int, int], Citation]
+"""Makes a citation of a vendor's, given the span that it is for."""
+
+
+def in_texts(content: Iterable[object], dialect: str, read: Read) -> tuple[Citation, ...]:
+    """The citations in the bags of a reply's texts: each is for the whole of its text."""
+    found: list[Citation] = []
+    at = 0
+    for part in content:
+        if isinstance(part, Text):
+            end = at + len(part.text)
+            if part.vendor:
+                given = sequence(mapping(part.vendor.get(dialect)).get("citations"))
+                found += [read(each, at, end) for each in given if isinstance(each, Mapping)]
+            at = end
+    return tuple(found)
+
+
+def of_anthropic(said: Mapping[str, Any], start: int, end: int) -> Citation:
+    """One of a document, of the web or of a search result.
+
+    https://platform.claude.com/docs/en/build-with-claude/citations
+    """
+    source = _text(said, "source")
+    return Citation(
+        start=start,
+        end=end,
+        url=_text(said, "url") or source,
+        title=_text(said, "title") or _text(said, "document_title"),
+        file=_text(said, "file_id"),
+        quote=_text(said, "cited_text"),
+    )
+
+
+def of_bedrock(said: Mapping[str, Any], start: int, end: int) -> Citation:
+    """One of Converse.
+
+    https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html
+    """
+    location = mapping(said.get("location"))
+    quotes = [_text(mapping(each), "text") for each in sequence(said.get("sourceContent"))]
+    return Citation(
+        start=start,
+        end=end,
+        url=_text(mapping(location.get("web")), "url") or _text(said, "source"),
+        title=_text(said, "title"),
+        quote="".join(quotes),
+    )
+
+
+def annotated(annotations: object, text: str, before: int = 0) -> list[Citation]:
+    """OpenAI's annotations of a text that ``before`` characters of the reply come before.
+
+    Responses has their members at the top, Chat in an object that is called as its type.
+    """
+    found = []
+    for each in sequence(annotations):
+        kind = _text(mapping(each), "type")
+        said = mapping(mapping(each).get(kind)) or mapping(each)
+        start, end = said.get("start_index"), said.get("end_index")
+        if kind == "file_citation" and start is None:
+            # "The index in the output text at which to insert the file citation."
+            start = end = said.get("index")
+        span = _within(start, end, len(text), before)
+        citation = Citation(
+            start=span and span[0],
+            end=span and span[1],
+            url=_text(said, "url"),
+            title=_text(said, "title") or _text(said, "filename"),
+            file=_text(said, "file_id"),
+            quote=_text(said, "content"),
+        )
+        if citation.url or citation.file or citation.title:
+            found.append(citation)
+    return found
+
+
+def listed(bag: Mapping[str, Any]) -> list[Citation]:
+    """What Perplexity and xAI send beside an answer: sources in the order of ``[1]``, ``[2]`` in it."""
+    results = [mapping(each) for each in sequence(bag.get("search_results"))]
+    if not results:
+        addresses = sequence(bag.get("citations"))
+        return [Citation(url=each) for each in addresses if isinstance(each, str)]
+    return [
+        Citation(url=_text(each, "url"), title=_text(each, "title"), quote=_text(each, "snippet"))
+        for each in results
+    ]
+
+
+def grounded(bag: Mapping[str, Any], text: str) -> tuple[Citation, ...]:
+    """Gemini's grounding, and what it recited.
+
+    https://ai.google.dev/api/generate-content#GroundingMetadata
+    Its spans are of UTF-8, and of one part; where the words that come with one stand elsewhere in the
+    text, they count.
+    """
+    grounding = mapping(bag.get("groundingMetadata"))
+    recited = [mapping(each) for each in sequence(_sources(bag))]
+    supports = [mapping(each) for each in sequence(grounding.get("groundingSupports"))]
+    segments = [mapping(each.get("segment")) for each in supports]
+    chunks = [_chunk(mapping(each)) for each in sequence(grounding.get("groundingChunks"))]
+    places = _characters(text, [*segments, *recited])
+    found: list[Citation] = []
+    cited: set[int] = set()
+    for support, segment in zip(supports, segments, strict=True):
+        start, end = _span(segment, text, places)
+        for at in sequence(support.get("groundingChunkIndices")):
+            if isinstance(at, int) and 0 <= at < len(chunks):
+                cited.add(at)
+                found.append(replace(chunks[at], start=start, end=end))
+    found += [chunk for at, chunk in enumerate(chunks) if at not in cited]
+    for each in recited:
+        start, end = _span(each, text, places)
+        found.append(Citation(start=start, end=end, url=_text(each, "uri"), title=_text(each, "title")))
+    return tuple(found)
+
+
+def _sources(bag: Mapping[str, Any]) -> object:
+    said = mapping(bag.get("citationMetadata"))
+    return said.get("citationSources") or said.get("citations")
+
+
+def _chunk(chunk: Mapping[str, Any]) -> Citation:
+    """What a chunk is from: its one member says where it was found."""
+    said = next((mapping(value) for value in chunk.values() if isinstance(value, Mapping)), {})
+    return Citation(
+        url=_text(said, "uri") or _text(said, "sourceUri"),
+        title=_text(said, "title"),
+        file=_text(said, "documentName"),
+        quote=_text(said, "text"),
+    )
+
+
+def _characters(text: str, said: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+    """Where each of the vendor's places in UTF-8 is in the text; a place inside a character is none."""
+    wanted = {_place(each, name) for each in said for name in ("startIndex", "endIndex")}
+    found: dict[int, int] = {}
+    if not wanted:
+        return found
+    at = 0
+    for place, character in enumerate(text):
+        if at in wanted:
+            found[at] = place
+        # As UTF-8 has it, without writing the text once more for every span.
+        code = ord(character)
+        at += 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4  # noqa: PLR2004
+    if at in wanted:
+        found[at] = len(text)
+    return found
+
+
+def _span(
+    said: Mapping[str, Any], text: str, places: Mapping[int, int]
+) -> tuple[int | None, int | None]:
+    words = _text(said, "text")
+    start, end = places.get(_place(said, "startIndex")), places.get(_place(said, "endIndex"))
+    if start is not None and end is not None and start < end and words in ("", text[start:end]):
+        return start, end
+    at = text.find(words) if words else -1
+    return (None, None) if at < 0 else (at, at + len(words))
+
+
+def _place(said: Mapping[str, Any], name: str) -> int:
+    value = said.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _within(start: object, end: object, length: int, before: int) -> tuple[int, int] | None:
+    if isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= length:
+        return before + start, before + end
+    return None
+
+
+def _text(said: Mapping[str, Any], name: str) -> str:
+    value = said.get(name)
+    return value if isinstance(value, str) else ""
