@@ -109,7 +109,10 @@ REQUIREMENTS = (
         "decode.media",
         "A picture that the model made is media, streamed or whole.",
         "vendor doc",
-        (Gap("anthropic", "differs", "its code makes files, which come by their ids"),),
+        (
+            Gap("anthropic", "differs", "its code makes files, which come by their ids"),
+            Gap("cohere", "differs", "its models make no media"),
+        ),
     ),
     Requirement(
         "decode.error",
@@ -176,6 +179,7 @@ REQUIREMENTS = (
         (
             Gap("anthropic", "refused", "the API tells no such thing"),
             Gap("bedrock", "refused", "Converse tells no such thing"),
+            Gap("cohere", "refused", "it tells those of the words chosen alone, in a form of its own"),
         ),
     ),
     Requirement(

@@ -83,6 +83,12 @@ def wrote(text: str) -> dict[str, Any]:
 THOUGHT = {"type": "thinking", "thinking": "I must look."}
 ODD = {"type": "mystery", "deep": [1, None]}
 CITED = {"start": 0, "end": 6, "text": "Let me", "sources": [{"type": "tool", "id": SOURCE}]}
+RAINS = {
+    "start": 0,
+    "end": 9,
+    "text": "It rains.",
+    "sources": [{"type": "document", "document": {"title": "A", "url": "https://a"}}],
+}
 FACE = "\N{GRINNING FACE}"
 OPEN = stream(BEGIN, *said(0, "text", "Let me ", "look."), *use(0, "call_1", '{"q": "', 'x"}'))
 
@@ -148,6 +154,16 @@ WIRES: dict[str, tuple[bytes, bytes]] = {
             "tool_calls": [used("call_1", '{"q": "x"}')],
         },
     ),
+    "cited": wire(
+        [
+            *said(0, "text", "It rains."),
+            told("citation-start", "citations", RAINS, 0),
+            {"type": "citation-end", "index": 0},
+        ],
+        {"content": [wrote("It rains.")], "citations": [RAINS]},
+        stop="COMPLETE",
+    ),
+    "made": wire([], {"content": []}, stop="COMPLETE"),
     "error-mid-stream": (
         stream(
             BEGIN,
@@ -170,7 +186,9 @@ RETURNED: dict[str, list[Any]] = {
     "unknown": [{"role": "assistant", "content": [wrote("Hi"), ODD]}],
 }
 INSTEAD: dict[tuple[str, str], Any] = {
-    ("refusal", form): Reply((), "end", usage=USAGE) for form in ("streamed", "whole")
+    (what, form): Reply((), "end", usage=USAGE)
+    for what in ("refusal", "made")
+    for form in ("streamed", "whole")
 } | {
     ("usage", form): Reply(
         (Text("Hi"),), "end", usage=Usage(input_tokens=100, output_tokens=50, cached_tokens=60)
@@ -220,6 +238,7 @@ SAID: dict[str, dict[str, Any] | str] = {
     "strict-on": {"tools": [LOOK], "strict_tools": True},
     "strict-too-much": {"tools": [LOOK, WIDE], "strict_tools": True},
     "structured-output": "output",
+    "logprobs": "options.logprobs",
     "stop-sequences": {"stop_sequences": ["END", "\n\n"]},
 }
 

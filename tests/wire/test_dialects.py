@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 WIRE = Path(wire.__file__).parent
 RECIPE = {"__init__", "encode", "messages", "decode", "reply", "errors", "tables", "history"}
 BEYOND = {
-    "openai_chat": {"hosts", "fragments", "made"},
-    "openai_responses": {"state", "made"},
+    "openai_chat": {"hosts", "fragments", "made", "usage"},
+    "openai_responses": {"state", "made", "slots"},
     "bedrock": {"eventstream", "sigv4"},
     "gemini": {"made"},
 }

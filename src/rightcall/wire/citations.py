@@ -62,6 +62,37 @@ def of_bedrock(said: Mapping[str, Any], start: int, end: int) -> Citation:
     )
 
 
+def of_cohere(content: Iterable[object], dialect: str) -> tuple[Citation, ...]:
+    """The citations in the bags of a reply's texts, one for each source that a span of it has.
+
+    https://docs.cohere.com/reference/chat
+    """
+    found: list[Citation] = []
+    at = 0
+    for part in content:
+        if not isinstance(part, Text):
+            continue
+        for each in sequence(mapping(part.vendor.get(dialect)).get("citations")):
+            said = mapping(each)
+            span = _within(said.get("start"), said.get("end"), len(part.text), at)
+            for source in sequence(said.get("sources")):
+                told = mapping(mapping(source).get("document"))
+                if not told:
+                    # A result of a tool, which the transcript has.
+                    continue
+                citation = Citation(
+                    start=span and span[0],
+                    end=span and span[1],
+                    url=_text(told, "url"),
+                    title=_text(told, "title"),
+                    file=_text(mapping(source), "id"),
+                    quote=_text(told, "snippet"),
+                )
+                found.append(citation)
+        at += len(part.text)
+    return tuple(found)
+
+
 def annotated(annotations: object, text: str, before: int = 0) -> list[Citation]:
     """OpenAI's annotations of a text that ``before`` characters of the reply come before.
 

@@ -22,13 +22,14 @@ from rightcall.errors import EncodeError
 from rightcall.wire.cohere.messages import messages_of
 from rightcall.wire.cohere.tables import NAME, RULES
 from rightcall.wire.encoding import EncodeCache, as_bytes, sequence, with_examples
+from rightcall.wire.logprobs import refuse
 from rightcall.wire.strict import strict_schema, subset_schema
 from rightcall.wire.strictness import StrictMode, Wish, wish_in
 
 PATH = "/v2/chat"
 _UNASKED = "Cohere has one strict mode for all tools, which strict=True of all of them asks for."
-_BUDGETS = {"minimal": 512, "low": 2048, "medium": 8192, "high": 16384}
-"""Tokens to think with, for a word; as many as the model likes for a larger one."""
+_BUDGETS = {"minimal": 512, "low": 2048, "medium": 8192, "high": 16384, "xhigh": None, "max": None}
+"""Tokens to think with, for a word; None for as many as the model likes."""
 
 
 def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
@@ -52,6 +53,7 @@ def encode(
     """The request as Cohere wants it."""
     cache = cache or EncodeCache()
     options = request.options
+    refuse(options, NAME)
     body: dict[str, Any] = {"model": model, "stream": stream}
     if request.max_tokens is not None:
         body["max_tokens"] = request.max_tokens
@@ -82,7 +84,12 @@ def _thinking(wanted: Any) -> dict[str, Any]:
         return {}
     if wanted in (0, "none"):
         return {"thinking": {"type": "disabled"}}
-    budget = wanted if isinstance(wanted, int) else _BUDGETS.get(wanted)
+    if not isinstance(wanted, int) and wanted not in _BUDGETS:
+        words = ", ".join(_BUDGETS)
+        raise EncodeError(
+            NAME, f"{wanted!r} is not none, {words} or a number of tokens.", where="options.reasoning"
+        )
+    budget = wanted if isinstance(wanted, int) else _BUDGETS[wanted]
     return {"thinking": {"type": "enabled", **({"token_budget": budget} if budget else {})}}
 
 

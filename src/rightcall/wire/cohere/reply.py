@@ -20,6 +20,7 @@ from rightcall.core.events import (
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Text, Usage
 from rightcall.errors import ProtocolError
+from rightcall.wire.citations import of_cohere
 from rightcall.wire.cohere.tables import CUTTING, NAME, STOPS
 
 Part: TypeAlias = Text | Reasoning | Call | Unknown
@@ -185,7 +186,14 @@ class ReplyBuilder:
             bag["billed_units"] = billed
         if self._cited:
             bag["citations"] = self._cited
-        reply = Reply(tuple(content), stop, word, usage(counts), "", {NAME: bag} if bag else {})
+        reply = Reply(
+            tuple(content),
+            stop,
+            word,
+            usage(counts),
+            vendor={NAME: bag} if bag else {},
+            citations=of_cohere(content, NAME),
+        )
         self.is_done = True
         self.events.append(ReplyEnd(reply))
 

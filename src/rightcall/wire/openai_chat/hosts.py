@@ -82,15 +82,9 @@ COMPATIBLE = Host()
 _OPENAI_LIKE = Host(
     limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video")
 )
+OPENAI = replace(_OPENAI_LIKE, custom=True, strict=True, caches=True)
 # OpenAI shows no reasoning in Chat, and takes none.
-OPENAI = replace(
-    _OPENAI_LIKE,
-    custom=True,
-    strict=True,
-    caches=True,
-    thoughts=("inline",),
-    developer="system",
-)
+OPENAI_ITSELF = replace(OPENAI, thoughts=("inline",), developer="system")
 # Azure's Foundry serves everybody's models.
 FOUNDRY = replace(_OPENAI_LIKE, custom=True, caches=True)
 # "property 'reasoning_content' is unsupported" (jan #8136); their own member is `reasoning`, which
@@ -139,8 +133,8 @@ ALIBABA = Host(effort="enable_thinking")
 SNOWFLAKE = Host(limit="max_completion_tokens")
 
 HOSTS: Mapping[str, Host] = {
-    "api.openai.com": OPENAI,
-    "openai.azure.com": OPENAI,
+    "api.openai.com": OPENAI_ITSELF,
+    "openai.azure.com": OPENAI_ITSELF,
     "services.ai.azure.com": FOUNDRY,
     "api.cerebras.ai": CEREBRAS,
     "api.groq.com": GROQ,

@@ -8,12 +8,12 @@ from rightcall.core.events import ModelEvent, ReasoningDelta, ReplyEnd, TextDelt
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.wire.citations import annotated, listed
-from rightcall.wire.cost import charged
 from rightcall.wire.encoding import mapping
 from rightcall.wire.logprobs import of_openai
 from rightcall.wire.openai_chat.fragments import Calls
 from rightcall.wire.openai_chat.made import Sound, picture
-from rightcall.wire.openai_chat.tables import CUT_OFF, FAULTS, NAME, REASONING, STOPS, XAI_TICKS
+from rightcall.wire.openai_chat.tables import CUT_OFF, FAULTS, NAME, REASONING, STOPS
+from rightcall.wire.openai_chat.usage import usage_of
 from rightcall.wire.think import Piece, ThinkFilter
 
 _Delta: TypeAlias = Mapping[str, Any]
@@ -358,44 +358,3 @@ def _detail(pieces: Mapping[str, Any]) -> dict[str, Any]:
 def _join(pieces: list[Any]) -> Any:
     texts = [piece for piece in pieces if isinstance(piece, str)]
     return "".join(texts) if texts else pieces[0]
-
-
-def usage_of(raw: Any) -> Usage:
-    """A usage object. Cached and reasoning tokens have moved about between hosts."""
-    if not isinstance(raw, dict):
-        return Usage()
-    into, out = _object(raw, "prompt_tokens_details"), _object(raw, "completion_tokens_details")
-    prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
-    reasoning = _count(out, "reasoning_tokens") or _count(raw, "reasoning_tokens")
-    if reasoning and _count(raw, "total_tokens") == prompt + completion + reasoning:
-        # xAI counts reasoning beside the completion; here it is a part of the output.
-        completion += reasoning
-    cost, ticks = charged(raw), raw.get("cost_in_usd_ticks")
-    if cost is None:
-        cost = ticks / XAI_TICKS if isinstance(ticks, int) else None
-    return Usage(
-        input_tokens=prompt,
-        output_tokens=completion,
-        cached_tokens=_count(into, "cached_tokens")
-        or _count(raw, "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"),
-        cache_written_tokens=_count(into, "cache_write_tokens", "cache_creation_tokens")
-        or _count(raw, "cache_creation_input_tokens"),
-        reasoning_tokens=reasoning,
-        cost=cost,
-    )
-
-
-_NUMBERS = (int, float)
-
-
-def _object(raw: dict[str, Any], name: str) -> dict[str, Any]:
-    value = raw.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _count(raw: dict[str, Any], *names: str) -> int:
-    for name in names:
-        value = raw.get(name)
-        if value and isinstance(value, _NUMBERS):
-            return int(value)
-    return 0

@@ -26,8 +26,6 @@ from rightcall.errors import ProtocolError, TruncatedStream
 from rightcall.wire.openai_responses.errors import refused
 from rightcall.wire.openai_responses.reply import (
     Item,
-    ItemSlot,
-    ItemSlots,
     call_id,
     called,
     is_call,
@@ -38,6 +36,7 @@ from rightcall.wire.openai_responses.reply import (
     text_in,
     written,
 )
+from rightcall.wire.openai_responses.slots import ItemSlot, ItemSlots
 from rightcall.wire.openai_responses.tables import ENDS, PIECES, TEXTS, WHOLE, Channel
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 
