@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 import rightcall as rc
 from rightcall.core.events import (
     CallDelta,
@@ -113,7 +115,7 @@ _says(ReplyEnd(reply(HALF)), name="half a surrogate pair")
 _says(ReplyEnd(reply(PING, stop="end")), name="calls and says that it is done")
 _says(ReplyEnd(reply("Hm.", stop="calls")), name="says that it calls and does not")
 _says(ReplyEnd(reply(PING, stop="length")), name="calls and was cut off")
-_says(ReplyEnd(reply(PING, stop="nonsense")), name="stops for no known reason")
+_says(ReplyEnd(replace(reply(PING), stop="nonsense")), name="stops for no known reason")
 _says(ReplyEnd(reply(PING, usage=Usage(input_tokens=-5))), name="gives tokens back")
 _says(ReplyEnd(reply(PING, usage=Usage(cost=float("nan")))), name="costs no number")
 _says(ReplyEnd(reply(PING, usage=Usage(output_tokens=10**30))), name="uses more than there is")

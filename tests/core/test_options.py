@@ -184,9 +184,12 @@ def test_the_signatures_show_the_options():
     assert inspect.iscoroutinefunction(rc.Agent.run)
 
 
+_OWN = {"name", "description", "parameters", "handler", "delegates", "unpriced"}
+
+
 def test_the_flat_limits_are_the_limits():
     assert tuple(LimitOptions.__annotations__) == Limits.__struct_fields__
-    fields = set(Tool.__struct_fields__) - {"name", "description", "parameters", "handler", "delegates"}
+    fields = set(Tool.__struct_fields__) - _OWN
     assert set(RawOptions.__annotations__) == fields | set(LimitOptions.__annotations__)
     assert set(ToolOptions.__annotations__) - {"name", "description"} <= set(RawOptions.__annotations__)
     assert MODEL_OPTIONS.kinds == ModelOptions.__annotations__

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from google.genai import types as google
 from mcp_types import Tool as McpTool
@@ -183,6 +184,7 @@ async def test_nulls_that_strict_mode_forces_are_taken_out_for_that_tool_only():
         rc.Tool("held", "", optional, look, strict=True),
         rc.Tool("free", "", optional, look),
     ]
-    model = ScriptedModel([reply(call("held", city=None), call("free", city=None)), "Done."])
+    forced = msgspec.structs.replace(call("held", city=None), nulls=True)
+    model = ScriptedModel([reply(forced, call("free", city=None)), "Done."])
     result = await rc.Agent(model, box).run("Look")
     assert [each.outcome for each in result.calls] == ["returned", "invalid"]

@@ -262,7 +262,7 @@ def test_no_repr_holds_it(key):
     url = f"https://me:{key}@example.org/?k={key}"
     shown = [
         Address(url=url, model="m", key=key, headers=headers),
-        rc.connect("openai:m", base_url=url, api_key=key, headers=headers),
+        rc.connect("openai:m", base_url=url.replace(f"me:{key}@", ""), api_key=key, headers=headers),
         Prepared(method="POST", url=url, headers=headers, body=key.encode(), time=0.0),
         RemoteServer(url, None, key=key, timeouts=rc.Timeouts(), refuse=None),
         Http(url=url, headers=headers, auth=key),

@@ -16,6 +16,7 @@ from contextlib import suppress
 from msgspec import json
 
 from rightcall.core.jsontext import JsonObject, JsonValue, dump
+from rightcall.core.options import checked
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.schema import Schema, SchemaTooCostly
 from rightcall.errors import UsageError
@@ -50,6 +51,7 @@ class DeadlineValidator:
     waits = True
     """Validating waits for another process: a gate does it beside its event loop."""
 
+    @checked("rc.process.DeadlineValidator")
     def __init__(
         self,
         schema: JsonObject,

@@ -16,6 +16,8 @@ import re
 from functools import cache
 from typing import Literal, TypeAlias
 
+from rightcall.core.options import checked
+
 Kind: TypeAlias = Literal["open", "thought", "close", "text"]
 Piece: TypeAlias = tuple[Kind, str]
 
@@ -33,6 +35,7 @@ class ThinkFilter:
     fed.
     """
 
+    @checked("rc.wire.ThinkFilter")
     def __init__(self, markers: tuple[str, str] = MARKERS) -> None:
         self._open, self._close = markers
         self._token = _token(self._open)
