@@ -186,7 +186,8 @@ def test_the_signatures_show_the_options():
 
 def test_the_flat_limits_are_the_limits():
     assert tuple(LimitOptions.__annotations__) == Limits.__struct_fields__
-    fields = set(Tool.__struct_fields__) - {"name", "description", "parameters", "handler", "delegates"}
+    own = {"name", "description", "parameters", "handler", "delegates", "inside", "unpriced"}
+    fields = set(Tool.__struct_fields__) - own
     assert set(RawOptions.__annotations__) == fields | set(LimitOptions.__annotations__)
     assert set(ToolOptions.__annotations__) - {"name", "description"} <= set(RawOptions.__annotations__)
     assert MODEL_OPTIONS.kinds == ModelOptions.__annotations__
