@@ -20,8 +20,10 @@ from langchain_core.tools import (
     ToolException,
 )
 from langchain_core.tools import tool as langchain_tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.types import Command
 from pydantic import BaseModel
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -154,12 +156,12 @@ def test_the_prebuilt_tool_node_runs_our_tools():
     assert last.content == "Bern: sunny for 1"
 
 
-def graph_of(node: Any, state: Any = MessagesState) -> Any:
+def graph_of(node: Any, state: Any = MessagesState, **options: Any) -> Any:
     graph = StateGraph(state)
     graph.add_node("agent", node)
     graph.add_edge(START, "agent")
     graph.add_edge("agent", END)
-    return graph.compile()
+    return graph.compile(**options)
 
 
 HISTORY = [
@@ -211,7 +213,9 @@ async def test_what_a_node_cannot_do_is_said():
     agent = rc.Agent(
         ScriptedModel([reply(call("weather", city="Bern"))]), [weather.replace(approval=True)]
     )
-    with pytest.raises(UsageError, match="a person must approve weather; give the agent approve="):
+    with pytest.raises(
+        UsageError, match="a person must approve weather; compile the graph with a check"
+    ):
         await graph_of(rc.langgraph_node(agent)).ainvoke({"messages": [HumanMessage("Hi")]})
     with pytest.raises(UsageError, match="is not the user's"):
         await graph_of(rc.langgraph_node(agent)).ainvoke({"messages": [AIMessage("Hi")]})
@@ -219,3 +223,61 @@ async def test_what_a_node_cannot_do_is_said():
         rc.from_langchain(weather)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="one tool at a time, and not 2"):
         rc.to_langchain([weather, rc.from_langchain(add)])
+
+
+class Desk:
+    """An agent that notes, asks to send, and asks to send again; and what was really done."""
+
+    def __init__(self) -> None:
+        self.done = list[str]()
+
+    def node(self) -> Any:
+        @rc.tool
+        def note(what: str) -> str:
+            self.done.append(what)
+            return "noted"
+
+        @rc.tool(approval=True)
+        def send(to: str) -> str:
+            self.done.append(to)
+            return f"sent to {to}"
+
+        script = [
+            reply(call("note", what="begun")),
+            reply(call("send", id="a", to="Ann")),
+            reply(call("note", what="half"), call("send", id="b", to="Bob")),
+            "Both.",
+        ]
+
+        def say(request: Any) -> Any:
+            return script[sum(type(each).__name__ == "Reply" for each in request.messages)]
+
+        return rc.langgraph_node(rc.Agent(ScriptedModel(say), [note, send]))
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_pause_interrupts_the_graph_and_nothing_is_done_twice(is_async):
+    desk, kept = Desk(), InMemorySaver()
+    thread = {"configurable": {"thread_id": "1"}}
+
+    async def go(given: Any) -> dict[str, Any]:
+        # Another graph each time, as another process would build it; only the checkpoints are the same.
+        graph = graph_of(desk.node(), checkpointer=kept)
+        return await graph.ainvoke(given, thread) if is_async else graph.invoke(given, thread)
+
+    state = await go({"messages": [HumanMessage("Send them.")]})
+    (waiting,) = state["__interrupt__"]
+    assert waiting.value == {"calls": [{"call_id": "a", "name": "send", "arguments": {"to": "Ann"}}]}
+    assert desk.done == ["begun"]
+    state = await go(Command(resume={"x": True}))
+    assert state["__interrupt__"][0].value["problem"] == "no decision about a"
+    assert desk.done == ["begun"]
+    state = await go(Command(resume={"a": True}))
+    assert state["__interrupt__"][0].value["calls"][0]["arguments"] == {"to": "Bob"}
+    assert desk.done == ["begun", "Ann"]
+    state = await go(Command(resume=False))
+    assert desk.done == ["begun", "Ann", "half"]
+    assert state["messages"][-1].content == "Both."
+    answers = [each.content for each in state["messages"] if isinstance(each, ToolMessage)]
+    assert answers[:3] == ["noted", "sent to Ann", "noted"]
+    assert "__interrupt__" not in state

@@ -3,12 +3,16 @@
 Needs ``rightcall[langchain]``; LangChain is imported when one of these is called.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+
+from msgspec import to_builtins
 
 from rightcall.agent import Agent
 from rightcall.background import run_sync
 from rightcall.core.call import Call
+from rightcall.core.decision import Proposal
 from rightcall.core.extras import require
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import dump
@@ -21,8 +25,9 @@ from rightcall.declare.function import ToolOptions
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import ToolFailure, UsageError
 from rightcall.gate.executor import Executor
-from rightcall.gate.gate import Approve
-from rightcall.loop.setup import RunOptions
+from rightcall.gate.gate import Approve, Decisions, decided_about
+from rightcall.loop.result import RunResult
+from rightcall.loop.setup import ResumeOptions, RunOptions
 from rightcall.wire.encoding import data_url
 from rightcall.wire.history import Said, from_messages, to_messages
 
@@ -110,8 +115,9 @@ def langgraph_node(
     """An agent as a node of a graph: it goes on with the state's messages, and adds what was said.
 
     ``messages`` is the member of the state that holds them; ``output`` the one that the agent's output
-    is put into. ``options`` are those of ``agent.run``. A node cannot wait for a person: give the agent
-    ``approve=`` where its tools need one.
+    is put into. ``options`` are those of ``agent.run``. Where a person must decide, the graph is
+    interrupted with the calls that wait, and goes on with ``Command(resume={call_id: True})``, or True
+    or False for all of them: that takes a graph with a checkpointer, or ``approve=`` for the agent.
     """
     if "history" in options:
         raise UsageError("the history of a run in a graph is what the state holds")
@@ -119,29 +125,116 @@ def langgraph_node(
     from langchain_core.messages import convert_to_messages, convert_to_openai_messages  # noqa: PLC0415
     from langchain_core.runnables import RunnableLambda  # noqa: PLC0415 - an extra
 
-    async def node(state: Any) -> dict[str, Any]:
+    def work(state: Any, *, may_wait: bool) -> "_Working":
         given = state[messages] if isinstance(state, Mapping) else getattr(state, messages)
         said = from_messages(convert_to_openai_messages(given), _CHAT)
         if not said.messages or not isinstance(last := said.messages[-1], User):
             raise UsageError(
                 f"the last of the state's {messages} is not the user's; say something first"
             )
-        told: RunOptions = {**options, "history": Said(said.messages[:-1], said.system)}
-        result = await agent.run(last, **told)
-        if result.pending:
-            waiting = ", ".join(proposal.name for proposal in result.pending)
-            raise UsageError(
-                f"a person must approve {waiting}; give the agent approve= for use in a graph"
-            )
+        result = yield from _run(agent, last, said, options, may_wait=may_wait)
         new = to_messages(result.transcript[result.begins + 1 :], _CHAT)
         made = {messages: convert_to_messages(new)}
         return made if output is None else {**made, output: result.output}
 
-    def node_sync(state: Any) -> dict[str, Any]:
-        return run_sync(node(state))
+    async def node(state: Any, config: Any) -> dict[str, Any]:
+        return await _done(work(state, may_wait=_is_kept(config)), is_kept=_is_kept(config))
+
+    def node_sync(state: Any, config: Any) -> dict[str, Any]:
+        return _done_sync(work(state, may_wait=_is_kept(config)), is_kept=_is_kept(config))
 
     made: Runnable[Any, dict[str, Any]] = RunnableLambda(node_sync, afunc=node, name=agent.name)
     return made
+
+
+_Work: TypeAlias = Callable[[], Coroutine[Any, Any, str]]
+"""Runs an agent up to its next pause or its end, and gives the result as JSON.
+
+An interrupted node is begun anew when it goes on. As tasks of the graph's, these are not done again:
+what they gave is in its checkpoint.
+"""
+_Working: TypeAlias = Generator[_Work, str, dict[str, Any]]
+"""A node's work, each piece asked for when the one before is done; then what it adds to the state."""
+
+
+def _run(
+    agent: Agent[Any], prompt: User, said: Said, options: RunOptions, *, may_wait: bool
+) -> Generator[_Work, str, RunResult[Any]]:
+    told: RunOptions = {**options, "history": Said(said.messages[:-1], said.system)}
+    again = cast("ResumeOptions[Any]", {each: options[each] for each in _AGAIN if each in options})  # type: ignore[literal-required]
+
+    async def begin() -> str:
+        return (await agent.run(prompt, **told)).to_json().decode()
+
+    async def go_on(paused: RunResult[Any], decisions: Any) -> str:
+        return (await agent.resume(paused, decisions, **again)).to_json().decode()
+
+    result = RunResult.from_json((yield begin))
+    while result.pending:
+        if not may_wait:
+            waiting = ", ".join(proposal.name for proposal in result.pending)
+            raise UsageError(
+                f"a person must approve {waiting}; compile the graph with a checkpointer, which can be "
+                "interrupted, or give the agent approve="
+            )
+        result = RunResult.from_json((yield partial(go_on, result, _decisions(result.pending))))
+    return agent._basis.with_output(result)  # noqa: SLF001 - the form that it was made with
+
+
+_AGAIN = tuple(ResumeOptions.__annotations__)
+"""Options of a run that it is given again when it goes on."""
+
+
+def _decisions(pending: Sequence[Proposal]) -> Decisions:
+    """What a person says of the calls that wait; asked again, with what is wrong, until it answers."""
+    from langgraph.types import interrupt  # noqa: PLC0415 - an extra
+
+    asked: dict[str, Any] = {"calls": [to_builtins(each) for each in pending]}
+    while True:
+        said = interrupt(asked)
+        decisions = {each.call_id: said for each in pending} if isinstance(said, bool) else said
+        try:
+            decided_about(pending, decisions)
+        except UsageError as error:
+            asked = {**asked, "problem": str(error)}
+        else:
+            return cast("Decisions", decisions)
+
+
+async def _done(working: _Working, *, is_kept: bool) -> dict[str, Any]:
+    work = next(working)
+    while True:
+        given = await (_task_of(work)() if is_kept else work())
+        try:
+            work = working.send(given)
+        except StopIteration as end:
+            return cast("dict[str, Any]", end.value)
+
+
+def _done_sync(working: _Working, *, is_kept: bool) -> dict[str, Any]:
+    work = next(working)
+    while True:
+        blocking = partial(_blocking, work)
+        given = _task_of(blocking)().result() if is_kept else blocking()
+        try:
+            work = working.send(given)
+        except StopIteration as end:
+            return cast("dict[str, Any]", end.value)
+
+
+def _is_kept(config: Any) -> bool:
+    """Whether this is a node of a graph that has a checkpointer; the graph says so to itself alone."""
+    return config.get("configurable", {}).get("__pregel_checkpointer") is not None
+
+
+def _task_of(work: Callable[[], Any]) -> Any:
+    from langgraph.func import task  # noqa: PLC0415 - an extra
+
+    return task(work, name="rightcall")
+
+
+def _blocking(work: _Work) -> str:
+    return run_sync(work())
 
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:

@@ -514,12 +514,38 @@ async def test_an_observer_of_the_outer_agent_sees_what_happens_inside():
     assert any(isinstance(happened, SubagentEvent) for _, happened in seen)
 
 
-async def test_an_inner_tool_that_is_gone_does_not_take_the_approval_with_it():
-    desk, own = Desk(), {"journal": MemoryJournal()}
-    paused = await boss_of(helper_of(desk).as_tool(), **own).run("Go.", run="r")
+@pytest.mark.parametrize("recorded", [False, True])
+async def test_an_inner_tool_that_is_gone_does_not_take_the_approval_with_it(recorded):
+    desk, own = Desk(), {"journal": MemoryJournal()} if recorded else {}
+    note = call("note", id="n", what="begun")
+    calls = [note, call("helper", id="h", task="Write.")]
+
+    def boss(helper: Agent) -> Agent:
+        return boss_of(desk.tool("note"), helper.as_tool(), calls=calls, **own)
+
+    paused = await boss(helper_of(desk)).run("Go.", run="r")
+    (pending,) = paused.pending
     poorer = Agent(turns("Never mind."), [desk.tool("find")], name="helper")
     with pytest.raises(UsageError, match="'helper' waits with a call of send, which it does not have"):
-        await boss_of(poorer.as_tool(), **own).resume(stored(paused), {PENDING: True})
-    assert desk.done == []
-    result = await boss_of(helper_of(desk).as_tool(), **own).resume(stored(paused), {PENDING: True})
-    assert (result.stop.reason, desk.done) == ("end", ["find x", "send mail"])
+        await boss(poorer).resume(stored(paused), {pending.call_id: True})
+    assert "send mail" not in desk.done
+    result = await boss(helper_of(desk)).resume(stored(paused), {pending.call_id: True})
+    assert (result.stop.reason, sorted(desk.done)) == ("end", ["find x", "note begun", "send mail"])
+
+
+async def test_a_tool_that_is_gone_two_agents_down_is_said_before_anything_runs():
+    desk = Desk()
+    task = reply(call("below", id="b", task="Write."))
+
+    def boss(inner: Agent) -> Agent:
+        return boss_of(Agent(turns(task, "Done."), [inner.as_tool()], name="helper").as_tool())
+
+    paused = await boss(helper_of(desk, name="below")).run("Go.")
+    (pending,) = paused.pending
+    with pytest.raises(UsageError, match="'below' waits with a call of send"):
+        await boss(Agent(turns("No."), [], name="below")).resume(paused, {pending.call_id: True})
+    gone = boss_of(Agent(turns("No."), [], name="helper").as_tool())
+    with pytest.raises(UsageError, match="'helper' waits with a call of below"):
+        await gone.resume(paused, {pending.call_id: True})
+    await boss(helper_of(desk, name="below")).resume(paused, {pending.call_id: True})
+    assert desk.done == ["find x", "send mail"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from architecture.test_spelling import assert_misspelt_names_are_told
 from rightcall import builtin
 
 PRINTS = """
@@ -71,3 +72,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 def test_the_package_itself_loads_nothing():
     code = "import rightcall.builtin, sys; print('msgspec' in sys.modules, 'asyncio' in sys.modules)"
     assert printed(code) == "False False"
+
+
+async def test_a_misspelt_keyword_is_told_the_nearest():
+    await assert_misspelt_names_are_told(builtin, at_least=12)

@@ -184,7 +184,7 @@ def test_the_signatures_show_the_options():
     assert inspect.iscoroutinefunction(rc.Agent.run)
 
 
-_OWN = {"name", "description", "parameters", "handler", "delegates", "unpriced"}
+_OWN = {"name", "description", "parameters", "handler", "delegates", "inside", "unpriced"}
 
 
 def test_the_flat_limits_are_the_limits():

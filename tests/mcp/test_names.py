@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from architecture.test_spelling import assert_misspelt_names_are_told
 from rightcall import mcp
 
 
@@ -43,3 +44,7 @@ def test_without_the_sdk_it_is_said_how_to_get_it():
         "    print(error)\n"
     )
     assert run(code) == "MCP needs its SDK, version 2: pip install 'rightcall[mcp]'\n"
+
+
+async def test_a_misspelt_keyword_is_told_the_nearest():
+    await assert_misspelt_names_are_told(mcp, at_least=8)

@@ -145,6 +145,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     """Runs alone: calls before it finish first, calls after it wait."""
     delegates: bool = False
     """A call of it is a run, kept by the run around it: started again, it goes on where it was."""
+    inside: Callable[[str], "Tool[Any] | None"] | None = None
+    """Gives the tools, by name, of the agent that a call of it runs."""
     unpriced: str = ""
     """The model that a call of it asks and whose prices are not known: no limit in dollars sees it."""
     repair: bool = False
@@ -364,5 +366,5 @@ def _unexpected(names: list[str], known: Sequence[str]) -> Iterator[Problem]:
         yield Problem(json_path([name]), unexpected(name, list(known)))
 
 
-_OWN = ("name", "description", "parameters", "handler", "unbound", "delegates", "unpriced")
+_OWN = ("name", "description", "parameters", "handler", "unbound", "delegates", "inside", "unpriced")
 _TOOL = Known("rc.Tool", {**dict.fromkeys(_OWN, Any), **annotations_of(RawOptions)})

@@ -2,7 +2,7 @@
 
 import inspect
 from asyncio import to_thread
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
 from typing import Any
@@ -25,6 +25,7 @@ from rightcall.declare.output import Form, asked_in_words
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
 from rightcall.loop.client_run import check_vendor_tools
+from rightcall.loop.nested import look_inside
 from rightcall.loop.offering import Offered, Telling
 from rightcall.loop.result import RunResult, with_output
 from rightcall.loop.setup import (
@@ -231,7 +232,7 @@ def first_choice(setup: Setup, wanted: Wanted | None) -> ToolChoice:
     return "auto"
 
 
-def look_for_tools(entries: Iterable[Entry], pending: Iterable[Proposal], setup: Setup) -> None:
+def look_for_tools(entries: Iterable[Entry], pending: Sequence[Proposal], setup: Setup) -> None:
     """Raise UsageError where a run that goes on has tools in its record that are not there now.
 
     Tools that come and go by themselves, as a server's, are left to the model to miss.
@@ -252,6 +253,7 @@ def look_for_tools(entries: Iterable[Entry], pending: Iterable[Proposal], setup:
             f"the run {setup.run!r} was begun with the tools {', '.join(missing)}, which the agent does "
             "not have; say tools=[…] with the ones that the run was given"
         )
+    look_inside(pending, setup.tools)
 
 
 async def user_message(prompt: Prompt) -> User:

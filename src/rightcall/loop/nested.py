@@ -7,9 +7,10 @@ run pauses with where it stood. Its calls and events go by the way to them: the 
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -31,6 +32,27 @@ if TYPE_CHECKING:
 
 class InnerPause(Exception):
     """The run inside a call waits for a person."""
+
+
+def lost(agent: str, tools: str) -> UsageError:
+    """Why what was decided about a call inside an agent cannot be done."""
+    return UsageError(
+        f"the agent {agent!r} waits with a call of {tools}, which it does not have now; "
+        "what was decided would be lost. Give the agent the tools that it was begun with"
+    )
+
+
+def look_inside(pending: Iterable[Proposal], tools: Tools) -> None:
+    """Raise UsageError where an agent inside has lost a tool that a person has decided about."""
+    for proposal in pending:
+        get = tools.get
+        for agent, name in pairwise([*proposal.agent.split("/"), proposal.name]):
+            found = get(agent)
+            if found is None or found.inside is None:
+                break
+            get = found.inside
+            if get(name) is None:
+                raise lost(agent, name)
 
 
 class NestedSteps:
@@ -109,12 +131,9 @@ class Nesting:
         assert self.paused is not None
         below = [(each.agent.split("/")[1:], each.name) for each in self.paused.pending]
         names = {path[0] if path else name for path, name in below}
-        missing = ", ".join(sorted(name for name in names if tools.get(name) is None))
+        missing = sorted(name for name in names if tools.get(name) is None)
         if missing:
-            self.lost = UsageError(
-                f"the agent {self._agent!r} waits with a call of {missing}, which it does not have now; "
-                "what was decided would be lost. Give the agent the tools that it was begun with"
-            )
+            self.lost = lost(self._agent, ", ".join(missing))
 
     def pause(self, arguments: str) -> PausedCall:
         """The call as one that waits."""

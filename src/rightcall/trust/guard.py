@@ -143,6 +143,7 @@ class Guard:
         found = [leaf for _, leaf in leaves(arguments) if of(leaf)[0] in ("untrusted", "nowhere")]
         return frozenset(key for leaf in found for key in keys(leaf))
 
+    @checked("rc.trust.Guard.judge")
     def judge(self, checked: CheckedCall, *, early: bool = False) -> Finding:
         """What is to become of a call. ``early``: its reply is not complete yet, and was not shown."""
         case = self._case(checked)

@@ -1,7 +1,7 @@
 import pytest
 
 from rightcall.core.tool import Spec
-from rightcall.local.guided.evidence import speaks_for, without_inventions
+from rightcall.local.guided.evidence import is_called_for, speaks_for, without_inventions
 
 WEATHER = Spec(
     name="get_weather",
@@ -18,6 +18,12 @@ WEATHER = Spec(
     },
 )
 ROLL = Spec(name="roll", description="Throw dice.", parameters={"type": "object"}, examples=({"d": 6},))
+SUM = Spec(
+    name="work_out",
+    description="Work out a sum.",
+    parameters={"type": "object", "properties": {"sum": {"type": "string"}}, "required": ["sum"]},
+    examples=({"sum": "1 + 1"},),
+)
 
 
 @pytest.mark.parametrize(
@@ -53,3 +59,22 @@ def test_a_question_speaks_for_a_tool_by_its_words_and_numbers(question, spec, s
 )
 def test_an_optional_argument_needs_its_value_in_the_question(question, given, kept):
     assert without_inventions(given, WEATHER, question) == (kept or given)
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "spec", "called_for"),
+    [
+        ("How many live in Spain in 2020?", '{"d":6}', ROLL, False),
+        ("Throw 3 of 6", '{"d":6}', ROLL, True),
+        ("Throw half a dozen", '{"d":6}', ROLL, True),
+        ("Throw them tomorrow", "{}", ROLL, False),
+        ("Throw them now", "{}", ROLL, True),
+        ("Weather in Rome tomorrow?", '{"city":"Rome"}', WEATHER, True),
+        ("Weather?", '{"city":', WEATHER, True),
+        ("Add 19 and 23", '{"sum":"20 + 23"}', SUM, False),
+        ("Add 19 and 23", '{"sum":"19 + 23"}', SUM, True),
+        ("Minutes in 3 hours?", '{"sum":"3 * 60"}', SUM, True),
+    ],
+)
+def test_a_call_needs_a_number_of_the_question_and_what_turns_it(question, given, spec, called_for):
+    assert is_called_for(given, spec, question) is called_for

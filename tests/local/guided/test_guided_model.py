@@ -160,6 +160,37 @@ async def test_a_tool_that_shares_no_word_with_the_question_is_not_called():
     assert (reply.text, reply.calls) == ("None of the tools here can answer that (add, clock).", ())
 
 
+async def test_a_formula_goes_to_its_tool_as_it_is_written():
+    parameters = {"type": "object", "properties": {"sum": {"type": "string"}}, "required": ["sum"]}
+    work = Spec(name="work", description="Sums.", parameters=parameters, examples=({"sum": "1 + 1"},))
+    for more in ({}, {"choice": "required"}, {"choice": Named("work")}):
+        engine = ScriptedEngine()
+        reply = await reply_of(engine, asking("What is 2 * 3?", specs=(CLOCK, work), **more))
+        assert [(call.name, call.arguments) for call in reply.calls] == [("work", '{"sum":"2 * 3"}')]
+        assert engine.asked == []
+    engine = ScriptedEngine("clock", "{}")
+    request = asking("What is the time, and 99/3?", specs=(CLOCK, work))
+    assert [call.name for call in (await reply_of(engine, request)).calls] == ["clock", "work"]
+
+
+async def test_numbers_of_a_lesson_are_no_call():
+    engine = ScriptedEngine("add", '{"a": 1, "b": 2}')
+    reply = await reply_of(engine, asking("How many live in Spain in 2020?"))
+    assert (reply.text, reply.calls) == ("None of the tools here can answer that (add, clock).", ())
+
+
+async def test_a_wish_that_no_tool_is_for_is_not_said_to_be_done():
+    engine = ScriptedEngine("none")
+    reply = await reply_of(engine, asking("Send Bob a mail."))
+    assert reply.text == "None of the tools here can do that (add, clock)."
+
+
+async def test_what_small_talk_makes_up_is_not_said():
+    engine = ScriptedEngine("none", ("I'm Emily and I live in", Finish("length", Usage())))
+    reply = await reply_of(engine, asking("My name is Ada."))
+    assert (reply.text, reply.stop) == ("I am here for what my tools can do (add, clock).", "end")
+
+
 async def test_an_argument_that_nobody_gave_is_left_out():
     zoned = Spec(
         name="clock",

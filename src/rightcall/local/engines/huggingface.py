@@ -176,6 +176,7 @@ class HuggingFace(InProcess[_Setup, _Model, Piece | Finish]):
         """How many tokens a text has, its special tokens read as such."""
         return len((await self._loan.get()).tokens(text))
 
+    @checked("rc.local.HuggingFace.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:

@@ -120,6 +120,7 @@ class LlamaServer:
         """How many tokens a text has, its special tokens read as such."""
         return len(await self._tokens(text))
 
+    @checked("rc.local.LlamaServer.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:

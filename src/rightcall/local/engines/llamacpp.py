@@ -246,6 +246,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         model = await self._loan.get()
         return len(await wait_for(start(lambda: model.tokenize(text), "tokenizing")))
 
+    @checked("rc.local.LlamaCpp.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:

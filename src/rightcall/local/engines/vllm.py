@@ -124,6 +124,7 @@ class Vllm:
         body: JsonObject = {"model": card.name, "prompt": text, "add_special_tokens": False}
         return decoded(await self._server.post("/tokenize", body), _Counted).count
 
+    @checked("rc.local.Vllm.complete")
     async def complete(
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:

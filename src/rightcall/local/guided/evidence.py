@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from rightcall.core.jsontext import JsonError, JsonValue, dump, parse
 from rightcall.core.tool import Spec
+from rightcall.local.guided.formula import numbers_in, takes_formulas
 
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
@@ -18,7 +19,8 @@ _ENDING = 2
 _NUMBER_WORDS = frozenset(
     _WORD.findall("""
     zero one two three four five six seven eight nine ten eleven twelve thirteen fifteen twenty thirty
-    forty fifty sixty seventy eighty ninety hundred thousand million half dozen percent twice
+    forty fifty sixty seventy eighty ninety hundred thousand million half third quarter dozen percent
+    twice double triple square squared cube cubed
     """)
 )
 _COMMON = frozenset(
@@ -30,6 +32,11 @@ _COMMON = frozenset(
     would you your
     """)
 )
+
+_TURNING = frozenset(
+    _WORD.findall("tomorrow yesterday next last previous ago later until till since before after")
+)
+"""Words that make another question of one: what is so now does not answer it."""
 
 
 def speaks_for(question: str, spec: Spec) -> bool:
@@ -54,6 +61,32 @@ def without_inventions(arguments: str, spec: Spec, question: str) -> str:
         name: value for name, value in given.items() if name in required or _is_held(value, question)
     }
     return arguments if len(kept) == len(given) else dump(kept)
+
+
+def is_called_for(arguments: str, spec: Spec, question: str) -> bool:
+    """Whether these arguments can have come of the question, and leave none of it out that turns it.
+
+    Numbers of which none stands in the question are a lesson's; a formula with another number instead of
+    one that was asked about is miscopied. A question about tomorrow is not answered by a tool that says
+    nothing of it and was given nothing.
+    """
+    try:
+        given = parse(arguments)
+    except JsonError:
+        return True
+    words = _words(question)
+    if not words & _NUMBER_WORDS and not _has_numbers_of(
+        numbers_in(question), numbers_in(dump(given)), spec
+    ):
+        return False
+    return bool(given) or not (words & _TURNING) - _words(" ".join(_texts(spec)))
+
+
+def _has_numbers_of(asked: set[str], given: set[str], spec: Spec) -> bool:
+    if takes_formulas(spec) and given - asked and asked - given:
+        # One was miscopied. Elsewhere five in the afternoon may have become 17:00.
+        return False
+    return not given or bool(given & asked)
 
 
 def _is_held(value: JsonValue, question: str) -> bool:

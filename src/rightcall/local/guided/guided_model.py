@@ -5,13 +5,13 @@ a time, each answer held by a grammar, it chooses a tool and writes its argument
 for it (``telling``), and what it chose without a reason in the question is not done (``evidence``).
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
-from rightcall.core.message import Reply, StopReason, said
+from rightcall.core.message import Message, Reply, Results, StopReason, said
 from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
@@ -21,18 +21,20 @@ from rightcall.local.grammar.nodes import Node, choice, word
 from rightcall.local.grammar.printers import print_grammar
 from rightcall.local.grammar.rulebook import Rules
 from rightcall.local.guided import lessons
-from rightcall.local.guided.evidence import speaks_for, without_inventions
+from rightcall.local.guided.evidence import is_called_for, speaks_for, without_inventions
 from rightcall.local.guided.lessons import (
     BAG,
     Choose,
     Found,
     Talk,
     Tell,
+    formula_in,
     next_step,
     refuse_media,
     spoken,
 )
-from rightcall.local.guided.telling import is_question, told, unfit
+from rightcall.local.guided.talk import is_talk, worth_saying
+from rightcall.local.guided.telling import idle, told, unfit
 from rightcall.local.prompt import render_prompt
 from rightcall.local.raw_model import RawModel, sampling_of
 from rightcall.local.template.chat_template import ChatTemplate
@@ -138,24 +140,47 @@ class _Turn:
 
     async def _answer_alone(self, questions: Sequence[str]) -> AsyncIterator[ModelEvent]:
         """No tool was chosen: what is asked stays unanswered, since this model would make it up."""
-        if self._request.output is None and any(map(is_question, questions)):
-            yield self._said(self._unfit())
+        if self._request.output is not None:
+            async for event in self._talk():
+                yield event
             return
-        async for event in self._talk():
-            yield event
+        wanted = [question for question in questions if not is_talk(question)]
+        if wanted:
+            yield self._said(self._unfit(wanted[0]))
+            return
+        yield self._said(await self._small_talk(spoken(self._request.messages)))
 
     async def _call_tools(self, questions: Sequence[str]) -> AsyncIterator[ModelEvent]:
         alone = self._request.options.get("parallel") is False
         if alone or isinstance(self._request.choice, Named):
             questions = (" ".join(questions),)
         for question in questions:
-            spec = await self._chosen(question)
-            if spec is None:
+            called = await self._called(question)
+            if called is None:
                 continue
-            async for event in self._call(spec, question):
+            for event in self._call(*called, question):
                 yield event
             if self._pupil.stop == "length":
                 return
+
+    async def _called(self, question: str) -> tuple[Spec, str] | None:
+        """A tool for the question, and its arguments; None where nothing speaks for one."""
+        choice = self._request.choice
+        named = [
+            each for each in self._request.specs if choice in ("auto", "required", Named(each.name))
+        ]
+        if (written := formula_in(question, named)) is not None:
+            return written
+        spec = await self._chosen(question)
+        if spec is None:
+            return None
+        grammar = grammar_for_output(spec.parameters, syntax=self._pupil.syntax)
+        lesson = lessons.filling(spec, question)
+        # Not given on as they come: an argument that nobody gave is taken out again.
+        texts = [text async for text in self._pupil.write(lesson, _LONGEST_ARGUMENTS, grammar)]
+        arguments = without_inventions("".join(texts), spec, question)
+        is_free = choice == "auto"
+        return (spec, arguments) if not is_free or is_called_for(arguments, spec, question) else None
 
     async def _chosen(self, question: str) -> Spec | None:
         specs = {spec.name: spec for spec in self._request.specs}
@@ -172,14 +197,9 @@ class _Turn:
             return chosen
         return None
 
-    async def _call(self, spec: Spec, question: str) -> AsyncIterator[ModelEvent]:
+    def _call(self, spec: Spec, arguments: str, question: str) -> Iterator[ModelEvent]:
         index = len(self._calls)
         yield CallStart(index, spec.name)
-        grammar = grammar_for_output(spec.parameters, syntax=self._pupil.syntax)
-        lesson = lessons.filling(spec, question)
-        # Not given on as they come: an argument that nobody gave is taken out again.
-        written = [text async for text in self._pupil.write(lesson, _LONGEST_ARGUMENTS, grammar)]
-        arguments = without_inventions("".join(written), spec, question)
         yield CallDelta(index, arguments)
         call = Call(
             id="",
@@ -198,12 +218,21 @@ class _Turn:
                 yield self._said(" ")
             if result is not None:
                 yield self._said(told(question, call, result))
-            elif is_question(question):
-                yield self._said(self._unfit())
+            elif is_talk(question):
+                yield self._said(await self._small_talk((said(question),)))
             else:
-                lesson = Request(messages=(said(question),), system=self._request.system)
-                async for text in self._pupil.write(lesson, _LONGEST_SENTENCE):
-                    yield self._said(text)
+                yield self._said(self._unfit(question))
+
+    async def _small_talk(self, messages: tuple[Message, ...]) -> str:
+        """As much of what the model says as is safe to; a line of ours where that is nothing."""
+        lesson = Request(messages=messages, system=self._request.system)
+        heard = " ".join(
+            [lesson.system, *(each.text for each in messages if not isinstance(each, Results))]
+        )
+        text = "".join([text async for text in self._pupil.write(lesson, _LONGEST_SENTENCE)])
+        # What was cut off is not said.
+        self._pupil.stop = "end"
+        return worth_saying(text, heard) or idle(self._names())
 
     async def _talk(self) -> AsyncIterator[ModelEvent]:
         request = self._request
@@ -214,8 +243,11 @@ class _Turn:
         async for text in self._pupil.write(plain, _LONGEST_TALK, grammar, steady=False):
             yield self._said(text)
 
-    def _unfit(self) -> str:
-        return unfit([spec.name for spec in self._request.specs])
+    def _unfit(self, text: str) -> str:
+        return unfit(text, self._names())
+
+    def _names(self) -> list[str]:
+        return [spec.name for spec in self._request.specs]
 
     def _said(self, text: str) -> TextDelta:
         self._text.append(text)

@@ -20,6 +20,7 @@ from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.local.guided.formula import is_signs, written_out
 
 Shown: TypeAlias = tuple[str, str]
 """What the user says, and what the model should."""
@@ -133,11 +134,23 @@ def first_lessons(request: Request) -> tuple[Request, ...]:
             if isinstance(named, Named):
                 (spec,) = [each for each in request.specs if each.name == named.name]
                 return (filling(spec, " ".join(questions)),)
-            return tuple(choosing(request.specs, question) for question in questions)
+            return tuple(
+                choosing(request.specs, question)
+                for question in questions
+                if formula_in(question, request.specs) is None
+            )
         case Tell():
             return ()
         case Talk():
             return (Request(messages=spoken(request.messages), system=request.system),)
+
+
+def formula_in(question: str, specs: Sequence[Spec]) -> tuple[Spec, str] | None:
+    """The first tool that takes the question as it is written, and its arguments; there is no lesson."""
+    for spec in specs:
+        if (arguments := written_out(question, spec)) is not None:
+            return spec, arguments
+    return None
 
 
 def labels(specs: Sequence[Spec]) -> dict[str, str]:
@@ -203,9 +216,17 @@ def _paired(questions: tuple[str, ...], answered: list[Found]) -> tuple[Found, .
 
 def _asked(sentence: str) -> list[str]:
     """What a sentence asks; each piece is a question, if the whole is one."""
-    pieces = [piece.strip() for piece in _AND.split(sentence) if piece.strip()]
+    pieces = [piece.strip() for each in _AND.split(sentence) for piece in _sum_apart(each)]
+    pieces = [piece for piece in pieces if piece]
     mark = "?" if sentence.endswith("?") else ""
     return [f"{piece.rstrip(' ,;')}{mark}" for piece in pieces[:-1]] + pieces[-1:]
+
+
+def _sum_apart(piece: str) -> tuple[str, ...]:
+    """A question in words, and the sum in figures that comes behind it: the date, and 99/3."""
+    words, _, rest = piece.rpartition(" and ")
+    has_sum = bool(words) and not re.search(r"\d", words) and is_signs(rest)
+    return (words, rest) if has_sum else (piece,)
 
 
 def _examples(spec: Spec) -> Iterator[tuple[str, JsonObject]]:

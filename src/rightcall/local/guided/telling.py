@@ -34,9 +34,15 @@ def told(question: str, call: Call | None, result: Result) -> str:
     return f"{about}{name} says {said}{'' if said[-1] in '.!?' else '.'}"
 
 
-def unfit(names: list[str]) -> str:
-    """What is said to a question that no tool is for; this model would make something up."""
-    return f"None of the tools here can answer that ({', '.join(names)})."
+def unfit(text: str, names: list[str]) -> str:
+    """What is said to a question or a wish that no tool is for; this model would make something up."""
+    verb = "answer" if is_question(text) else "do"
+    return f"None of the tools here can {verb} that ({', '.join(names)})."
+
+
+def idle(names: list[str]) -> str:
+    """What is said to talk when the model had nothing to say that is safe."""
+    return f"I am here for what my tools can do ({', '.join(names)})."
 
 
 def is_question(text: str) -> bool:

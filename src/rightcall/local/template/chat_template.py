@@ -6,6 +6,7 @@ cannot take is for ``local/prompt.py`` to know.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from jinja2.exceptions import TemplateError
@@ -45,6 +46,10 @@ _RAISED = (
 _CONTINUED = "qz-the-message-goes-on-here "
 """Ends a message that is to be continued; what it becomes shows where the prompt must stop. Its space
 shows whether the template trims."""
+
+_OPTIONS = ("tools", "documents", "add_generation_prompt", "continue_final")
+_MISSPELT = 0.85
+"""How like an option's name a switch is that was meant for it; any other may be a template's own."""
 
 
 class ChatTemplate:
@@ -115,7 +120,14 @@ class ChatTemplate:
         continue_final: bool = False,
         **switches: Any,
     ) -> str:
-        """The prompt. ``continue_final`` leaves the last message open, for the model to go on."""
+        """The prompt. ``continue_final`` leaves the last message open, for the model to go on.
+
+        ``switches`` are the template's own words, as ``enable_thinking``.
+        """
+        for name in switches:
+            if near := get_close_matches(name, _OPTIONS, n=1, cutoff=_MISSPELT):
+                place = "rc.local.ChatTemplate.render"
+                raise UsageError(f"{place} takes no {name!r}; did you mean {near[0]!r}?")
         plain = [_with_reasoning(message) for message in messages]
         if continue_final:
             if add_generation_prompt:

@@ -1,0 +1,117 @@
+"""What a question writes in signs, as ``2^10`` or ``sqrt(2)``, and whether a tool takes such a thing.
+
+A very small model sees nothing to do in a question without words, and miscopies one that it sees. What
+is written out needs neither: it goes to the tool that is shown with formulas, as it stands.
+"""
+
+import re
+from collections.abc import Mapping
+
+from rightcall.core.jsontext import dump
+from rightcall.core.tool import Spec
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<number>(?:\d[\d_]*(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)
+    |(?P<after>[%!²³])
+    |(?P<name>[^\W\d_][^\W_]*)
+    |(?P<opens>\()|(?P<closes>\))|(?P<comma>,)
+    |(?P<sign>\*\*|//|[-+*/^\u00d7÷·\u2212√]))""",
+    re.VERBOSE,
+)
+_BEFORE = re.compile(
+    r"""(?:(?:what|what's|whats|how\ much|how|is|are|does|do|the|value|result|of|equal|equals|calculate
+    |compute|evaluate|work\ out|please|tell|give|show|me|can|could|you|so|and|then)\b[,:]?\s+)*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BEHIND = re.compile(r"[\s=?.!]*$")
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
+_BEFORE_A_VALUE = frozenset("-\u2212+√")
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def written_out(question: str, spec: Spec) -> str | None:
+    """The arguments, where the question is a formula and no more, and the tool takes formulas."""
+    member = _formula_member(spec)
+    if member is None:
+        return None
+    asked = question.strip()
+    formula = asked[_end_of_asking(asked) :]
+    # An exclamation mark may be a factorial: the longer reading first.
+    for text in (re.sub(r"[\s=?.]*$", "", formula), _BEHIND.sub("", formula)):
+        if _is_formula(text, spec) and not _DATE.fullmatch(text):
+            return dump({member: text})
+    return None
+
+
+def takes_formulas(spec: Spec) -> bool:
+    """Whether the tool is one that is given formulas."""
+    return _formula_member(spec) is not None
+
+
+def is_signs(text: str) -> bool:
+    """Whether a piece of a sentence is a sum in figures, whatever tools there are."""
+    return _reads(_BEHIND.sub("", text.strip()), frozenset())
+
+
+def numbers_in(text: str) -> set[str]:
+    """The numbers in a text, each as it would be written plainly."""
+    found = (number.replace(",", "") for number in _NUMBER.findall(text))
+    plain = (number.rstrip("0").rstrip(".") if "." in number else number for number in found)
+    return {number.lstrip("0") or "0" for number in plain}
+
+
+def _end_of_asking(text: str) -> int:
+    found = _BEFORE.match(text)
+    return found.end() if found else 0
+
+
+def _formula_member(spec: Spec) -> str | None:
+    """The one argument of a tool all of whose worked examples are formulas."""
+    required = spec.parameters.get("required")
+    if not isinstance(required, list) or len(required) != 1 or not spec.examples:
+        return None
+    member = str(required[0])
+    properties = spec.parameters.get("properties")
+    about = properties.get(member) if isinstance(properties, Mapping) else None
+    if not isinstance(about, Mapping) or about.get("type") != "string":
+        return None
+    values = [example.get(member) for example in spec.examples]
+    are_formulas = all(isinstance(value, str) and _is_formula(value, spec) for value in values)
+    return member if are_formulas else None
+
+
+def _is_formula(text: str, spec: Spec) -> bool:
+    names = frozenset(re.findall(r"[^\W\d_][^\W_]*", spec.description.casefold()))
+    return _reads(text, names)
+
+
+def _reads(text: str, names: frozenset[str]) -> bool:
+    """Whether a text is values with signs between them. A name is one of those that the tool knows."""
+    at, depth, signs = 0, 0, 0
+    wants_value, may_have_value = True, True
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            return False
+        at, kind, word = token.end(), token.lastgroup, token[0].strip().casefold()
+        is_value = kind in {"number", "name", "opens"}
+        if kind == "name" and word == "of" and signs and not wants_value:
+            wants_value = may_have_value = True
+        elif is_value and may_have_value:
+            if kind == "name" and word not in names:
+                return False
+            is_function = kind == "name" and text[at : at + 1] == "("
+            depth, signs = depth + (kind == "opens"), signs + is_function
+            wants_value = is_function or kind == "opens"
+            may_have_value = wants_value
+        elif kind == "sign" and (not wants_value or word in _BEFORE_A_VALUE):
+            signs, wants_value, may_have_value = signs + 1, True, True
+        elif kind == "after" and not wants_value:
+            # What follows a percent sign makes it the sign of a remainder.
+            signs, may_have_value = signs + 1, word == "%"
+        elif kind in {"closes", "comma"} and not wants_value and depth:
+            depth -= kind == "closes"
+            wants_value = may_have_value = kind == "comma"
+        else:
+            return False
+    return not wants_value and depth == 0 and signs > 0
