@@ -247,16 +247,12 @@ class Agent(Generic[Deps, Out]):
             start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
-            basis = self._basis_with(options)
-            shared = options.get("dependencies")
+            basis, shared = self._basis_with(options), options.get("dependencies")
             setup = self._setup_for(run, held.steps(), shared, basis, start.wanted)
             look_for_tools(held.entries, (), setup)
-            going = Run(
-                setup,
-                started(start),
-                begins=len(start.messages) - 1,
-                decisions={**redacted_calls(held.entries), **decisions_in(held.entries)},
-            )
+            decided = {**redacted_calls(held.entries), **decisions_in(held.entries)}
+            begins = len(start.messages) - 1
+            going = Run(setup, started(start), begins=begins, decisions=decided)
             return basis.with_output(await going.go())
 
     @checked("agent.recover_sync")
