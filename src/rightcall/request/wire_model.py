@@ -17,13 +17,16 @@ from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart, unfolded
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
 from rightcall.core.options import Worded
+from rightcall.core.parts import Usage
 from rightcall.core.ports import Decoder, Dialect, Encode
 from rightcall.core.request import Conversation, Prepared, Profile, Request, Sign
 from rightcall.core.secret import redact_formats
+from rightcall.core.tool import Spec
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
 from rightcall.request.batches import Batches
+from rightcall.request.definitions import definitions
 
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
@@ -140,6 +143,14 @@ class WireModel:
     def profile(self) -> Profile:
         """What is known about the model."""
         return self._profile
+
+    def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
+        """What the vendor is sent of each tool, by its name."""
+        return definitions(self._dialect, self._address.model, specs)
+
+    def cost_of(self, usage: Usage) -> float | None:
+        """US dollars for so many tokens; None where the price is not known."""
+        return None if self._price is None else self._price(Reply((), usage=usage))
 
     async def close(self) -> None:
         """Let go of the connections. A stream that goes on ends with a TransportError."""
