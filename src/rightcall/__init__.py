@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from rightcall.models.connect import connect
     from rightcall.models.fallback import fallback
     from rightcall.request.retry import Retry
+    from rightcall.tools.footprint import footprint
+    from rightcall.tools.linting import lint
     from rightcall.wire.history import from_messages, to_messages
 
 _HOMES = {
@@ -115,10 +117,12 @@ _HOMES = {
     "events": "loop.events",
     "fallback": "models.fallback",
     "file": "declare.attachment",
+    "footprint": "tools.footprint",
     "from_langchain": "langchain",
     "from_messages": "wire.history",
     "image": "declare.attachment",
     "langgraph_node": "langchain",
+    "lint": "tools.linting",
     "local": "local",
     "manifest": "manifest",
     "mcp": "mcp",
@@ -193,10 +197,12 @@ __all__ = [
     "events",
     "fallback",
     "file",
+    "footprint",
     "from_langchain",
     "from_messages",
     "image",
     "langgraph_node",
+    "lint",
     "local",
     "manifest",
     "mcp",

@@ -24,6 +24,7 @@ from rightcall.declare.function import tool
 from rightcall.declare.manual import Descriptions
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
+from rightcall.declare.verdicts import Then, Thresholds
 from rightcall.errors import LimitReached, RightcallError, ToolFailure, UsageError
 from rightcall.gate.checked_async import checked_async
 from rightcall.gate.executor import Executor
@@ -119,11 +120,11 @@ class Agent(Generic[Deps, Out]):
         errors: ErrorWords = "neutral",
         descriptions: Descriptions = "full",
         defer: Deferred = False,
+        footprint: Then | Thresholds = "warn",
         **settings: Unpack[AgentSettings],
     ) -> None:
         check_model_options(settings.get("options", {}))
-        self._opened = Opened()
-        self.name = name
+        self._opened, self.name = Opened(), name
         self.trust = trust = settings.get("trust")
         self._basis = basis = Basis(
             model=self._opened.model(model),
@@ -139,8 +140,7 @@ class Agent(Generic[Deps, Out]):
         )
         self.tools = basis.toolbox()
         self.budget = budget or Budget()
-        self._journal = journal
-        self._retry_broken = retry_broken
+        self._journal, self._retry_broken = journal, retry_broken
         settings["observers"] = plain_observers(settings.get("observers", ()))
         settings["hooks"] = gathered(settings.get("hooks"))  # type: ignore[typeddict-item]
         setup = Setup(
@@ -153,6 +153,7 @@ class Agent(Generic[Deps, Out]):
             **settings,  # type: ignore[arg-type]
         )
         self._setup, self._is_fixed = basis.applied(setup, basis.mode), basis.is_fixed
+        basis.weigh(self._setup, footprint)
 
     @checked_async("agent.run", say="agent.run(…, {}=…)")
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:

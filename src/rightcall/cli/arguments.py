@@ -18,6 +18,7 @@ from rightcall.cli.options import (
     count_of,
     repeated,
 )
+from rightcall.cli.tool_arguments import tools
 from rightcall.wire.dialects import DIALECTS
 
 TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -370,6 +371,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
     "work on tools": {
         "specs": Command("print what a model is told about the tools in a file", specs),
         "call": Command("put a call through the gate and print the result", call),
+        "tools": Command("count what tools cost a model, and lint their words", tools),
         "manifest": Command("check, show and run the tools of an operator's manifest", manifest),
         "mcp": Command("list, pin and verify the tools of MCP servers", mcp),
         "serve-mcp": Command("serve tools to others over MCP", serve_mcp),

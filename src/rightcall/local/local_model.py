@@ -1,16 +1,19 @@
 """A model on an engine that calls tools: the prompt rendered, the reply held to a grammar and read."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from itertools import takewhile
+from operator import eq
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd
-from rightcall.core.message import Reply
+from rightcall.core.message import Reply, said
 from rightcall.core.options import checked
 from rightcall.core.request import Profile, Request
+from rightcall.core.tool import Spec
 from rightcall.local.engine import Card, Engine, Finish, Grammar, Sampling
 from rightcall.local.families.call_text import PromptedTools
 from rightcall.local.families.family import Family, markers_of
@@ -66,6 +69,20 @@ class LocalModel(RawModel):
         assert finish is not None
         yield ReplyEnd(_reply(asked.reader, finish, card))
 
+    async def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
+        """What the chat template makes of each tool, by its name."""
+        template = self._template_of(await self._engine.ready())
+        family = self._family or detect(template.choose(tools=True))
+
+        def rendered(*shown: Spec) -> str:
+            request = Request(messages=(said("x", "user"),), specs=shown)
+            return render_prompt(request, template, fallback=PromptedTools(family)).text
+
+        # What stands around the tools stands there once: what two have beyond one is the other.
+        frame = Spec(name="frame", description="", parameters={"type": "object", "properties": {}})
+        without = rendered(frame)
+        return {spec.name: _added(without, rendered(frame, spec)) for spec in specs}
+
     def _asked(self, request: Request, card: Card) -> "_Asked":
         template = self._template_of(card)
         family = self._family or detect(template.choose(tools=bool(request.specs)))
@@ -87,6 +104,18 @@ class LocalModel(RawModel):
         if request.output is not None and not place(family, prompt.tail).thought_end:
             return grammar_for_output(request.output, syntax=syntax)
         return None
+
+
+def _added(less: str, more: str) -> str:
+    """What was put somewhere into a text."""
+    start = _shared(less, more)
+    end = _shared(less[start:][::-1], more[start:][::-1])
+    return more[start : len(more) - end]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return sum(1 for _ in takewhile(bool, map(eq, one, other)))
 
 
 def _special(family: Family) -> tuple[str, ...]:

@@ -27,6 +27,11 @@ class RawModel:
         """What is known about the model."""
         return self._profile
 
+    async def count_tokens(self, text: str) -> int | None:
+        """How many tokens a text has, by the model's own tokenizer; None where it is out of reach."""
+        count = getattr(self._engine, "count_tokens", None)
+        return None if count is None else int(await count(text))
+
     async def close(self) -> None:
         """Let go of the model."""
         await self._engine.close()

@@ -23,7 +23,15 @@ from rightcall.core.tool import ErrorWords
 from rightcall.declare.attachment import Prompt, message_of, reads_files
 from rightcall.declare.output import Form, asked_in_words
 from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.declare.verdicts import (
+    DEFAULTS,
+    Then,
+    Thresholds,
+    checked_thresholds,
+    too_many,
+)
 from rightcall.errors import UsageError
+from rightcall.log import logger
 from rightcall.loop.client_run import check_vendor_tools
 from rightcall.loop.nested import look_inside
 from rightcall.loop.offering import Offered, Telling
@@ -39,7 +47,7 @@ from rightcall.loop.setup import (
     check_cost_limit,
     is_live,
 )
-from rightcall.loop.window import Window, default_window
+from rightcall.loop.window import UNKNOWN_CONTEXT, Window, default_window
 from rightcall.trust.facts import labelled
 from rightcall.wire.history import Said
 
@@ -109,6 +117,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
             following = Following(self.tools, self.toolbox)
             offered = self.offered(following.toolbox, mode)
             follow = partial(self._changed, following, mode)
+        tokens = spec_tokens(offered.specs)
         return replace(
             setup,
             model=self.model,
@@ -118,14 +127,27 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
             follow=follow,
             options=self.options,
             max_tokens=self.max_tokens,
-            window=self.window or self._window(offered),
+            window=self.window or self._window(tokens, offered),
+            tool_tokens=tokens,
         )
 
-    def _window(self, offered: Offered) -> Window:
+    def _window(self, tokens: int, offered: Offered) -> Window:
         """What the model's context leaves, also with as many tools found as one search finds."""
         found = self.telling.settings.tokens if offered.later else 0
-        tools = spec_tokens(offered.specs) + found
-        return default_window(self.model.profile.context_window, self.max_tokens, tools)
+        return default_window(self.model.profile.context_window, self.max_tokens, tokens + found)
+
+    def weigh(self, setup: Setup, footprint: Then | Thresholds) -> None:
+        """Say so, or refuse, where the tools are too many or too long."""
+        if footprint == "off":
+            return
+        thresholds = DEFAULTS if footprint == "warn" else checked_thresholds(footprint)
+        then = thresholds.get("then", "warn")
+        context = self.model.profile.context_window or UNKNOWN_CONTEXT
+        told = too_many(len(setup.specs), setup.tool_tokens, context, thresholds)
+        if told and then == "refuse":
+            raise UsageError(f"rc.Agent(…, footprint=…): {told}")
+        if told and then == "warn":
+            logger.warning('%s; rc.footprint(tools) says more, footprint="off" says no more', told)
 
     def _changed(self, following: Following, mode: OutputMode | None) -> Offered | None:
         changed = following.changed()

@@ -30,6 +30,7 @@ from rightcall.core.tokens import estimate_tokens
 from rightcall.core.tool import ErrorWords, Spec, Tool
 from rightcall.declare.manual import Descriptions
 from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.declare.verdicts import Then, Thresholds
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.execution import Execution
@@ -167,6 +168,10 @@ class AgentOptions(AgentSettings, total=False):
     defer: Deferred
     """The tools that are not sent until the model has found them by a search: True for all, names, a
     question asked of each tool, or a ``Defer``."""
+    footprint: Then | Thresholds
+    """What is done once, when the agent is made, about more than 20 tools, or about tools that take more
+    than a tenth of the context: ``"warn"``, unless said, in the log; ``"refuse"``; ``"off"``. Or a dict
+    with other thresholds: ``{"tools": (10, 30, 40), "share": (0.1, 0.2), "then": "refuse"}``."""
 
 
 class Runner(Protocol):
@@ -187,6 +192,8 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     executor: Runner
     specs: tuple[Spec, ...] = ()
     """What the model is told of them at first."""
+    tool_tokens: int = 0
+    """About how many tokens that is."""
     offered: Offered | None = None
     """The same, with the tools that it has to find, where there are such."""
     follow: Callable[[], Offered | None] | None = None

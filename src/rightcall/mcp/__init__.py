@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from rightcall.declare.finding import Finding
     from rightcall.mcp.client.callbacks import Sampling
     from rightcall.mcp.client.config import load_config
     from rightcall.mcp.client.endpoints import Http, Stdio
-    from rightcall.mcp.client.lint import Finding
     from rightcall.mcp.client.note_log import Note
     from rightcall.mcp.client.remote_servers import Group, LiveView, Server, connect, connect_all
     from rightcall.mcp.pins import Pins
@@ -37,7 +37,7 @@ __all__ = [
 lazily(
     __name__,
     {
-        "Finding": "mcp.client.lint",
+        "Finding": "declare.finding",
         "Group": "mcp.client.remote_servers",
         "Http": "mcp.client.endpoints",
         "LiveView": "mcp.client.remote_servers",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from rightcall.core.ports import Dialect
+from rightcall.core.request import Sign
 from rightcall.core.secret import redact_formats
 
 
@@ -28,3 +30,10 @@ class Address(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Address(url={redact_formats(self.url)!r}, model={self.model!r})"
+
+
+def authorized(dialect: Dialect, address: Address) -> Mapping[str, str] | Sign:
+    """The headers that carry the key, or what signs each request with it."""
+    if address.key is None:
+        return {}
+    return {address.key_header: address.key} if address.key_header else dialect.authorize(address.key)

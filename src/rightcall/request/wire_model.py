@@ -16,16 +16,19 @@ from msgspec.structs import replace
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
+from rightcall.core.parts import Usage
 from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
-from rightcall.core.request import Conversation, Outgoing, Prepared, Profile, Request, Sign
+from rightcall.core.request import Conversation, Outgoing, Prepared, Profile, Request
 from rightcall.core.secret import redact_formats
+from rightcall.core.tool import Spec
 from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, RightcallError, TransportError, UsageError, VendorError
 from rightcall.log import request_logger
-from rightcall.request.address import Address
+from rightcall.request.address import Address, authorized
 from rightcall.request.authorship import Readable, writer_at
 from rightcall.request.batches import Batches
 from rightcall.request.believable import believable
+from rightcall.request.definitions import definitions
 from rightcall.request.large import holds_much
 from rightcall.request.nulls import marked, marked_reply
 from rightcall.request.retry import Retry
@@ -71,7 +74,7 @@ class WireModel:
         self._transport = transport
         self._address = address
         self._url = address.url.rstrip("/")
-        carried = _authorized(dialect, address)
+        carried = authorized(dialect, address)
         self._sign = None if isinstance(carried, Mapping) else carried
         self._own_headers = {**(carried if isinstance(carried, Mapping) else {}), **address.headers}
         self._writer = writer_at(dialect.name, self._url)
@@ -114,6 +117,14 @@ class WireModel:
     def profile(self) -> Profile:
         """What is known about the model."""
         return self._profile
+
+    def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
+        """What the vendor is sent of each tool, by its name."""
+        return definitions(self._dialect, self._address.model, specs)
+
+    def cost_of(self, usage: Usage) -> float | None:
+        """US dollars for so many tokens; None where the price is not known."""
+        return None if self._price is None else self._price(Reply((), usage=usage))
 
     async def close(self) -> None:
         """Let go of the connections. A stream that goes on ends with a TransportError."""
@@ -377,13 +388,6 @@ class WireModel:
     def _without_secrets(self, text: str) -> str:
         key = self._address.key
         return redact_formats(text.replace(key, "[key]") if key else text)
-
-
-def _authorized(dialect: Dialect, address: Address) -> Mapping[str, str] | Sign:
-    """The headers that carry the key, or what signs each request with it."""
-    if address.key is None:
-        return {}
-    return {address.key_header: address.key} if address.key_header else dialect.authorize(address.key)
 
 
 def _wake(wait: "asyncio.Future[None]") -> None:

@@ -16,8 +16,9 @@ from pydantic import ValidationError
 from rightcall.core.jsontext import JsonObject, JsonValue, depth, dump, shorten
 from rightcall.core.schema import Schema, SchemaError, SchemaTooCostly
 from rightcall.core.tool import Tool
+from rightcall.declare.finding import Finding
+from rightcall.declare.suspicion import suspicions
 from rightcall.errors import DeclarationError, ProtocolError
-from rightcall.mcp.client.lint import Finding, lint
 from rightcall.mcp.client.remote_tool import Invoke, definition_of, fit_all, tool_of
 from rightcall.mcp.client.settings import Settings
 from rightcall.mcp.pins import Definition
@@ -91,7 +92,7 @@ def accept(listing: Listing, settings: Settings, invoke: Invoke) -> AcceptedTool
     refused = dict(listing.refused)
     findings: list[Finding] = []
     for definition in listing.definitions:
-        found = lint(definition) if "descriptions" not in settings.trust else ()
+        found = _suspicions(definition) if "descriptions" not in settings.trust else ()
         findings += found
         if settings.suspicious == "refuse" and found and found[0].weight == "danger":
             refused[definition.name] = f"{found[0].where}: {found[0].what}"
@@ -112,6 +113,15 @@ def accept(listing: Listing, settings: Settings, invoke: Invoke) -> AcceptedTool
     return AcceptedTools(
         listing=listing, tools=tuple(tools), names=names, refused=refused, findings=tuple(findings)
     )
+
+
+def _suspicions(definition: Definition) -> tuple[Finding, ...]:
+    words = {
+        "name": definition.name,
+        "title": definition.title,
+        "description": definition.description,
+    }
+    return suspicions(definition.name, words, definition.parameters)
 
 
 def filter_tools(result: dict[str, Any]) -> None:

@@ -16,13 +16,13 @@ from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import checked
 from rightcall.core.ports import LiveTools
 from rightcall.core.tool import Effect, Tool
+from rightcall.declare.finding import Finding
 from rightcall.declare.toolbox import Selection, Toolbox
 from rightcall.errors import RightcallError, UsageError
 from rightcall.gate.threads import Job, current
 from rightcall.mcp.client.connection import Connection
 from rightcall.mcp.client.content import value_of
 from rightcall.mcp.client.endpoints import Endpoint, Given, Http, endpoint_of
-from rightcall.mcp.client.lint import Finding
 from rightcall.mcp.client.listing import AcceptedTools, Listing, accept, fetch
 from rightcall.mcp.client.note_log import Note, NoteLog
 from rightcall.mcp.client.remote_calls import RemoteCalls

@@ -15,6 +15,7 @@ from rightcall.core.problem import Problem, Valid
 from rightcall.core.schema import Schema, SchemaTooCostly
 from rightcall.core.tool import Effect, Facts, Tool
 from rightcall.declare.manual import first_sentence
+from rightcall.declare.stranger import quoted
 from rightcall.mcp.pins import Definition, Hints
 from rightcall.process.deadline_validator import DeadlineValidator
 
@@ -89,9 +90,7 @@ def tool_of(
 def described(definition: Definition, server: str, *, believed: bool) -> str:
     """What the model is told: the server's words, and whose words they are unless they are believed."""
     words = definition.description or definition.title or definition.name
-    if believed:
-        return words
-    return f"A tool of the MCP server {server}, in that server's own, untrusted words: {dump(words)}"
+    return words if believed else quoted(server, words)
 
 
 def _short(definition: Definition, server: str, *, believed: bool) -> str:

@@ -1,4 +1,4 @@
-"""What a server says of its tools into what in it speaks to the model instead of about the tool.
+"""What a stranger says of a tool into what in it speaks to the model instead of about the tool.
 
 A description is read by the model before anything is called, so whoever writes one can try to give it
 orders: to read other files, to keep quiet about it, to distrust other tools. What clearly does so is a
@@ -7,30 +7,15 @@ danger, and the tool is refused unless the operator says otherwise; what may be 
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.problem import json_path
-from rightcall.mcp.pins import Definition
+from rightcall.declare.finding import Finding, Weight
 
-Weight: TypeAlias = Literal["danger", "doubt"]
 _LONGEST = 20_000
 _SHOWN = 80
-
-
-class Finding(Struct, frozen=True):
-    """One place in a tool's definition that a person should read."""
-
-    tool: str
-    where: str
-    weight: Weight
-    what: str
-    excerpt: str
-
-    def __str__(self) -> str:
-        return f"{self.tool}, {self.where}: {self.what}: {self.excerpt!r}"
 
 
 class _Rule(Struct, frozen=True):
@@ -93,28 +78,25 @@ _RULES = (
     _rule(
         "doubt",
         "gives the model an order",
-        r"\byou (must|should|have to|need to|are required)\b|\balways (call|use|run|invoke)\b|"
-        r"\bnever (call|use|run|invoke)\b",
+        # "Use it when you need to …" says when, and orders nothing.
+        r"(?<!when )(?<!if )\byou (must|should|have to|need to|are required)\b|"
+        r"\b(always|never) (call|use|run|invoke)\b",
     ),
 )
 
 
-def lint(definition: Definition) -> tuple[Finding, ...]:
-    """Everything in a definition that speaks to the model, worst first."""
+def suspicions(
+    tool: str, words: Mapping[str, str], parameters: Mapping[str, JsonValue]
+) -> tuple[Finding, ...]:
+    """Everything in a definition that speaks to the model, worst first; ``words`` by where they are."""
+    texts = [((where,), text) for where, text in words.items()]
     found = [
-        Finding(definition.name, _place(steps), rule.weight, rule.what, _excerpt(text, match))
-        for steps, text in _texts(definition)
+        Finding(tool, _place(steps), rule.weight, rule.what, _excerpt(text, match))
+        for steps, text in (*texts, *_strings(dict(parameters), ("parameters",)))
         for rule in _RULES
         if (match := rule.pattern.search(text[:_LONGEST])) is not None
     ]
     return tuple(sorted(found, key=lambda finding: finding.weight))
-
-
-def _texts(definition: Definition) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    yield ("name",), definition.name
-    yield ("title",), definition.title
-    yield ("description",), definition.description
-    yield from _strings(definition.parameters, ("parameters",))
 
 
 def _place(steps: tuple[str | int, ...]) -> str:

@@ -1,0 +1,27 @@
+"""A stranger's words about a tool, marked as such for the model, and taken out of the marks again."""
+
+from msgspec.structs import replace
+
+from rightcall.core.jsontext import JsonError, dump, parse
+from rightcall.core.tool import Spec
+
+
+def quoted(server: str, words: str) -> str:
+    """What an MCP server says of a tool, and whose words these are."""
+    return f"{_mark(server)}{dump(words)}"
+
+
+def in_own_words(spec: Spec) -> Spec:
+    """The definition as whoever wrote it did: without our marks, and without a line made of it."""
+    mark = _mark(spec.origin)
+    if not spec.origin or not spec.description.startswith(mark):
+        return spec
+    try:
+        words = parse(spec.description.removeprefix(mark))
+    except JsonError:
+        return spec
+    return replace(spec, description=words, short="") if isinstance(words, str) else spec
+
+
+def _mark(server: str) -> str:
+    return f"A tool of the MCP server {server}, in that server's own, untrusted words: "
