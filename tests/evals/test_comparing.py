@@ -55,12 +55,38 @@ def test_arguments_that_became_wrong_are_a_regression_too():
     assert "\n".join(comparison_lines(found)) == (
         "old -> new\n"
         "  choice: 100% -> 100% (+0%)\n"
-        "    worse 0, better 0, McNemar's exact p = 1\n"
+        "    worse 0, better 0, p = 1 (McNemar, exact)\n"
         "  choice and arguments: 100% -> 0% (-100%)\n"
-        "    worse 10, better 0, McNemar's exact p = 0.002\n"
+        "    worse 10, better 0, p = 0.002 (McNemar, exact)\n"
         "    worse: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9\n"
         "  regression: yes (p at most 0.05)"
     )
+
+
+def of_tools(**right: list[bool]) -> Scores:
+    verdicts = [
+        Verdict(id=f"{tool}{at}", question="?", expected=tool, called="x", choice=each)
+        for tool, of in right.items()
+        for at, each in enumerate(of)
+    ]
+    return Scores(title="m", verdicts=tuple(verdicts))
+
+
+def test_one_tool_that_became_worse_is_seen_where_another_became_better():
+    found = compare(of_tools(a=YES, b=NO, c=YES), of_tools(a=NO, b=YES, c=[*YES[:9], False]))
+    assert (found.choice.p, found.regression) == (1.0, True)
+    # Holm: the least of three p is taken three times, the next twice, and none is less than one before.
+    assert [(each.what, each.p) for each in found.by_tool] == [
+        ("a", 3 * 2 / 1024),
+        ("b", 3 * 2 / 1024),
+        ("c", 1.0),
+    ]
+    assert [line for line in comparison_lines(found) if "->" in line][2:] == [
+        "    a: 10/10 -> 0/10, worse 10, better 0, p = 0.0059",
+        "    b: 0/10 -> 10/10, worse 0, better 10, p = 0.0059",
+        "    c: 10/10 -> 9/10, worse 1, better 0, p = 1",
+    ]
+    assert not compare(of_tools(a=YES, b=NO), of_tools(a=YES, b=YES)).regression
 
 
 def test_the_bar_can_be_set():

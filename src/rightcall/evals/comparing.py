@@ -1,12 +1,15 @@
 """Two ways of asking the same questions into one answer: whether the second is worse.
 
 The same questions were asked both times, so only those count on which the two differ. McNemar's test,
-exact, says how likely their split would be by chance.
+exact, says how likely their split would be by chance. It is asked of all questions, and of each tool's
+own: where one tool is called less, others are called more, and the whole would hide it. So many tests
+find something by chance, which Holm's correction takes into account.
 """
 
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.errors import UsageError
 from rightcall.evals.intervals import Share, mcnemar
@@ -42,13 +45,15 @@ class Comparison(Struct, frozen=True, kw_only=True):
     choice: Paired
     whole: Paired | None = None
     """The choice and the arguments together; None where no arguments were judged."""
+    by_tool: tuple[Paired, ...] = ()
+    """The choice by expected tool, where there are several; p is corrected for their number."""
     alpha: float = ALPHA
 
     @property
     def regression(self) -> bool:
-        """Whether the second way is worse, in either."""
-        found = [self.choice, *([] if self.whole is None else [self.whole])]
-        return any(each.is_worse(self.alpha) for each in found)
+        """Whether the second way is worse: in the choice, in the whole call, or for one tool."""
+        whole = () if self.whole is None else (self.whole,)
+        return any(each.is_worse(self.alpha) for each in (self.choice, *whole, *self.by_tool))
 
 
 def compare(before: Scores, after: Scores, *, alpha: float = ALPHA) -> Comparison:
@@ -65,8 +70,28 @@ def compare(before: Scores, after: Scores, *, alpha: float = ALPHA) -> Compariso
         whole=_paired("choice and arguments", before.verdicts, after.verdicts, lambda each: each.right)
         if has_arguments
         else None,
+        by_tool=_by_tool(before.verdicts, after.verdicts),
         alpha=alpha,
     )
+
+
+def _by_tool(before: Sequence[Verdict], after: Sequence[Verdict]) -> tuple[Paired, ...]:
+    """Each tool's own questions, the likeliest difference first, with Holm's correction."""
+    groups: dict[str, list[tuple[Verdict, Verdict]]] = {}
+    for old, new in zip(before, after, strict=True):
+        groups.setdefault(old.expected, []).append((old, new))
+    if len(groups) == 1:
+        return ()
+    found = [
+        _paired(tool, [old for old, _ in of], [new for _, new in of], lambda each: each.choice)
+        for tool, of in groups.items()
+    ]
+    found.sort(key=lambda each: each.p)
+    corrected, least = [], 0.0
+    for at, each in enumerate(found):
+        least = max(least, min(1.0, each.p * (len(found) - at)))
+        corrected.append(replace(each, p=least))
+    return tuple(corrected)
 
 
 def _paired(

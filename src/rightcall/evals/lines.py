@@ -46,6 +46,12 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
     for each in (found.choice, found.whole):
         if each is not None:
             yield from _paired(each)
+    changed = [each for each in found.by_tool if each.worse or each.better]
+    if changed:
+        yield f"  choice by tool, p corrected for {len(found.by_tool)}"
+    for each in changed:
+        shares = f"{each.before.right}/{each.before.of} -> {each.after.right}/{each.after.of}"
+        yield printable(f"    {each.what}: {shares}, {_split(each)}")
     p = f"p at most {found.alpha:g}"
     yield f"  regression: {f'yes ({p})' if found.regression else 'no'}"
 
@@ -53,9 +59,13 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
 def _paired(each: Paired) -> Iterator[str]:
     change = each.after.value - each.before.value
     yield f"  {each.what}: {each.before.value:.0%} -> {each.after.value:.0%} ({change:+.0%})"
-    yield f"    worse {len(each.worse)}, better {len(each.better)}, McNemar's exact p = {each.p:.2g}"
+    yield f"    {_split(each)} (McNemar, exact)"
     if each.worse:
         yield printable(f"    worse: {_some(each.worse)}")
+
+
+def _split(each: Paired) -> str:
+    return f"worse {len(each.worse)}, better {len(each.better)}, p = {each.p:.2g}"
 
 
 def _some(names: Sequence[str]) -> str:

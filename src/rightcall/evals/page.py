@@ -65,6 +65,11 @@ def _comparison(found: Comparison) -> Iterator[str]:
         ("", "before", "after", "became worse", "became better", "p"),
         [_paired(each) for each in (found.choice, found.whole) if each is not None],
     )
+    changed = [each for each in found.by_tool if each.worse or each.better]
+    if changed:
+        yield f"<p>The choice by tool; p is corrected for {len(found.by_tool)} of them (Holm).</p>"
+        heads = ("expected", "before", "after", "became worse", "became better", "p")
+        yield from _table(heads, map(_paired, changed))
 
 
 def _paired(each: Paired) -> list[str]:
