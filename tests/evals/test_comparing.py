@@ -7,7 +7,7 @@ import pytest
 
 from rightcall.errors import UsageError
 from rightcall.evals import Scores, Verdict, compare, html_report
-from rightcall.evals.lines import comparison_lines
+from rightcall.evals.lines import comparison_lines, lines_of
 
 
 def scores(title: str, *right: bool, arguments: bool | None = None) -> Scores:
@@ -149,3 +149,14 @@ def test_a_picture_has_a_bar_and_an_interval_for_every_tool():
     assert page.count("<rect") == 2  # all questions, and the one tool
     assert page.count("<path") == 2
     assert "75% (3 of 4)" in page
+
+
+def test_of_many_tools_the_worst_are_drawn_and_all_are_in_the_table():
+    many = of_tools(**{f"tool_{at}": [at % 2 == 0] for at in range(80)})
+    page = html_report([many])
+    assert page.count("<rect") == 31
+    assert "the 30 of 80 tools with the most wrong" in page
+    assert page.count("<td><code>tool_78</code></td>") == 1
+    lines = list(lines_of(many))
+    assert "  by tool, the 30 of 80 with the most wrong" in lines
+    assert len(lines) < 60

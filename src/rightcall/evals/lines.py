@@ -9,19 +9,23 @@ from rightcall.evals.scores import Scores
 from rightcall.evals.verdict import Verdict
 
 _MOST_SHOWN = 10
+_MOST_TOOLS = 30
 
 
 def lines_of(scores: Scores, *, wrong: bool = False) -> Iterator[str]:
     """The figures of one way of asking; with ``wrong``, every case that went wrong, too."""
     offered = f", {scores.tools} tools offered" if scores.tools else ""
     yield printable(f"{scores.title}: {len(scores.verdicts)} questions{offered}")
-    width = max(len("arguments"), *map(len, scores.by_tool), 0)
+    shown, arguments_of = scores.worst(_MOST_TOOLS), scores.arguments_by_tool
+    width = max(len("arguments"), *map(len, shown), 0)
     yield f"  {'choice':{width}}  {scores.choice}"
     if scores.arguments.of:
         yield f"  {'arguments':{width}}  {scores.arguments}"
-    yield "  by tool"
-    for tool, share in scores.by_tool.items():
-        arguments = scores.arguments_by_tool[tool]
+    all_tools = len(arguments_of)
+    some = f", the {len(shown)} of {all_tools} with the most wrong" if len(shown) < all_tools else ""
+    yield f"  by tool{some}"
+    for tool, share in shown.items():
+        arguments = arguments_of[tool]
         more = f"   arguments {arguments.right}/{arguments.of}" if arguments.of else ""
         yield printable(f"    {tool:{width}}  {share}{more}")
     if confusions := scores.confusions:

@@ -14,6 +14,7 @@ from rightcall.evals.picture import bars
 from rightcall.evals.scores import Scores
 from rightcall.evals.verdict import Verdict
 
+_MOST_BARS = 30
 _HEAD = """\
 <!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -23,8 +24,9 @@ _HEAD = """\
 body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
 table {{ border-collapse: collapse; margin: 1rem 0; }}
 th, td {{ text-align: left; padding: .25rem .75rem; border-bottom: 1px solid #e2e8f0; }}
-td {{ vertical-align: top; }} td.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
-code {{ white-space: pre-wrap; overflow-wrap: anywhere; }} .bad {{ color: #c53030; font-weight: bold; }}
+td {{ vertical-align: top; max-width: 24rem; }}
+code {{ white-space: pre-wrap; overflow-wrap: break-word; }}
+.bad {{ color: #c53030; font-weight: bold; }}
 svg {{ max-width: 100%; height: auto; }}
 </style></head><body>
 """
@@ -52,9 +54,15 @@ def _groups(scores: Sequence[Scores]) -> list[tuple[str, dict[str, Share]]]:
         (title, {printable(name): share for name, share in shares.items()})
         for title, shares in [
             *together,
-            *[(printable(each.title), {"all": each.choice, **each.by_tool}) for each in scores],
+            *[(_headed(each), {"all": each.choice, **each.worst(_MOST_BARS)}) for each in scores],
         ]
     ]
+
+
+def _headed(scores: Scores) -> str:
+    tools = len(scores.by_tool)
+    some = f": the {_MOST_BARS} of {tools} tools with the most wrong" if tools > _MOST_BARS else ""
+    return printable(f"{scores.title}{some}")
 
 
 def _comparison(found: Comparison) -> Iterator[str]:
@@ -99,9 +107,9 @@ def _overview(scores: Sequence[Scores]) -> Iterator[str]:
 
 def _section(scores: Scores) -> Iterator[str]:
     yield f"<h2>{_safe(scores.title)}</h2>"
-    rows = []
+    rows, arguments_of = [], scores.arguments_by_tool
     for tool, share in scores.by_tool.items():
-        arguments = scores.arguments_by_tool[tool]
+        arguments = arguments_of[tool]
         rows.append([tool, str(share), str(arguments) if arguments.of else "not judged"])
     yield from _table(("expected", "choice", "arguments"), rows)
     if scores.confusions:

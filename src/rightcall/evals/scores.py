@@ -36,6 +36,13 @@ class Scores(Struct, frozen=True, kw_only=True, omit_defaults=True):
             tool: Share(sum(each.choice for each in of), len(of)) for tool, of in self._groups.items()
         }
 
+    def worst(self, most: int) -> Mapping[str, Share]:
+        """``by_tool`` where there are few; of more, those with the most wrong, these first."""
+        shares = self.by_tool
+        if len(shares) <= most:
+            return shares
+        return dict(sorted(shares.items(), key=lambda each: each[1].right - each[1].of)[:most])
+
     @property
     def arguments_by_tool(self) -> Mapping[str, Share]:
         """The arguments by expected tool."""
