@@ -9,7 +9,7 @@ TORCH ?= torch
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
 	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
+	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-transports
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,6 +120,12 @@ bench-parts: $(READY) ## measure each part by itself, beside its floor
 bench-embedded: $(READY) ## how reliable the embedded model is (some ten minutes)
 	@$(BIN)/python bench/embedded.py
 	@$(BIN)/python bench/constrained.py
+
+# Tools to distract with: any file of definitions, as docs/evals.md says.
+CATALOGUE ?= ../shared/data/mcp-catalogue/tools.json
+
+bench-evals: $(READY) ## what descriptions and examples are worth to the embedded model, at 5 to 50 tools (CATALOGUE)
+	@$(BIN)/python bench/evals/choices.py --catalogue $(CATALOGUE)
 
 bench-agentdojo: ## attack an agent whose model is fully hijacked, on AgentDojo's tasks
 	@test -x .venv-agentdojo/bin/python || $(PYTHON) -m venv .venv-agentdojo

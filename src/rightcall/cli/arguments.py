@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from rightcall.cli.eval_arguments import evaluate
 from rightcall.cli.journal_arguments import journal
 from rightcall.cli.options import (
     DEFAULT_MODEL,
@@ -375,6 +376,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
         "manifest": Command("check, show and run the tools of an operator's manifest", manifest),
         "mcp": Command("list, pin and verify the tools of MCP servers", mcp),
         "serve-mcp": Command("serve tools to others over MCP", serve_mcp),
+        "eval": Command("ask a file of questions, run nothing, and judge the calls", evaluate),
     },
     "keep it safe": {
         "audit": Command("say which of an agent's tools are dangerous together", audit),

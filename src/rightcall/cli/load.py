@@ -109,23 +109,27 @@ def load_model(place: str) -> Model:
 
 def load_agent(place: str) -> Agent[Any]:
     """The agent at a place: ``FILE.py:NAME``, or ``module:NAME`` of what can be imported."""
-    path, name = split(place)
-    if not name:
-        raise UsageError(f"--agent {place}: say which agent in it, as {place}:NAME")
-    if is_place(place):
-        found = _named(_import(Path(path)), path, name)
-    else:
-        # Started as a script, Python would not look where the user stands.
-        sys.path.insert(0, "")
-        try:
-            found = _named(import_module(path), path, name)
-        except ImportError as error:
-            raise UsageError(f"--agent {place}: {error}") from error
-        finally:
-            sys.path.remove("")
+    found = found_at("--agent", place)
     if not isinstance(found, Agent):
         raise UsageError(f"{place} is not an agent")
     return found
+
+
+def found_at(option: str, place: str) -> Any:
+    """What stands at ``FILE.py:NAME``, or at ``module:NAME`` of what can be imported."""
+    path, name = split(place)
+    if not name:
+        raise UsageError(f"{option} {place}: say which in it, as {place}:NAME")
+    if is_place(place):
+        return _named(_import(Path(path)), path, name)
+    # Started as a script, Python would not look where the user stands.
+    sys.path.insert(0, "")
+    try:
+        return _named(import_module(path), path, name)
+    except ImportError as error:
+        raise UsageError(f"{option} {place}: {error}") from error
+    finally:
+        sys.path.remove("")
 
 
 def is_place(text: str) -> bool:

@@ -15,7 +15,6 @@ from rightcall.core.entry import (
     CallFinished,
     Entry,
     ReplyReceived,
-    RunEnded,
     RunFailed,
     RunPaused,
     RunResumed,
@@ -25,7 +24,7 @@ from rightcall.core.entry import (
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.message import Message, Reply, Results, User
 from rightcall.core.parts import Media, Result, Text, Usage
-from rightcall.record.steps import unfolded
+from rightcall.record.steps import stop_of, unfolded
 
 _WIDTH = 60
 _LONGEST_LINE = 2000
@@ -72,23 +71,6 @@ def row_of(run: str, entries: Sequence[Entry], written: Sequence[float]) -> Row:
         calls=len(finished),
         seconds=sum(each.seconds for each in replies) + sum(each.seconds for each in finished),
     )
-
-
-def stop_of(entries: Sequence[Entry]) -> str:
-    """Why a run ended, or how it stands."""
-    for entry in reversed(entries):
-        match entry:
-            case RunEnded(stop=stop):
-                return str(stop)
-            case RunFailed(code=code):
-                return f"failed ({code})"
-            case RunPaused():
-                return "paused"
-            case RunResumed():
-                break
-            case _:
-                pass
-    return "cut off"
 
 
 def row_object(row: Row) -> JsonObject:

@@ -21,6 +21,7 @@ from rightcall.core.entry import (
     ReplyReceived,
     RequestSent,
     RunEnded,
+    RunFailed,
     RunPaused,
     RunResumed,
     RunStarted,
@@ -308,6 +309,23 @@ def unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entr
             yield from unfolded((entry.entry,), f"{at}{entry.path}/")
         else:
             yield at, entry
+
+
+def stop_of(entries: Sequence[Entry]) -> str:
+    """Why a run ended, or how it stands."""
+    for entry in reversed(entries):
+        match entry:
+            case RunEnded(stop=stop):
+                return str(stop)
+            case RunFailed(code=code):
+                return f"failed ({code})"
+            case RunPaused():
+                return "paused"
+            case RunResumed():
+                break
+            case _:
+                pass
+    return "cut off"
 
 
 def recorded(steps: Steps, key: str) -> Entry | None:

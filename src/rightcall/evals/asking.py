@@ -1,0 +1,200 @@
+"""Cases and a model into verdicts: each question is asked once, and nothing that is called runs.
+
+Replies are recorded in a journal under a name that is made of all that was asked, the model's name
+included. What is recorded is not asked again: an eval that was cut off goes on where it was, and without
+a model the journal alone gives the same verdicts. Whatever changes a request makes it another one.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from hashlib import sha256
+from typing import cast
+
+import msgspec
+
+from rightcall.core.budget import Budget, Stop
+from rightcall.core.entry import ReplyReceived, RunEnded, RunStarted
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.message import Reply
+from rightcall.core.ports import AsyncJournal, Journal, Model
+from rightcall.core.request import Request, ToolChoice
+from rightcall.core.tool import Spec
+from rightcall.declare.toolbox import Toolbox, ToolSource
+from rightcall.errors import ProtocolError, RightcallError, TransportTimeout, UsageError
+from rightcall.evals.case import ANY, Case
+from rightcall.evals.catalogue import with_distractors
+from rightcall.evals.scores import Scores
+from rightcall.evals.verdict import Verdict, judge, unanswered
+from rightcall.loop.ask import Draft
+from rightcall.record.memory import MemoryJournal
+from rightcall.record.steps import append, entries_of
+from rightcall.request.batches import close_stream
+
+KEY = "t1.model"
+"""The reply, as any run calls its first."""
+
+
+async def evaluate(  # noqa: PLR0913 - all by name
+    cases: Sequence[Case],
+    model: Model | None,
+    tools: ToolSource | Sequence[Spec] = (),
+    *,
+    name: str = "",
+    title: str = "",
+    journal: Journal | AsyncJournal | None = None,
+    size: int | None = None,
+    catalogue: Sequence[Spec] = (),
+    seed: int = 0,
+    system: str = "",
+    choice: ToolChoice = "auto",
+    max_tokens: int | None = None,
+    options: Mapping[str, JsonValue] | None = None,
+    at_once: int = 4,
+    seconds: float = 600.0,
+) -> Scores:
+    """Ask every case of the model, run nothing, and judge what it calls.
+
+    ``name`` is the model's, for the journal. Without a model everything must be in the journal. With
+    ``size`` the tools stand among so many, drawn from the ``catalogue``. With a ``choice`` of
+    ``required`` it must call some tool. ``seconds`` are for one reply.
+    """
+    specs = specs_of(tools)
+    asked: dict[str, Request] = {}
+    runs: list[tuple[Case, str]] = []
+    for case in cases:
+        offered = case.tools or specs
+        if size is not None:
+            offered = with_distractors(offered, size, catalogue, seed=seed)
+        _check(case, offered)
+        request = Request(
+            messages=case.messages,
+            system=case.system or system,
+            specs=offered,
+            choice=choice,
+            max_tokens=max_tokens,
+            options=options or {},
+        )
+        run = run_name(name, request)
+        asked[run] = request
+        runs.append((case, run))
+    replies = await _replies(asked, model, journal or MemoryJournal(), at_once, seconds)
+    verdicts = [_verdict(case, asked[run], replies[run]) for case, run in runs]
+    most = max((len(request.specs) for request in asked.values()), default=0)
+    return Scores(title=title or name or "model", verdicts=tuple(verdicts), tools=most)
+
+
+def _verdict(case: Case, request: Request, reply: Reply | RightcallError) -> Verdict:
+    if isinstance(reply, RightcallError):
+        return unanswered(case, str(reply))
+    return judge(case, reply, {spec.name for spec in request.specs})
+
+
+def specs_of(tools: ToolSource | Sequence[Spec]) -> tuple[Spec, ...]:
+    """What a model is told of tools, or of what was only read from a file."""
+    given = tools if isinstance(tools, list | tuple) else ()
+    specs = tuple(each for each in given if isinstance(each, Spec))
+    if specs and len(specs) == len(given):
+        return specs
+    return tuple(tool.spec for tool in Toolbox(cast("ToolSource", tools)))
+
+
+def run_name(model: str, request: Request) -> str:
+    """What a journal calls the asking of this request: the same for the same, and for nothing else."""
+    said = (
+        model,
+        request.messages,
+        request.system,
+        request.specs,
+        request.choice,
+        request.max_tokens,
+        dict(sorted(request.options.items())),
+    )
+    return f"eval-{sha256(msgspec.json.encode(said)).hexdigest()[:32]}"
+
+
+def _check(case: Case, offered: Sequence[Spec]) -> None:
+    names = [spec.name for spec in offered]
+    for each in case.calls:
+        for name in each.names:
+            if name != ANY and name not in names:
+                near = get_close_matches(name, names, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names) or 'none'}"
+                raise UsageError(f"case {case.id}: no tool {name!r} is offered; {hint}")
+
+
+async def _replies(
+    asked: Mapping[str, Request],
+    model: Model | None,
+    journal: Journal | AsyncJournal,
+    at_once: int,
+    seconds: float,
+) -> Mapping[str, Reply | RightcallError]:
+    replies: dict[str, Reply | RightcallError] = {}
+    for run in asked:
+        for entry in await entries_of(journal, run):
+            if isinstance(entry, ReplyReceived):
+                replies.setdefault(run, entry.reply)
+    missing = [run for run in asked if run not in replies]
+    if model is None:
+        if missing:
+            raise UsageError(
+                f"{len(missing)} of {len(asked)} questions are not recorded: they, their tools, the "
+                "model or its options are others than those of the journal. Ask a model for them"
+            )
+        return replies
+    slots = asyncio.Semaphore(at_once)
+
+    async def fill(run: str) -> None:
+        async with slots:
+            try:
+                replies[run] = await _ask(run, asked[run], model, journal, seconds)
+            except RightcallError as error:
+                replies[run] = error
+
+    async with asyncio.TaskGroup() as group:
+        for run in missing:
+            group.create_task(fill(run))
+    errors = [reply for reply in replies.values() if isinstance(reply, RightcallError)]
+    if errors and len(errors) == len(replies):
+        # Nothing was measured: a wrong key, mostly.
+        raise errors[0]
+    return replies
+
+
+async def _ask(
+    run: str, request: Request, model: Model, journal: Journal | AsyncJournal, seconds: float
+) -> Reply:
+    start = time.monotonic()
+    try:
+        async with asyncio.timeout(seconds):
+            reply = await _reply(model, request)
+    except TimeoutError:
+        raise TransportTimeout(f"no reply within {seconds:g} seconds") from None
+    took = time.monotonic() - start
+    # Written when there is a reply: one that broke off is asked for again.
+    begun = RunStarted(
+        messages=request.messages,
+        budget=Budget(turns=1),
+        system=request.system,
+        specs=request.specs,
+        choice=request.choice,
+    )
+    stop = Stop("limit", "turns") if reply.calls else Stop("end")
+    for entry in (begun, ReplyReceived(key=KEY, reply=reply, seconds=took), RunEnded(stop=stop)):
+        await append(journal, run, entry)
+    return reply
+
+
+async def _reply(model: Model, request: Request) -> Reply:
+    draft = Draft()
+    stream = model.stream(request)
+    try:
+        async for event in stream:
+            draft.add(event)
+    finally:
+        await close_stream(stream)
+    if draft.end is None:
+        raise ProtocolError("the reply has no end")
+    return draft.end.reply

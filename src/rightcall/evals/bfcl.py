@@ -1,0 +1,160 @@
+"""The Berkeley Function Calling Leaderboard's questions, as its files have them, into cases.
+
+Each question brings its own functions. What is right stands in ``possible_answer/``, in a file of the
+same name; the files of irrelevance have none, since nothing is to be called, nor has that of relevance,
+where any call is right. Questions that go on over several turns need the functions to run: they are
+refused.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.message import User
+from rightcall.core.tool import Spec
+from rightcall.errors import RightcallError, UsageError
+from rightcall.evals.case import ANY, Case, Expected
+from rightcall.wire.history import Said, from_messages
+
+_TYPES: Mapping[str, str | None] = {
+    "dict": "object",
+    "HashMap": "object",
+    "Hashtable": "object",
+    "float": "number",
+    "double": "number",
+    "Float": "number",
+    "long": "integer",
+    "short": "integer",
+    "byte": "integer",
+    "Bigint": "integer",
+    "tuple": "array",
+    "list": "array",
+    "Array": "array",
+    "ArrayList": "array",
+    "Set": "array",
+    "Queue": "array",
+    "Stack": "array",
+    "String": "string",
+    "char": "string",
+    "Boolean": "boolean",
+    "any": None,
+}
+"""Its words for types, which are Python's, Java's and JavaScript's, as JSON Schema's; None for any."""
+_SCHEMA_TYPES = frozenset(("object", "number", "integer", "array", "string", "boolean", "null"))
+_KEPT = ("description", "enum", "default", "required", "format", "minimum", "maximum", "pattern")
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def is_one(row: JsonObject) -> bool:
+    """Whether a row is a question of the Berkeley set."""
+    return isinstance(row.get("question"), list) and ("function" in row or "involved_classes" in row)
+
+
+def cases_of(
+    file: Path, rows: Sequence[JsonObject], answers: Mapping[str, JsonObject]
+) -> tuple[Case, ...]:
+    """The cases of a file, given what is right for each, by id."""
+    wants_none, wants_any = "irrelevance" in file.name, "relevance" in file.name
+    cases = []
+    for row in rows:
+        name = str(row.get("id"))
+        try:
+            _refuse_turns(row)
+            if name in answers:
+                calls = _answer(answers[name])
+            elif wants_none or wants_any:
+                calls = () if wants_none else (Expected(names=(ANY,)),)
+            else:
+                raise UsageError(f"no answer in possible_answer/{file.name} beside it")
+            cases.append(_case(row, name, calls))
+        except RightcallError as error:
+            raise UsageError(f"{file}, {name}: {error}") from error
+    return tuple(cases)
+
+
+def _case(row: JsonObject, name: str, calls: tuple[Expected, ...]) -> Case:
+    said = _said(row.get("question"))
+    last = said.messages[-1] if said.messages else None
+    if not isinstance(last, User):
+        raise UsageError("the last message of a question is the user's")
+    functions = row.get("function")
+    if not isinstance(functions, list):
+        raise UsageError("its functions are a list")
+    return Case(
+        id=name,
+        question=last.text,
+        calls=calls,
+        history=said.messages[:-1],
+        system=said.system,
+        tools=tuple(_spec(each) for each in functions),
+    )
+
+
+def _refuse_turns(row: JsonObject) -> None:
+    question = row.get("question")
+    if "involved_classes" in row or not isinstance(question, list) or len(question) != 1:
+        raise UsageError("its functions are to be run, over several turns, and an eval runs nothing")
+
+
+def _said(question: JsonValue) -> Said:
+    turn = question[0] if isinstance(question, list) else None
+    if not isinstance(turn, list) or not turn:
+        raise UsageError("it asks nothing")
+    return from_messages(turn, "openai_chat")
+
+
+def _answer(row: JsonObject) -> tuple[Expected, ...]:
+    calls = row.get("ground_truth")
+    if not isinstance(calls, list):
+        raise UsageError("ground_truth is a list of calls")
+    return tuple(_expected(each) for each in calls)
+
+
+def _expected(call: JsonValue) -> Expected:
+    if not isinstance(call, Mapping) or len(call) != 1:
+        raise UsageError("each right call is an object of one function")
+    ((name, values),) = call.items()
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{name}: its arguments are an object")
+    possible = {
+        each: tuple(value) if isinstance(value, list) else (value,) for each, value in values.items()
+    }
+    return Expected(names=(fitting(name),), possible=possible)
+
+
+def fitting(name: str) -> str:
+    """A name that every vendor takes: its own harness, too, writes ``_`` for the dots of such models."""
+    fit = _UNFIT.sub("_", name)[:64]
+    return fit if fit[:1].isalpha() or fit[:1] == "_" else f"_{fit}"[:64]
+
+
+def _spec(function: JsonValue) -> Spec:
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise UsageError("a function is an object with a name")
+    parameters = schema(function.get("parameters", {}))
+    return Spec(
+        name=fitting(str(function["name"])),
+        description=str(function.get("description", "")),
+        parameters={"type": "object", "properties": {}, **parameters},
+    )
+
+
+def schema(given: JsonValue) -> JsonObject:
+    """Its schema as JSON Schema: the types by their names there, and what is no keyword left out."""
+    if not isinstance(given, Mapping):
+        raise UsageError("a schema is an object")
+    found: dict[str, JsonValue] = {name: given[name] for name in _KEPT if name in given}
+    if found.get("required") is not None and not isinstance(found["required"], list):
+        # Some say of the parameter itself that it is required, where the list above it says so, too.
+        del found["required"]
+    kind = given.get("type")
+    if isinstance(kind, str) and (known := _TYPES.get(kind, kind)) in _SCHEMA_TYPES:
+        found["type"] = known
+    properties = given.get("properties")
+    if isinstance(properties, Mapping):
+        found["properties"] = {name: schema(each) for name, each in properties.items()}
+    for inner in ("items", "additionalProperties"):
+        if isinstance(given.get(inner), Mapping):
+            found[inner] = schema(given[inner])
+    return found

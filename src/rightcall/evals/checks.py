@@ -1,0 +1,69 @@
+"""Checks of recorded runs that are often wanted. Each gives a function of a ``Trajectory``."""
+
+from rightcall.errors import UsageError
+from rightcall.evals.recorded_runs import Check, Trajectory
+
+_MEASURES = ("calls", "turns", "tokens", "seconds", "cost")
+
+
+def _named(words: str, check: Check) -> Check:
+    check.__doc__ = words
+    return check
+
+
+def ended(reason: str = "end") -> Check:
+    """The run ended for this reason: ``end`` is an answer, ``output`` the output asked for."""
+    return _named(f"ended with {reason}", lambda run: run.stop == reason)
+
+
+def says(*words: str) -> Check:
+    """The answer holds all of these words, in small letters or large."""
+    return _named(
+        f"says {', '.join(words)}",
+        lambda run: all(word.casefold() in run.text.casefold() for word in words),
+    )
+
+
+def calls(*names: str) -> Check:
+    """All of these tools were called and returned, in whatever order, among others or not."""
+
+    def check(run: Trajectory) -> bool:
+        returned = {call.name for call in run.calls if call.outcome == "returned"}
+        return returned >= set(names)
+
+    return _named(f"calls {', '.join(names)}", check)
+
+
+def calls_only(*names: str) -> Check:
+    """No other tool was called; these need not have been."""
+    return _named(f"calls only {', '.join(names)}", lambda run: set(run.names) <= set(names))
+
+
+def calls_in_order(*names: str) -> Check:
+    """These were called one after the other; others may stand between."""
+
+    def check(run: Trajectory) -> bool:
+        left = iter(run.names)
+        return all(name in left for name in names)
+
+    return _named(f"calls in order {', '.join(names)}", check)
+
+
+def at_most(**limits: float) -> Check:
+    """No more than so many calls, turns, tokens, seconds, or dollars as cost; one unknown is a no."""
+    if unknown := [name for name in limits if name not in _MEASURES]:
+        raise UsageError(f"at_most knows {', '.join(_MEASURES)}; not {', '.join(unknown)}")
+
+    def check(run: Trajectory) -> bool:
+        cost = float("inf") if run.usage.cost is None else run.usage.cost
+        used = {
+            "calls": len(run.calls),
+            "turns": run.turns,
+            "tokens": run.usage.tokens,
+            "seconds": run.seconds,
+            "cost": cost,
+        }
+        return all(used[name] <= limit for name, limit in limits.items())
+
+    words = ", ".join(f"{limit:g} {name}" for name, limit in limits.items())
+    return _named(f"at most {words}", check)

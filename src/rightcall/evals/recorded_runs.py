@@ -1,0 +1,190 @@
+"""Runs that a journal holds, judged by checks in Python: the goal, the calls, their order, the cost.
+
+A check is any function of a ``Trajectory``. Nothing is asked and nothing is run again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import isawaitable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.call import Call
+from rightcall.core.entry import CallFinished, Entry, ReplyReceived, RunStarted
+from rightcall.core.jsontext import JsonError, JsonObject, parse
+from rightcall.core.message import Reply, User
+from rightcall.core.parts import Usage
+from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.core.sanitize import printable
+from rightcall.errors import UsageError
+from rightcall.evals.intervals import Share
+from rightcall.record.steps import entries_of, stop_of, unfolded
+
+
+class MadeCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call of a recorded run."""
+
+    name: str
+    arguments: JsonObject
+    """Empty where the model wrote no object."""
+    outcome: str = "unfinished"
+    """What became of it, in one word."""
+    result: str = ""
+    """What the model read."""
+    inside: str = ""
+    """Where it was made by an agent that was handed a task: the key of that call."""
+    seconds: float = 0.0
+
+
+class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The way that a run took."""
+
+    run: str
+    question: str
+    """The last that was said to the model when it began."""
+    text: str
+    """The answer: the text of the last reply."""
+    stop: str
+    """Why it ended, as ``end``; ``paused``, ``failed (…)`` or ``cut off`` where it did not."""
+    calls: tuple[MadeCall, ...] = ()
+    """In the order of the replies; those of agents inside, too."""
+    turns: int = 0
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    """What models and tools took, one after the other."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools that were called, in order."""
+        return tuple(call.name for call in self.calls)
+
+
+Check: TypeAlias = Callable[[Trajectory], bool]
+"""Says whether a run is as it should be. Its name, or its docstring's first line, stands in reports."""
+
+
+class Failing(Struct, frozen=True, kw_only=True):
+    """A run that a check said no to."""
+
+    run: str
+    question: str
+    calls: tuple[str, ...]
+    stop: str
+    error: str = ""
+    """What the check raised, if it did: that is a no, too."""
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """What one check said of all runs."""
+
+    name: str
+    passed: Share
+    failing: tuple[Failing, ...] = ()
+
+
+async def trajectory(journal: Journal | AsyncJournal, run: str) -> Trajectory:
+    """The way of one recorded run."""
+    entries = await entries_of(journal, run)
+    start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+    if start is None:
+        raise UsageError(f"the journal holds no run {run!r}")
+    asked = [each.text for each in start.messages if isinstance(each, User)]
+    own = [entry for entry in entries if isinstance(entry, ReplyReceived)]
+    ends = [entry for entry in entries if isinstance(entry, CallFinished)]
+    spent = [entry.reply.usage for entry in own]
+    spent += [entry.usage for entry in ends if entry.usage is not None]
+    return Trajectory(
+        run=run,
+        question=asked[-1] if asked else "",
+        text=own[-1].reply.text if own else "",
+        stop=stop_of(entries),
+        calls=tuple(_calls(entries)),
+        turns=len(own),
+        usage=sum(spent, Usage()),
+        seconds=sum(each.seconds for each in own) + sum(each.seconds for each in ends),
+    )
+
+
+async def trajectories(
+    journal: Journal | AsyncJournal, runs: Iterable[str] | None = None
+) -> tuple[Trajectory, ...]:
+    """The ways of these runs; of all that the journal holds, unless said."""
+    if runs is None:
+        listed = journal.runs()
+        runs = await listed if isawaitable(listed) else listed
+    return tuple([await trajectory(journal, run) for run in runs])
+
+
+def check_runs(found: Sequence[Trajectory], checks: Iterable[Check]) -> tuple[Checked, ...]:
+    """What each check says of each run. One that raises says no, and why is kept."""
+    return tuple(_checked(check, found) for check in checks)
+
+
+def check_lines(checked: Iterable[Checked]) -> Iterator[str]:
+    """What the checks said, for a terminal."""
+    for each in checked:
+        yield printable(f"{each.name}: {each.passed}")
+        for run in each.failing:
+            why = f" ({run.error})" if run.error else ""
+            calls = " -> ".join(run.calls) or "no calls"
+            yield printable(f"  {run.run}: {calls}; {run.stop}{why}").replace("\n", " ")
+
+
+def _checked(check: Check, found: Sequence[Trajectory]) -> Checked:
+    failing = []
+    for each in found:
+        error = ""
+        try:
+            passed = bool(check(each))
+        except Exception as raised:  # noqa: BLE001 - whatever somebody's check cannot take is a no
+            passed, error = False, f"{type(raised).__name__}: {raised}"
+        if not passed:
+            failing.append(
+                Failing(
+                    run=each.run,
+                    question=each.question,
+                    calls=each.names,
+                    stop=each.stop,
+                    error=error,
+                )
+            )
+    share = Share(len(found) - len(failing), len(found))
+    return Checked(name=name_of(check), passed=share, failing=tuple(failing))
+
+
+def name_of(check: Check) -> str:
+    """What a check is called in reports."""
+    words = (check.__doc__ or "").strip().partition("\n")[0]
+    return words or getattr(check, "__name__", repr(check))
+
+
+def _calls(entries: Sequence[Entry]) -> Iterator[MadeCall]:
+    every = list(unfolded(entries))
+    ends = {f"{at}{entry.key}": entry for at, entry in every if isinstance(entry, CallFinished)}
+    for at, entry in every:
+        if isinstance(entry, ReplyReceived):
+            yield from _made(at, entry.key.removesuffix(".model"), entry.reply, ends)
+
+
+def _made(at: str, turn: str, reply: Reply, ends: Mapping[str, CallFinished]) -> Iterator[MadeCall]:
+    for index, call in enumerate(reply.calls):
+        end = ends.get(f"{at}{turn}.{index}.{call.name}")
+        if end is None:
+            yield MadeCall(name=call.name, arguments=_arguments(call), inside=at.rstrip("/"))
+            continue
+        yield MadeCall(
+            name=call.name,
+            arguments=_arguments(call),
+            outcome=end.result.outcome,
+            result=end.result.text,
+            inside=at.rstrip("/"),
+            seconds=end.seconds,
+        )
+
+
+def _arguments(call: Call) -> JsonObject:
+    try:
+        given = parse(call.arguments or "{}")
+    except JsonError:
+        return {}
+    return given if isinstance(given, Mapping) else {}
