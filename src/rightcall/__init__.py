@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
     from rightcall.models.fallback import fallback
+    from rightcall.programs.code_tool import code
     from rightcall.request.wire_model import Retry
     from rightcall.wire.history import from_messages, to_messages
 
@@ -108,6 +109,7 @@ _HOMES = {
     "ask": "agent",
     "builtin": "builtin",
     "check": "gate.executor",
+    "code": "programs.code_tool",
     "connect": "models.connect",
     "errors": "errors",
     "events": "loop.events",
@@ -185,6 +187,7 @@ __all__ = [
     "ask",
     "builtin",
     "check",
+    "code",
     "connect",
     "errors",
     "events",

@@ -62,6 +62,7 @@ APPROVED = [
     "ask",
     "builtin",
     "check",
+    "code",
     "connect",
     "errors",
     "events",
@@ -86,7 +87,7 @@ APPROVED = [
     "trust",
     "wire",
 ]
-MOST = 75
+MOST = 76
 
 
 def test_the_public_names_are_the_approved_ones():
