@@ -6,11 +6,15 @@ stands at when it began, and moves only while it sleeps, and its random numbers 
 """
 
 import asyncio
+import os
 import re
+import signal
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from threading import Lock
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -18,17 +22,17 @@ from rightcall.core.extras import load
 from rightcall.core.limits import Limits
 from rightcall.core.parts import Text
 from rightcall.gate.render import cut, encode
-from rightcall.gate.size import Unshowable, is_small
-
-if TYPE_CHECKING:
-    from pydantic_monty import AsyncFunctionSnapshot, AsyncSnapshot
+from rightcall.gate.size import Unshowable
+from rightcall.gate.threads import Job, current
 
 NOTHING = "The program ended without a value. End it with an expression, or print what is needed."
 _FOUND = re.compile(r"program\.py:(\d+):\d+: \w+\[[\w-]+\] (.*)")
 _MOST_FOUND = 20
 _LONGEST = 256 * 1024
 """Bytes that are kept of what a program returns and prints; its tool's own limit is less, mostly."""
-_SPARE = 10_000
+_SLEEPS = ("time.sleep", "asyncio.sleep")
+_CLOCKS = ("time.time", "date.today", "datetime.now")
+_SPARE = 1000
 """How often a program may look at the clock or sleep, besides its calls."""
 
 
@@ -75,12 +79,23 @@ class Raised(Struct, frozen=True):
     kind: str = "RuntimeError"
 
 
+class _Sleep(Struct, frozen=True, eq=False):
+    """A program sleeps; then it goes on from here."""
+
+    seconds: float
+    snapshot: Any
+
+
 Step: TypeAlias = Round | Ended
 Answer: TypeAlias = Given | Raised
 
 
 class Interpreter:
-    """One program in a process of its own. ``start`` it, ``go_on`` with answers, and ``close`` it."""
+    """One program in a process of its own. ``start`` it, ``go_on`` with answers, and ``close`` it.
+
+    Monty is driven in a thread, and not by its own event loop: that one's threads outlive what they were
+    asked for, and one that meets the end of Python takes the process down with it.
+    """
 
     def __init__(
         self, program: str, *, stubs: str, names: Sequence[str], limits: ProgramLimits, began: float
@@ -90,9 +105,12 @@ class Interpreter:
         self._stand_ins = {name: _stand_in(name) for name in names}
         self._limits = limits
         self._now = began
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
+        self._busy = Lock()
+        """One thing at a time, also where one was given up and is not over yet."""
         self._monty: Any = load("pydantic_monty")
         self._printed = self._monty.CollectString()
+        self._process: int | None = None
         self._pending: dict[int, Asked] = {}
         self._waits: Any = None
         """Where the program waits for answers."""
@@ -103,9 +121,44 @@ class Interpreter:
 
     async def start(self, *, check: bool) -> Step:
         """Check the program, unless that was done, and run it until it waits or is over."""
-        monty = self._monty
-        pool = await self._stack.enter_async_context(monty.AsyncMonty())
-        session = await self._stack.enter_async_context(
+        return await self._until(partial(self._begin, check=check))
+
+    async def go_on(self, answers: Sequence[Answer]) -> Step:
+        """Answer the round, in its order, and run until the program waits again or is over."""
+        asked = sorted(self._waits.pending_call_ids)
+        given = {at: _settled(answer) for at, answer in zip(asked, answers, strict=True)}
+        for at in asked:
+            del self._pending[at]
+        return await self._until(partial(self._waits.resume, given))
+
+    async def close(self) -> None:
+        """End the program and its process."""
+        await current().run(partial(self._alone, self._stack.close), Job())
+
+    async def _until(self, go: Callable[[], Any]) -> Step:
+        while True:
+            try:
+                step = await current().run(partial(self._alone, partial(self._drive, go)), Job())
+            except asyncio.CancelledError:
+                # Nothing else stops a program in the middle of a computation.
+                if self._process is not None:
+                    with suppress(ProcessLookupError):
+                        os.kill(self._process, signal.SIGKILL)
+                raise
+            if not isinstance(step, _Sleep):
+                return step  # type: ignore[no-any-return]
+            self._now += step.seconds
+            if not self.again:
+                await asyncio.sleep(step.seconds)
+            go = partial(step.snapshot.resume, {"return_value": None})
+
+    def _alone(self, function: Callable[[], Any]) -> Any:
+        with self._busy:
+            return function()
+
+    def _begin(self, *, check: bool) -> Any:
+        pool = self._stack.enter_context(self._monty.Monty())
+        session = self._stack.enter_context(
             pool.checkout(
                 script_name="program.py",
                 limits={
@@ -123,56 +176,40 @@ class Interpreter:
                 },
             )
         )
-        program = self._program.decode()
-        return await self._until(lambda: session.feed_start(program, print_callback=self._printed))
+        self._process = session.worker_pid
+        return session.feed_start(self._program.decode(), print_callback=self._printed)
 
-    async def go_on(self, answers: Sequence[Answer]) -> Step:
-        """Answer the round, in its order, and run until the program waits again or is over."""
-        asked = sorted(self._waits.pending_call_ids)
-        given = {at: _settled(answer) for at, answer in zip(asked, answers, strict=True)}
-        for at in asked:
-            del self._pending[at]
-        waits = self._waits
-        return await self._until(lambda: waits.resume(given))
-
-    async def close(self) -> None:
-        """End the program and its process."""
-        await self._stack.aclose()
-
-    async def _until(self, go: Callable[[], Any]) -> Step:
+    def _drive(self, go: Callable[[], Any]) -> Step | _Sleep:
+        """Run until the program waits for somebody, or is over. In a thread."""
         monty = self._monty
         try:
-            snapshot: Any = await go()
-            while not isinstance(snapshot, monty.MontyComplete | monty.AsyncFutureSnapshot):
-                if isinstance(snapshot, monty.AsyncFunctionSnapshot):
-                    snapshot = await self._called(snapshot)
-                else:
+            snapshot = go()
+            while not isinstance(snapshot, monty.MontyComplete | monty.FutureSnapshot):
+                if isinstance(snapshot, monty.NameLookupSnapshot):
                     name = snapshot.variable_name
                     known = {"value": self._stand_ins[name]} if name in self._stand_ins else {}
-                    snapshot = await snapshot.resume(**known)
+                    snapshot = snapshot.resume(**known)
+                    continue
+                if snapshot.function_name in _SLEEPS:
+                    return _Sleep(max(float(snapshot.args[0]), 0.0), snapshot)
+                snapshot = self._called(snapshot)
         except monty.MontyError as error:
             return Ended(self._words(error), failed=True)
         if isinstance(snapshot, monty.MontyComplete):
-            return await self._ended(snapshot.output)
+            return self._ended(snapshot.output)
         self._waits = snapshot
         return Round(tuple([self._pending[at] for at in sorted(snapshot.pending_call_ids)]))
 
-    async def _called(self, snapshot: "AsyncFunctionSnapshot") -> "AsyncSnapshot":
+    def _called(self, snapshot: Any) -> Any:
         name, args = str(snapshot.function_name), snapshot.args
         if not snapshot.is_os_function:
             self._line = self._program[: snapshot.position.start].count(b"\n") + 1
             self._pending[snapshot.call_id] = Asked(name, args, snapshot.kwargs, self._line)
-            return await snapshot.resume({"future": ...})
-        if name in ("time.sleep", "asyncio.sleep"):
-            seconds = max(float(args[0]), 0.0)
-            self._now += seconds
-            if not self.again:
-                await asyncio.sleep(seconds)
-            return await snapshot.resume({"return_value": None})
-        if name in ("time.time", "date.today", "datetime.now"):
-            return await snapshot.resume({"return_value": self._clock(name, args)})
+            return snapshot.resume({"future": ...})
+        if name in _CLOCKS:
+            return snapshot.resume({"return_value": self._clock(name, args)})
         # Files, the environment, modules that are not there: Monty has words for them.
-        return await snapshot.resume_not_handled()
+        return snapshot.resume_not_handled()
 
     def _clock(self, name: str, args: Sequence[Any]) -> Any:
         if name == "time.time":
@@ -181,12 +218,12 @@ class Interpreter:
         now = datetime.fromtimestamp(self._now, zone or UTC)
         return now.date() if name == "date.today" else now if zone else now.replace(tzinfo=None)
 
-    async def _ended(self, value: Any) -> Ended:
+    def _ended(self, value: Any) -> Ended:
         printed = self._printed.output
         if value is None:
             return Ended(cut(printed, _LONGEST) or NOTHING)
         try:
-            parts = encode(value, _WHOLE) if is_small(value) else await asyncio.to_thread(_parts, value)
+            parts = encode(value, _WHOLE)
         except Unshowable as error:
             return Ended(f"What the program ended with cannot be shown: {error}.", failed=True)
         texts = [part.text if isinstance(part, Text) else f"[{part.about}]" for part in parts]
@@ -218,10 +255,6 @@ class Interpreter:
 
 
 _WHOLE = Limits(max_output_bytes=_LONGEST)
-
-
-def _parts(value: Any) -> Any:
-    return encode(value, _WHOLE)
 
 
 def _settled(answer: Answer) -> dict[str, Any]:
