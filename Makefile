@@ -9,7 +9,7 @@ TORCH ?= torch
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
 	test-transformers conformance check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-transports
+	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-programs bench-transports
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ bench-parts: $(READY) ## measure each part by itself, beside its floor
 bench-embedded: $(READY) ## how reliable the embedded model is (some ten minutes)
 	@$(BIN)/python bench/embedded.py
 	@$(BIN)/python bench/constrained.py
+
+bench-programs: $(READY) ## the tokens of three jobs by programs and by round trips, and what an inner call costs
+	@$(BIN)/python bench/programs.py
 
 bench-agentdojo: ## attack an agent whose model is fully hijacked, on AgentDojo's tasks
 	@test -x .venv-agentdojo/bin/python || $(PYTHON) -m venv .venv-agentdojo

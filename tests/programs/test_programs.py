@@ -173,6 +173,18 @@ async def test_policy_approval_and_hooks_see_every_call_inside():
     assert (hooked, len(models)) == ([NAME, "send"], 2)
 
 
+@pytest.mark.parametrize(("errors", "words"), [("words", "no ink"), ("neutral", "did not give")])
+async def test_what_is_read_of_an_exception_inside_is_what_the_agent_says(errors, words):
+    @tool
+    def write() -> None:
+        """Write."""
+        raise OSError("no ink")
+
+    found = await came_to([write], "await write()", errors=errors)
+    assert found.startswith("failed: The program failed at line 1: RuntimeError: ")
+    assert words in found
+
+
 async def test_what_runs_inside_counts_for_the_budget_and_is_held_to_it():
     desk = Desk()
     program = "for i in range(10):\n    await do(what=str(i))"

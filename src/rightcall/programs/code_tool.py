@@ -90,7 +90,7 @@ def code(
     return tool(
         run_program,
         name=name,
-        description=_WORDS.format(stubs=programs.stubs.shown),
+        description=_WORDS.format(stubs=programs.stubs.shown.rstrip()),
         short="Run a Python program that calls other tools.",
         timeout=timeout + _GRACE,
         dry_run=True,
@@ -161,12 +161,10 @@ class _Programs(Struct, frozen=True, eq=False):
                 dependencies=context.dependencies,
             )
         around = nesting.setup
-        # What rules take for outsiders' words must be known as such.
-        box = self.box if around.trust is None else Toolbox([labelled(each) for each in self.box])
         return Setup(
             run=nesting.run,
             model=model,
-            tools=box,
+            tools=self._box(around, context.tool),
             steps=nesting.steps or LiveSteps(),
             executor=around.executor,
             policy=around.policy,
@@ -178,6 +176,16 @@ class _Programs(Struct, frozen=True, eq=False):
             dependencies=context.dependencies,
             clock=around.clock,
         )
+
+    def _box(self, around: Setup, name: str) -> Toolbox:
+        """The tools, as the run around the program has its own."""
+        own, tools = around.tools.get(name), list(self.box)
+        if own is not None and own.errors is not None:
+            tools = [each.replace(errors=each.errors or own.errors) for each in tools]
+        if around.trust is not None:
+            # What rules take for outsiders' words must be known as such.
+            tools = [labelled(each) for each in tools]
+        return Toolbox(tools)
 
     async def _started(
         self, program: str, setup: Setup, nesting: Nesting | None, *, dry_run: bool
