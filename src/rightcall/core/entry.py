@@ -118,6 +118,8 @@ class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     """What hooks have the model told after the results."""
     cause: str = ""
     """The exception's type and message alone."""
+    calls: int = 0
+    """How many calls ran inside it, where it was a program."""
 
 
 class StepDone(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="step_done"):

@@ -24,6 +24,7 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "mcp": _MCP,
     "mcp_types": _MCP,
     "playwright": ("a browser needs Playwright", "computer", ""),
+    "pydantic_monty": ("programs need pydantic-monty, which runs them", "code", ""),
     "tokenizers": (f"{_HUGGING_FACE}tokenizers", "transformers", ""),
     "torch": (f"{_HUGGING_FACE}torch", "transformers", ""),
     "transformers": (f"{_HUGGING_FACE}transformers", "transformers", ""),

@@ -67,7 +67,7 @@ class Returns(Struct, frozen=True, eq=False):
 
 def returns_of(tool: Tool) -> Returns | None:
     """What a tool says it returns; None when it says nothing, or what is no JSON: text, media, files."""
-    hint = _return_hint(tool)
+    hint = return_hint(tool)
     if hint in _PLAIN or _holds_file([hint]):
         return None
     try:
@@ -100,7 +100,7 @@ def _wrap(schema: dict[str, Any]) -> dict[str, Any]:
     return whole if definitions is None else {**whole, "$defs": definitions}
 
 
-def _return_hint(tool: Tool) -> Any:
+def return_hint(tool: Tool) -> Any:
     """The annotation of what the handler returns, as far as its module knows the names in it."""
     if tool.handler is None:
         return None

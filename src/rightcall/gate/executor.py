@@ -142,9 +142,10 @@ class Slots:
             self._last = ref(loop), slots
         slot = slots.by_tool.get(tool.name)
         if slot is None:
-            slot = slots.by_tool[tool.name] = CallSlot(
-                Semaphore(tool.limits.concurrency), slots.everyone
-            )
+            own = Semaphore(tool.limits.concurrency)
+            # A call that is a run waits for calls of its own, which need those that all tools share.
+            everyone = Semaphore(tool.limits.concurrency) if tool.delegates else slots.everyone
+            slot = slots.by_tool[tool.name] = CallSlot(own, everyone)
         return slot
 
     def wait_for(self, tool: Tool, now: float) -> float:

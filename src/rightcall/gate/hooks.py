@@ -103,6 +103,13 @@ class HookChain:
         """Whether there is such a hook."""
         return bool(self._hooks[name])
 
+    def around_tools(self) -> "HookChain":
+        """The hooks around calls alone, for a run that asks no model."""
+        chain = HookChain()
+        chain._hooks |= {name: self._hooks[name] for name in ("before_tool", "after_tool")}
+        chain.changes_calls = self.changes_calls
+        return chain
+
     async def before_model(self, request: Request) -> Asked:
         """The request as the hooks leave it."""
         notes: tuple[User, ...] = ()

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.budget import Budget
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import FinalDecision, Proposal
 from rightcall.core.entry import CallFinished, Entry
@@ -16,11 +17,11 @@ from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncat
 from rightcall.core.parts import Usage
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.gate import Gate, Stage, Verdict, check_aside, stages
-from rightcall.loop.decide import AnswerCalls
+from rightcall.loop.decide import AnswerCalls, left_of
 from rightcall.loop.nested import InnerPause, Nesting, inside
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.loop.state import PausedCall
+from rightcall.loop.state import PausedCall, State
 from rightcall.record.steps import recorded
 
 End: TypeAlias = CallFinished | PausedCall
@@ -60,6 +61,8 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     seconds: float | None
     """What is left of the run's time."""
     emit: Emit | None
+    state: State
+    """Where the run stands."""
     decisions: Mapping[str, FinalDecision] = {}
     """What a person has said of calls inside these."""
     finished: Mapping[str, CallFinished] = {}
@@ -149,6 +152,8 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             emit=self.emit,
             decisions=self.decisions,
             paused=self.paused.get(key),
+            room=self._room(),
+            approvals=self.gate.approvals,
         )
         ledger: list[Usage] = []
 
@@ -159,7 +164,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
                 raise nesting.lost
             if nesting.waits is not None:
                 raise InnerPause
-            return execution
+            return nesting.labelled(execution, checked.tool)
 
         try:
             execution = await self.gate.run(checked, key, execute)
@@ -167,9 +172,18 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             return nesting.pause(checked.call.arguments)
 
         async def body() -> Entry:
-            return _finished(key, call, execution, ledger)
+            return replace(_finished(key, call, execution, ledger), calls=nesting.calls)
 
         return self._told(await steps.step(key, body))
+
+    def _room(self) -> Budget:
+        """What is left for a run inside a call: its share, where several calls of the reply are runs."""
+        left, tools = left_of(self.state), self.setup.tools
+        if left.calls is None:
+            return left
+        found = [tools.get(call.name) for call in self.action.calls]
+        runs = sum(tool is not None and tool.delegates for tool in found)
+        return replace(left, calls=max(left.calls - len(found), 0) // max(runs, 1))
 
     async def _not_run(self, key: str, call: Call, outcome: Outcome) -> Entry:
         return _finished(key, call, not_run(call, outcome))

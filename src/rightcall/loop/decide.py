@@ -19,7 +19,7 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.budget import LimitName, Stop
+from rightcall.core.budget import Budget, LimitName, Stop
 from rightcall.core.call import Call
 from rightcall.core.message import Reply, Results, StopReason, User, said
 from rightcall.core.request import Named, ToolChoice
@@ -233,6 +233,18 @@ def spent(state: State) -> LimitName | None:
     if budget.cost is not None and (progress.usage.cost or 0.0) >= budget.cost:
         return "cost"
     return None
+
+
+def left_of(state: State) -> Budget:
+    """What is left of the budget in calls, tokens and money."""
+    progress, budget = state.progress, state.budget
+    calls, tokens, cost = budget.calls, budget.tokens, budget.cost
+    return replace(
+        budget,
+        calls=None if calls is None else max(calls - progress.calls, 0),
+        tokens=None if tokens is None else max(tokens - progress.usage.tokens, 0),
+        cost=None if cost is None else max(cost - (progress.usage.cost or 0.0), 0.0),
+    )
 
 
 def _is_circling(state: State) -> bool:

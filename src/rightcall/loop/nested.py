@@ -1,4 +1,4 @@
-"""A run inside a call of another: an agent that was handed a task.
+"""A run inside a call of another: an agent that was handed a task, or a program that calls tools.
 
 Its steps are the outer run's, under the key of the call: ``t1.0.helper/t2.model``. So whatever keeps the
 outer run keeps this one, and what it did is not done again. Where it must wait for a person, the outer
@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from rightcall.core.budget import Budget
 from rightcall.core.call import Call
-from rightcall.core.decision import FinalDecision, Proposal
+from rightcall.core.decision import Approval, FinalDecision, Proposal
 from rightcall.core.entry import Entry, Nested
 from rightcall.core.events import Emit, StreamEvent, SubagentEvent
 from rightcall.core.ports import Steps, Tools
+from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
+from rightcall.gate.execution import Execution
 from rightcall.gate.gate import Approve
+from rightcall.gate.render import reworded
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import PausedCall
 from rightcall.record.steps import LiveSteps, recorded
@@ -102,7 +106,15 @@ class Nesting:
         emit: Emit | None,
         decisions: Mapping[str, FinalDecision],
         paused: PausedCall | None,
+        room: Budget,
+        approvals: list[Approval],
     ) -> None:
+        self.setup = setup
+        """What the run around it uses."""
+        self.room = room
+        """What is left of the outer run's budget, for a run inside that has none of its own."""
+        self.approvals = approvals
+        """What a person has said yes to beyond one call, in the outer run."""
         self.run = f"{setup.run}.{key}"
         """The name of the run inside, the same on every attempt."""
         self._key = key
@@ -125,6 +137,12 @@ class Nesting:
         """What the run inside has come to, where it waits for a person now."""
         self.lost: UsageError | None = None
         """Why what was decided cannot be done, where the agent inside is not what it was."""
+        self.calls = 0
+        """How many calls ran inside that count for the outer run's budget."""
+        self.source: str | None = None
+        """Whose words its result may be made of, where it has read an outsider's."""
+        self.suspected = False
+        """Whether a screen took something that it read for an attack."""
 
     def look_for_tools(self, tools: Tools) -> None:
         """Note it as lost where a tool that a person has decided about is no longer there."""
@@ -134,6 +152,13 @@ class Nesting:
         missing = sorted(name for name in names if tools.get(name) is None)
         if missing:
             self.lost = lost(self._agent, ", ".join(missing))
+
+    def labelled(self, execution: Execution, tool: Tool) -> Execution:
+        """What the call came to, with what the run inside has read told of its words."""
+        if self.source is None or execution.outcome.kind not in ("returned", "failed"):
+            return execution
+        result = replace(execution.result, source=self.source, suspected=self.suspected)
+        return replace(execution, result=reworded(result, result.text, tool))
 
     def pause(self, arguments: str) -> PausedCall:
         """The call as one that waits."""

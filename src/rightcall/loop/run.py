@@ -296,6 +296,7 @@ class Run:
             speculation=self._speculation,
             seconds=self._seconds_left(),
             emit=self._emit,
+            state=self._state,
             decisions=self._inside,
             finished={entry.key: entry for entry in self._state.finished},
             paused={call.key: call for call in self._state.paused},
@@ -318,7 +319,7 @@ class Run:
         self._finished += done
         self._hooked = {}
         spent = Spent(
-            ran=sum(entry.attempts > 0 for entry in done),
+            ran=sum((entry.attempts > 0) + entry.calls for entry in done),
             seconds=answered.seconds,
             usage=sum((entry.usage for entry in done if entry.usage), Usage()),
             notes=tuple(note for entry in done for note in entry.notes),

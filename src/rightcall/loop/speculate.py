@@ -137,7 +137,7 @@ class Speculation:
 
     def _may_run_early(self, checked: CheckedCall) -> bool:
         tool = checked.tool
-        if tool.effect not in {"pure", "read"} or tool.serial:
+        if tool.effect not in {"pure", "read"} or tool.serial or tool.delegates:
             return False
         try:
             decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision

@@ -70,13 +70,13 @@ def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
         source = result.source or name
         label = Label(writer="outsider", source=source, private=private, suspected=result.suspected)
         # A picture holds no text, and orders all the same.
-        yield from (Piece(text, label) for text in [*_texts(_opened(result.text))] or [""])
+        yield from (Piece(text, label) for text in [*_texts(opened(result.text))] or [""])
         if facts.untrusted is not True:
             for text in result.vouched:
                 yield Piece(text, Label(writer="tool", source=name, private=private))
 
 
-def _opened(text: str) -> str:
+def opened(text: str) -> str:
     """What is in an envelope; the text itself where there is none."""
     try:
         content = msgspec.json.decode(text)["content"]

@@ -1,0 +1,122 @@
+"""A JSON Schema into the Python annotation of what fits it, with the classes that it needs.
+
+What Python's types cannot say, as a pattern or a bound, is left to the gate, which judges every call.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from keyword import iskeyword
+from typing import Any
+
+_PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_LITERALS = (str, bool, int, type(None))
+_DEEPEST = 20
+"""Levels below which anything fits: a schema may go on for ever."""
+
+
+class Annotations:
+    """Writes annotations, and keeps the classes that they name, each written once."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, str] = {}
+        """The classes, by name, in the order in which they must stand."""
+        self._known: dict[int, str] = {}
+        """The class of each schema, by the schema's identity: one that contains itself has one class."""
+
+    def of(self, schema: object, name: str, root: Mapping[str, Any], depth: int = 0) -> str:
+        """The annotation of what fits a schema; ``name`` is for its class, ``root`` holds the refs."""
+        if not isinstance(schema, Mapping) or depth > _DEEPEST:
+            return "Any"
+        if isinstance(ref := schema.get("$ref"), str):
+            target = _referred(ref, root)
+            return self.of(target, _class_name(ref.rpartition("/")[2]) or name, root, depth + 1)
+        if listed := _listed(schema):
+            return listed
+        for key in ("anyOf", "oneOf"):
+            if isinstance(choices := schema.get(key), Sequence):
+                return self._union(choices, name, root, depth)
+        if isinstance(together := schema.get("allOf"), Sequence) and len(together) == 1:
+            return self.of(together[0], name, root, depth + 1)
+        kind = schema.get("type")
+        if isinstance(kind, list):
+            return self._union([{**schema, "type": each} for each in kind], name, root, depth)
+        if kind == "array":
+            return f"list[{self.of(schema.get('items'), f'{name}Item', root, depth + 1)}]"
+        if kind == "object":
+            return self._object(schema, name, root, depth)
+        return _PLAIN.get(str(kind), "Any")
+
+    def _union(self, schemas: Sequence[Any], name: str, root: Mapping[str, Any], depth: int) -> str:
+        names = [name, *(f"{name}{number}" for number in range(2, len(schemas) + 1))]
+        found = [self.of(each, at, root, depth + 1) for each, at in zip(schemas, names, strict=True)]
+        return "Any" if "Any" in found or not found else " | ".join(dict.fromkeys(found))
+
+    def _object(self, schema: Mapping[str, Any], name: str, root: Mapping[str, Any], depth: int) -> str:
+        members = schema.get("properties")
+        if not isinstance(members, Mapping) or not members:
+            values = schema.get("additionalProperties")
+            return f"dict[str, {self.of(values, f'{name}Value', root, depth + 1)}]"
+        if (known := self._known.get(id(schema))) is not None:
+            return known
+        own = next(each for each in _numbered(name) if each not in self.classes)
+        self._known[id(schema)] = own
+        self.classes[own] = ""
+        required = schema.get("required", ())
+        lines = {}
+        for key, value in members.items():
+            hint = self.of(value, own + _class_name(key), root, depth + 1)
+            lines[key] = hint if key in required else f"NotRequired[{hint}]"
+        # Written again at the end: the classes that it names stand before it.
+        del self.classes[own]
+        self.classes[own] = _typed_dict(own, lines)
+        return own
+
+
+def _typed_dict(name: str, members: Mapping[str, str]) -> str:
+    if all(is_name(key) for key in members):
+        body = "".join(f"    {key}: {hint}\n" for key, hint in members.items())
+        return f"class {name}(TypedDict):\n{body}"
+    body = ", ".join(f"{key!r}: {hint!r}" for key, hint in members.items())
+    return f'{name} = TypedDict("{name}", {{{body}}})\n'
+
+
+def _listed(schema: Mapping[str, Any]) -> str:
+    """The values that a schema lists, as a Literal; nothing where Python has none for them."""
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
+        return ""
+    if not all(type(each) in _LITERALS for each in values):
+        return "Any"
+    return f"Literal[{', '.join(map(repr, values))}]"
+
+
+def _referred(ref: str, root: Mapping[str, Any]) -> object:
+    found: object = root
+    for part in ref.removeprefix("#").strip("/").split("/") if ref != "#" else ():
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _class_name(key: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in _words(key))
+
+
+def _words(key: str) -> list[str]:
+    return "".join(each if each.isalnum() and each.isascii() else " " for each in key).split()
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}{number}"
+        number += 1
+
+
+def is_name(text: str) -> bool:
+    """Whether Python takes it for a name."""
+    return text.isidentifier() and not iskeyword(text)
+
+
+def class_name(key: str) -> str:
+    """A name for the class that belongs to a tool."""
+    return _class_name(key) or "Value"
