@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from rightcall import builtin, errors, local, manifest, mcp, process, record, testing, trust, wire
     from rightcall.agent import Agent, ask
     from rightcall.batching.batch import batch
-    from rightcall.builtin.finding import Defer
     from rightcall.core import outcome
     from rightcall.core.budget import Budget, Stop
     from rightcall.core.call import Call, CheckedCall
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from rightcall.core.tool import Facts, Spec, Tool
     from rightcall.core.transport import Timeouts
     from rightcall.declare.attachment import file, image
+    from rightcall.declare.defer import Defer
     from rightcall.declare.function import tool
     from rightcall.declare.output import Output
     from rightcall.declare.toolbox import Toolbox
@@ -71,7 +71,7 @@ _HOMES = {
     "CheckedCall": "core.call",
     "Context": "core.handler",
     "Decision": "core.decision",
-    "Defer": "builtin.finding",
+    "Defer": "declare.defer",
     "Deny": "core.decision",
     "Event": "loop.events",
     "Execution": "gate.execution",

@@ -20,8 +20,8 @@ from rightcall.core.ports import AsyncJournal, Journal, Steps
 from rightcall.core.request import Wanted, check_model_options
 from rightcall.core.tool import ErrorWords, Tool
 from rightcall.declare.attachment import Prompt
+from rightcall.declare.defer import Descriptions
 from rightcall.declare.function import tool
-from rightcall.declare.manual import Descriptions
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
 from rightcall.declare.verdicts import Then, Thresholds

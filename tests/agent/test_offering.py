@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 import rightcall as rc
-from rightcall.builtin.finding import Defer
 from rightcall.core.entry import CallFinished, RunStarted, ToolsChanged
+from rightcall.declare.defer import Defer
 from rightcall.declare.manual import manual
 from rightcall.errors import DeclarationError, UsageError
 from rightcall.loop.replay import replay

@@ -2,51 +2,23 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeAlias
-
-from msgspec import Struct
+from typing import Any
 
 from rightcall.core.jsontext import dump
 from rightcall.core.offer import Offer
-from rightcall.core.options import Worded
 from rightcall.core.tokens import spec_tokens
 from rightcall.core.tool import Facts, Spec, Tool
+from rightcall.declare.defer import LOOKUP, SEARCH, Defer, Embedder
 from rightcall.declare.manual import line, manual
 from rightcall.declare.search import ToolIndex
-from rightcall.declare.toolbox import Selection, Toolbox
-from rightcall.errors import UsageError
-
-SEARCH, LOOKUP = "search_tools", "tool_lookup"
-
-Embedder: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
-"""Gives each text a vector, such that the vectors of texts that mean the same are near each other."""
+from rightcall.declare.toolbox import Toolbox
 
 _OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targets=(), content=())
 _FUSED = 60
 """How little the first places count over the next where two rankings are joined; the usual number."""
 _SEVERAL = 5
-
-
-class Defer(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
-    """Which tools are sent only once the model has found them, and how it finds them."""
-
-    which: Selection | None = None
-    """Their names, or a question asked of each; None for all."""
-    limit: int = 5
-    """How many tools one search finds."""
-    tokens: int = 4_000
-    """How many tokens their definitions may have together; the best one is always found."""
-    by_name: bool = True
-    """A call of a tool that was not found yet is taken, if there is the tool; else the model is told to
-    find it first."""
-    embed: Embedder | None = None
-    """Ranks by meaning, too; the words of names, descriptions and schemas alone unless given."""
-
-    def __post_init__(self) -> None:
-        if self.limit < 1 or self.tokens < 1:
-            raise UsageError(f"no search can be like this: limit={self.limit}, tokens={self.tokens}")
 
 
 def search_tool(box: Toolbox, settings: Defer) -> Tool:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from functools import cache
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -10,21 +11,8 @@ from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.tool import Spec
 from rightcall.declare.words import terms
 
-Descriptions: TypeAlias = Literal["full", "short", "lines"]
-"""What a model is sent of its tools: everything; a short line and the schema of each; or a short line of
-each and no schema. What is left out is had with ``tool_lookup``."""
-
 _LONGEST_LINE = 120
 _SENTENCE = re.compile(r"(?<=[.!?。])\s|\n")
-# Words that a description of any parameter may have, and that tell no more than its name does.
-_SAYS_NOTHING = frozenset(
-    word
-    for text in (
-        "name value number string text list array id identifier optional required parameter argument",
-        "given specified new full whole valid single unique current desired",
-    )
-    for word in terms(text)
-)
 _MEMBERS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -97,6 +85,16 @@ def _without_words(schema: Any, known: Sequence[str]) -> Any:
     return short
 
 
+@cache
+def _says_nothing() -> frozenset[str]:
+    """Words that a description of any parameter may have, and that tell no more than its name does."""
+    words = (
+        "name value number string text list array id identifier optional required parameter argument "
+        "given specified new full whole valid single unique current desired"
+    )
+    return frozenset(terms(words))
+
+
 def _is_obvious(text: str, known: Sequence[str]) -> bool:
     """Whether a description has no word that is not in the names around it."""
-    return _SAYS_NOTHING.issuperset(set(terms(text)) - set(known)) and not any(map(str.isdigit, text))
+    return _says_nothing().issuperset(set(terms(text)) - set(known)) and not any(map(str.isdigit, text))

@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from unicodedata import normalize
 
 # Chinese, Japanese and Korean are written without spaces, so every two neighbours make a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # sendEmail, HTTPServer: a word begins at a capital after a small letter, or before one.
 _ASCII_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_LETTERS = re.compile(rf"[^\W\d_{_UNSPACED}]+|[{_UNSPACED}]+")
-_is_unspaced = re.compile(f"[{_UNSPACED}]").match
 _VOWEL = re.compile("[aeiouy]")
 
 _EMPTY = frozenset(
@@ -49,9 +47,16 @@ def terms(text: str, *, empty: bool = False) -> list[str]:
     return [term for term in map(_term, words) if term]
 
 
+@cache
+def _letters() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Runs of letters, and what tells those without spaces. Slow to compile, and seldom needed."""
+    return re.compile(rf"[^\W\d_{_UNSPACED}]+|[{_UNSPACED}]+"), re.compile(f"[{_UNSPACED}]")
+
+
 def _pieces(text: str) -> Iterator[str]:
-    for run in _LETTERS.findall(text):
-        if _is_unspaced(run):
+    runs, unspaced = _letters()
+    for run in runs.findall(text):
+        if unspaced.match(run):
             yield from [run[at : at + 2] for at in range(max(1, len(run) - 1))]
         else:
             yield from _ASCII_WORD.findall(run) if run.isascii() else [run]

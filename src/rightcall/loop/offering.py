@@ -1,15 +1,14 @@
 """Which of its tools a model is told of: from its first turn on, and from when it has found them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from rightcall.builtin.finding import LOOKUP, SEARCH, Defer, lookup_tool, search_tool
 from rightcall.core.message import Results, Transcript
 from rightcall.core.ports import Tools
 from rightcall.core.tool import Spec, Tool
-from rightcall.declare.manual import Descriptions, shortened
+from rightcall.declare.defer import LOOKUP, SEARCH, Defer, Descriptions
 from rightcall.declare.toolbox import Selection, Toolbox
 from rightcall.errors import ToolFailure
 
@@ -36,6 +35,10 @@ class Telling(Struct, frozen=True, eq=False):
         """The tools, marked, with those that find others among them."""
         if self.defer is not False:
             box = box.deferred(self.settings.which)
+        if self.descriptions == "full" and not any(each.deferred for each in box):
+            return box
+        from rightcall.builtin.finding import lookup_tool, search_tool  # noqa: PLC0415 - light until used
+
         if self.descriptions == "lines":
             return Toolbox(box, lookup_tool(box, listed=True)) if len(box) else box
         finds = any(each.deferred for each in box)
@@ -46,11 +49,20 @@ class Telling(Struct, frozen=True, eq=False):
             whole = Toolbox(whole, lookup_tool(box, listed=False))
         return whole
 
+    def _written(self) -> Callable[[Spec], Spec]:
+        """What is told of a tool in place of its whole manual."""
+        if self.descriptions != "short":
+            return lambda spec: spec
+        from rightcall.declare.manual import shortened  # noqa: PLC0415 - light until used
+
+        return shortened
+
     def offered(self, box: Toolbox) -> "Offered":
         """What the model is told of the tools at first, and what it is told once it found them."""
         first, later = [], {}
+        written = self._written()
         for each in box:
-            spec = shortened(each.spec) if self.descriptions == "short" else each.spec
+            spec = written(each.spec)
             if each.name in (SEARCH, LOOKUP):
                 spec = each.spec
             elif each.deferred or self.descriptions == "lines":

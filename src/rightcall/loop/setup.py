@@ -28,7 +28,7 @@ from rightcall.core.ports import (
 from rightcall.core.request import ModelOptions, Named, ToolChoice
 from rightcall.core.tokens import estimate_tokens
 from rightcall.core.tool import ErrorWords, Spec, Tool
-from rightcall.declare.manual import Descriptions
+from rightcall.declare.defer import Descriptions
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.declare.verdicts import Then, Thresholds
 from rightcall.errors import DeclarationError, UsageError

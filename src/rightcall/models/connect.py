@@ -22,7 +22,6 @@ from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
 from rightcall.models.opening import Key, as_text, opened
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
-from rightcall.request.deferred import DeferredModel
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
 from rightcall.transport.aio import AiohttpTransport
@@ -89,7 +88,11 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
-    return DeferredModel(made) if background else made
+    if not background:
+        return made
+    from rightcall.request.deferred import DeferredModel  # noqa: PLC0415 - light until used
+
+    return DeferredModel(made)
 
 
 def _dialect(

@@ -1,7 +1,6 @@
 """An endpoint next door, such as a machine's for its own credentials, asked through no proxy."""
 
 from collections.abc import Callable, Mapping
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -27,6 +26,12 @@ def is_loopback(host: str | None) -> bool:
 
 def fetch_directly(method: str, url: str, headers: Mapping[str, str]) -> bytes:
     """What is answered, following no redirect. It may hold a secret, and is shown in no error."""
+    from http.client import (  # noqa: PLC0415 - seldom needed
+        HTTPConnection,
+        HTTPException,
+        HTTPSConnection,
+    )
+
     place = urlsplit(url)
     kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
     where = f"credentials from {place.hostname}"

@@ -94,6 +94,9 @@ class Readable:
 
     def of(self, messages: Transcript, *, as_text: bool) -> Transcript:
         """The messages; the same tuple where nothing has to change."""
+        writer = self._writer
+        if all(type(each) is not Reply or each.written_by == writer for each in messages):
+            return messages
         found = [self._message(message, as_text=as_text) for message in messages]
         if all(new is old for new, old in zip(found, messages, strict=True)):
             return messages

@@ -15,7 +15,7 @@ from rightcall.core.parts import Usage
 from rightcall.core.ports import Model
 from rightcall.core.tokens import spec_tokens, text_tokens
 from rightcall.core.tool import Spec
-from rightcall.declare.manual import Descriptions
+from rightcall.declare.defer import Descriptions
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.declare.verdicts import LEVELS, Level, Thresholds, Verdict, checked_thresholds, verdicts
 from rightcall.errors import UsageError

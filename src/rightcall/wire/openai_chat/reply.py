@@ -57,7 +57,7 @@ class ReplyBuilder:
         """The newest thought that came between markers."""
         self._details: list[dict[str, Any]] = []
         self._refusal: list[str] = []
-        self._sound = Sound()
+        self._sound: Sound | None = None
         self._likely: list[Token] = []
 
     @property
@@ -184,7 +184,8 @@ class ReplyBuilder:
             yield Reasoning("", {NAME: {"field": "reasoning_details", "details": details}})
         if self._refusal:
             yield Unknown({NAME: {"refusal": "".join(self._refusal)}})
-        yield from self._sound.parts()
+        if self._sound is not None:
+            yield from self._sound.parts()
 
     def _add(self, field: str, text: str, events: list[ModelEvent]) -> None:
         run = self._runs[-1] if self._runs else None
@@ -288,6 +289,7 @@ class ReplyBuilder:
 
     def _read_audio(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
         if isinstance(value, Mapping):
+            self._sound = self._sound or Sound()
             self._sound.take(value)
             if isinstance(words := value.get(TRANSCRIPT), str) and words:
                 self._unfiltered(events, cut=True)
