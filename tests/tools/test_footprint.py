@@ -35,7 +35,7 @@ def test_every_dialect_is_asked_for_what_it_sends(model, monkeypatch):
     assert (short.name, long.name, found.counted) == ("forecast", "history", ESTIMATE)
     # Four letters and a space of each word, and as much around the tool whatever its words are.
     assert 498 <= long.tokens - short.tokens <= 501
-    assert 25 <= short.tokens <= 80
+    assert 25 <= short.tokens <= 90
     assert found.tokens == short.tokens + long.tokens
 
 
