@@ -90,6 +90,6 @@ async def test_a_kept_conversation_goes_on_in_the_background():
 
 
 def test_other_dialects_say_that_they_have_no_background():
-    with pytest.raises(UsageError, match="background=True is for OpenAI's Responses API"):
+    with pytest.raises(UsageError, match="background=True is for vendors that keep conversations"):
         rc.connect("anthropic:m", api_key="k", background=True)
     assert "Deferred" in repr(rc.connect("openai-responses:m", api_key="k", background=True))
