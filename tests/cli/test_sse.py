@@ -13,6 +13,7 @@ from rightcall.cli.streams import guess, reply_in, walk
 from rightcall.core.events import ReplyEnd, TextDelta
 from rightcall.core.message import Reply
 from rightcall.errors import RightcallError
+from rightcall.wire.dialects import DIALECTS as ALL
 from wire.bedrock.frames import frame
 
 CHAT = (
@@ -56,6 +57,7 @@ COHERE = b'event: message-start\ndata: {"id": "r", "type": "message-start"}\n\n'
         (b"[" + GEMINI[6:].strip() + b"]", "gemini"),
         (BEDROCK, "bedrock"),
         (COHERE, "cohere"),
+        (b'data: {"index": 0, "event_type": "step.stop"}\n\n', "gemini_interactions"),
         (b'event: ping\ndata: {"type": "ping"}\n\n', "anthropic"),
         (b"data: [DONE]\n\n", "openai_chat"),
         (b"data: hello\n\n", None),
@@ -70,6 +72,7 @@ COHERE = b'event: message-start\ndata: {"id": "r", "type": "message-start"}\n\n'
         "array",
         "bedrock",
         "cohere",
+        "interactions",
         "ping",
         "done",
         "words",
@@ -193,7 +196,7 @@ def test_what_a_dump_says_reaches_no_terminal_as_a_command(dump, capsys):
     assert not {"\x1b", "\x9b"} & set(capsys.readouterr().out)
 
 
-DIALECTS = ["anthropic", "bedrock", "cohere", "gemini", "openai_chat", "openai_responses", None]
+DIALECTS = [*sorted(ALL), None]
 pieces = st.sampled_from(
     b"data: |event: error\n|\n\n|\r|{|}|[DONE]|\xff|id: 1\n|"
     b'{"type": "message_start"}|{"choices": [{}]}|{"candidates": 5}|{"type":"response.completed"}'.split(

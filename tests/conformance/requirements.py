@@ -40,6 +40,11 @@ REQUIREMENTS = (
             Gap("anthropic", "differs", "no piece of input and an empty one are the same: an object {}"),
             Gap("bedrock", "differs", "no piece of input and an empty one are the same: an object {}"),
             Gap("gemini", "differs", "arguments are an object, not text; none are {}"),
+            Gap(
+                "gemini_interactions",
+                "differs",
+                "a step begins with an empty object, which stands for none",
+            ),
         ),
     ),
     Requirement(
@@ -59,6 +64,11 @@ REQUIREMENTS = (
             Gap(
                 "gemini", "differs", "a whole body has an object for the arguments, so what came is gone"
             ),
+            Gap(
+                "gemini_interactions",
+                "differs",
+                "a whole body has an object for the arguments, so what came is gone",
+            ),
         ),
     ),
     Requirement(
@@ -76,6 +86,7 @@ REQUIREMENTS = (
             ),
             Gap("cohere", "differs", "there is no form for a refusal, which is text like any other"),
             Gap("gemini", "differs", "the vendor filters, and does not let the model refuse in form"),
+            Gap("gemini_interactions", "differs", "there is no form for a refusal among its steps"),
         ),
     ),
     Requirement("decode.unknown", "An unknown event is passed over; an unknown part is kept.", "ours"),
@@ -87,6 +98,7 @@ REQUIREMENTS = (
             Gap("openai_chat", "differs", "finish_reason is 'stop', as at any end"),
             Gap("openai_responses", "differs", "there are no stop sequences; the status is 'completed'"),
             Gap("gemini", "differs", "finishReason is STOP, as at any end"),
+            Gap("gemini_interactions", "differs", "the status is 'completed', as at any end"),
         ),
     ),
     Requirement(
@@ -97,6 +109,7 @@ REQUIREMENTS = (
             Gap("bedrock", "differs", "Converse counts no tokens of reasoning apart from the output's"),
             Gap("cohere", "differs", "neither what a cache was written nor thoughts are counted apart"),
             Gap("gemini", "differs", "caches are implicit, and what is written to them is not counted"),
+            Gap("gemini_interactions", "differs", "what is written to caches is not counted"),
         ),
     ),
     Requirement("decode.reasoning", "Reasoning comes as parts before the answer.", "vendor doc"),
@@ -152,6 +165,7 @@ REQUIREMENTS = (
         (
             Gap("cohere", "ignored", "the API has no such switch"),
             Gap("gemini", "ignored", "the API has no such switch"),
+            Gap("gemini_interactions", "ignored", "the API has no such switch"),
         ),
     ),
     Requirement(
@@ -164,6 +178,7 @@ REQUIREMENTS = (
         (
             Gap("cohere", "differs", "two hundred fields are taken, optional and nested as may be"),
             Gap("gemini", "differs", "VALIDATED mode takes full JSON Schema, and documents no ceilings"),
+            Gap("gemini_interactions", "differs", "validated mode documents no ceilings"),
         ),
     ),
     Requirement(
@@ -180,6 +195,7 @@ REQUIREMENTS = (
             Gap("anthropic", "refused", "the API tells no such thing"),
             Gap("bedrock", "refused", "Converse tells no such thing"),
             Gap("cohere", "refused", "it tells those of the words chosen alone, in a form of its own"),
+            Gap("gemini_interactions", "refused", "the API tells no such thing"),
         ),
     ),
     Requirement(

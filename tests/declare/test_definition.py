@@ -165,6 +165,9 @@ def test_a_definition_that_is_strict_is_sent_so_and_the_others_as_the_agent_says
     if name == "gemini":
         assert body["toolConfig"]["functionCallingConfig"]["mode"] == "VALIDATED"
         return
+    if name == "gemini_interactions":
+        assert body["generation_config"]["tool_choice"] == "validated"
+        return
     if name == "cohere":
         # One switch for all tools.
         assert "strict_tools" not in body

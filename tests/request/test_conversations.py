@@ -29,6 +29,9 @@ LINES = {
     "openai_responses": (b'data: {"type": "response.completed", "response": {"output": []}}\n\n',),
     "bedrock": (frame("messageStop", {"stopReason": "end_turn"}),),
     "cohere": (b'data: {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}\n\n',),
+    "gemini_interactions": (
+        b'data: {"event_type": "interaction.completed", "interaction": {"status": "completed"}}\n\n',
+    ),
     "gemini": (b'data: {"candidates": [{"finishReason": "STOP"}]}\n\n',),
 }
 

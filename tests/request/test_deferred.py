@@ -90,6 +90,41 @@ async def test_a_kept_conversation_goes_on_in_the_background():
 
 
 def test_other_dialects_say_that_they_have_no_background():
-    with pytest.raises(UsageError, match="background=True is for OpenAI's Responses API"):
+    with pytest.raises(UsageError, match="background=True is for vendors that keep conversations"):
         rc.connect("anthropic:m", api_key="k", background=True)
     assert "Deferred" in repr(rc.connect("openai-responses:m", api_key="k", background=True))
+
+
+async def killed_while_waiting(server, journal: rc.record.MemoryJournal) -> None:
+    """A run up to its second look, and what a process that ends there leaves behind."""
+    lasting = rc.record.MemoryJournal()
+    task = asyncio.create_task(rc.Agent(model_at(server.url), journal=lasting).run("Think!", run="r"))
+    while len(server.requests) < 2:
+        await asyncio.sleep(0.001)
+    for entry in lasting.entries("r"):
+        journal.append("r", entry)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    server.requests.clear()
+
+
+@pytest.mark.parametrize(
+    ("found", "targets"),
+    [
+        (said(1, "Done."), ["/responses/resp_1"]),
+        (standing("cancelled"), ["/responses/resp_1", "/responses"]),
+        (whole(b"{}", 404), ["/responses/resp_1", "/responses"]),
+    ],
+)
+async def test_a_recovered_run_goes_on_with_what_was_begun_and_asks_again_if_it_is_gone(found, targets):
+    journal = rc.record.MemoryJournal()
+    async with serving(standing("queued")) as server:
+        await killed_while_waiting(server, journal)
+    async with serving(found, said(2, "Done.")) as server:
+        agent = rc.Agent(model_at(server.url), journal=journal)
+        assert (await agent.recover("r")).text == "Done."
+        assert [target for target, _, _ in server.requests] == targets
+        # A replay that asks a model asks it anew.
+        await rc.replay(journal, "r", model=model_at(server.url))
+        assert server.requests[len(targets)][0] == "/responses"

@@ -115,5 +115,5 @@ async def test_a_recovered_run_goes_on_with_what_the_vendor_has(tmp_path):
 
 
 def test_other_dialects_say_that_they_keep_nothing():
-    with pytest.raises(UsageError, match="state='vendor' is for OpenAI's Responses API"):
+    with pytest.raises(UsageError, match="state='vendor' is for vendors that keep conversations"):
         rc.connect("openai:m", api_key="k", state="vendor")

@@ -43,6 +43,15 @@ def candidate(part: dict[str, object]) -> bytes:
     return frames({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
 
 
+def interaction(step: dict[str, object]) -> bytes:
+    over = {"status": "completed", "id": "v1"}
+    return frames(
+        {"event_type": "step.start", "index": 0, "step": step},
+        {"event_type": "step.stop", "index": 0},
+        {"event_type": "interaction.completed", "interaction": over},
+    )
+
+
 CALL = {"id": "c1", "index": 0, "type": "function", "function": {"name": "see", "arguments": "{}"}}
 CONVERSE_USE = {"toolUseId": "c1", "name": "see"}
 USE = {"type": "tool_use", "id": "c1", "name": "see", "input": {}}
@@ -80,6 +89,10 @@ REPLIES = {
                 "content": [{"type": "output_text", "text": "A cat."}],
             }
         ),
+    ),
+    "gemini_interactions": (
+        interaction({"type": "function_call", "id": "c1", "name": "see", "arguments": {}}),
+        interaction({"type": "model_output", "content": [{"type": "text", "text": "A cat."}]}),
     ),
     "gemini": (
         candidate({"functionCall": {"name": "see", "args": {}}}),

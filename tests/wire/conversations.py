@@ -48,6 +48,7 @@ words = st.builds(
         bedrock=[{"citations": [{}]}],
         cohere=[{"citations": [{"start": 0}]}],
         gemini=[{"thoughtSignature": "c2ln"}],
+        gemini_interactions=[{"annotations": [{"type": "url_citation", "url": "u"}]}],
     ),
 )
 media = st.builds(
@@ -64,6 +65,7 @@ thoughts = st.builds(
         bedrock=[{"signature": "s"}, {"redactedContent": "cmVk"}],
         cohere=[{"field": "thinking"}, {"field": "tool_plan"}],
         gemini=[{"thoughtSignature": "c2ln"}],
+        gemini_interactions=[{"signature": "c2ln"}],
         openai_chat=[
             {"field": "reasoning_content"},
             {"field": "inline", "opening": "<think>", "closing": "</think>"},
@@ -83,6 +85,10 @@ unknown = st.builds(
         bedrock=[{"toolUse": {"toolUseId": "s", "name": "web", "input": {}}}, {"mystery": {}}],
         cohere=[{"part": {"type": "x"}}],
         gemini=[{"executableCode": {"code": "1"}}],
+        gemini_interactions=[
+            {"step": {"type": "google_search_call", "id": "g"}},
+            {"content": {"type": "x"}},
+        ],
         openai_chat=[{"part": {"type": "x"}}, {"refusal": "no"}, {"audio": {"id": "a"}}],
         openai_responses=[{"type": "web_search_call", "id": "ws"}, {"part": {"type": "refusal"}}],
     ),
@@ -96,6 +102,7 @@ calls = st.builds(
     vendor=bags(
         anthropic=[{"toolset_name": "t"}, {"caller": {"type": "code_execution"}}, MARK],
         gemini=[{"thoughtSignature": "c2ln"}, {"functionCall": {"willContinue": False}}],
+        gemini_interactions=[{}, {"signature": "c2ln"}],
         openai_chat=[{"type": "custom"}, {"index": 0}],
         openai_responses=[{"type": "shell_call", "id": "sh"}, {"type": "custom_tool_call"}, {"id": "f"}],
     ),
@@ -120,6 +127,7 @@ users = st.builds(
             [{"document": {"name": "d", "source": {"text": "x"}}}],
         ],
         gemini=[{"parts": [{"fileData": {"fileUri": "u"}}]}],
+        gemini_interactions=[{"content": [{"type": "document", "uri": "u"}]}],
         openai_responses=[{"items": [{"type": "compaction", "id": "c"}]}],
     ),
 )
@@ -131,6 +139,7 @@ replies = st.builds(
     vendor=bags(
         anthropic=[{"container": {"id": "c"}}],
         gemini=[{"continuationToken": "t"}],
+        gemini_interactions=[{"continuation_token": "t", "id": "v1"}],
         openai_responses=[{"messages": [{"at": 0, "item": spoken}]}],
     ),
 )

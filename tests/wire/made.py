@@ -59,6 +59,20 @@ MADE: Mapping[str, tuple[Any, ...]] = {
             ],
         },
     ),
+    "gemini_interactions": (
+        {
+            "status": "completed",
+            "steps": [
+                {
+                    "type": "model_output",
+                    "content": [
+                        {"type": "image", "mime_type": "image/png", "data": base64(PNG)},
+                        {"type": "audio", "mime_type": "audio/wav", "data": base64(WAV)},
+                    ],
+                }
+            ],
+        },
+    ),
     "gemini": (
         {
             "candidates": [

@@ -17,7 +17,15 @@ from rightcall.core.message import Message, Reasoning, Reply, Results, Transcrip
 from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Outgoing, Request
 from rightcall.errors import EncodeError
-from rightcall.wire import anthropic, bedrock, cohere, gemini, openai_chat, openai_responses
+from rightcall.wire import (
+    anthropic,
+    bedrock,
+    cohere,
+    gemini,
+    gemini_interactions,
+    openai_chat,
+    openai_responses,
+)
 from rightcall.wire.encoding import EncodeCache
 from wire.conversations import (
     CITY,
@@ -40,6 +48,7 @@ DIALECTS: dict[str, tuple[Any, str]] = {
     "bedrock, Mistral": (bedrock, "mistral.mistral-large-2402-v1:0"),
     "cohere": (cohere, "command-a-reasoning-08-2025"),
     "gemini": (gemini, "gemini-3-pro"),
+    "gemini_interactions": (gemini_interactions, "gemini-3.6-flash"),
     "gemini, before": (gemini, "gemini-2.5-pro"),
     "openai_chat": (openai_chat, "gpt"),
     "openai_chat, OpenAI": (openai_chat.dialect_at("https://api.openai.com/v1"), "gpt"),

@@ -226,6 +226,35 @@ COHERE: list[Any] = [
     {"role": "assistant", "content": [{"type": "text", "text": "A cat."}]},
     {"role": "user", "content": "Thanks"},
 ]
+INTERACTIONS: list[Any] = [
+    {
+        "type": "user_input",
+        "content": [
+            {"type": "text", "text": "See"},
+            {"type": "image", "mime_type": "image/png", "data": PNG, "resolution": "low"},
+            {"type": "document", "mime_type": "application/pdf", "uri": "https://example.com/a.pdf"},
+        ],
+    },
+    {"type": "thought", "summary": [{"type": "text", "text": "Hm."}], "signature": "c2ln"},
+    {"type": "model_output", "content": [{"type": "text", "text": "I look."}]},
+    {"type": "google_search_call", "id": "g", "arguments": {"queries": ["cat"]}, "signature": "Zw=="},
+    {"type": "google_search_result", "call_id": "g", "result": [{"search_suggestions": "x"}]},
+    {"type": "function_call", "id": "a", "name": "look", "arguments": {"at": 1}},
+    {"type": "function_call", "id": "b", "name": "look", "arguments": {}},
+    {
+        "type": "function_result",
+        "call_id": "a",
+        "name": "look",
+        "is_error": True,
+        "result": [
+            {"type": "text", "text": "one"},
+            {"type": "image", "mime_type": "image/png", "data": PNG},
+        ],
+    },
+    {"type": "function_result", "call_id": "b", "name": "look", "result": {"answer": 2}},
+    {"type": "model_output", "content": [{"type": "text", "text": "A cat."}]},
+    {"type": "user_input", "content": [{"type": "text", "text": "Thanks"}]},
+]
 HISTORIES = {
     "openai_chat": CHAT,
     "openai_responses": RESPONSES,
@@ -233,6 +262,7 @@ HISTORIES = {
     "gemini": GEMINI,
     "bedrock": BEDROCK,
     "cohere": COHERE,
+    "gemini_interactions": INTERACTIONS,
 }
 every_dialect = pytest.mark.parametrize("name", DIALECTS)
 
@@ -270,6 +300,7 @@ TYPES = {
     "gemini": "google.genai.types:Content",
     "bedrock": "wire.bedrock.converse:Message",
     "cohere": "wire.cohere.chat:Message",
+    "gemini_interactions": "google.genai._gaos.types.interactions:Step",
 }
 
 

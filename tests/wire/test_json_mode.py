@@ -10,12 +10,24 @@ from rightcall.core.message import said
 from rightcall.core.request import ANY_OBJECT, Request
 from rightcall.local.grammar.build import grammar_for_output
 from rightcall.testing import ScriptedModel
-from rightcall.wire import anthropic, bedrock, cohere, gemini, openai_chat, openai_responses
+from rightcall.wire import (
+    anthropic,
+    bedrock,
+    cohere,
+    gemini,
+    gemini_interactions,
+    openai_chat,
+    openai_responses,
+)
 
 SENT = {
     "openai_chat": (openai_chat, {"response_format": {"type": "json_object"}}),
     "openai_responses": (openai_responses, {"text": {"format": {"type": "json_object"}}}),
     "gemini": (gemini, {"generationConfig": {"responseMimeType": "application/json"}}),
+    "gemini_interactions": (
+        gemini_interactions,
+        {"response_format": {"type": "text", "mime_type": "application/json"}},
+    ),
     "anthropic": (anthropic, {}),
     "bedrock": (bedrock, {}),
     "cohere": (cohere, {"response_format": {"type": "json_object"}}),

@@ -78,6 +78,10 @@ def converse(member: str, form: str, data: str, **more: str) -> dict[str, Any]:
     return {member: {"format": form, **more, "source": {"bytes": data}}}
 
 
+def content(type_: str, mime_type: str = "", **more: str) -> dict[str, Any]:
+    return {"type": type_, **({"mime_type": mime_type} if mime_type else {}), **more}
+
+
 X = "https://example.com/x"
 FILE = {"type": "file", "file_id": "file_1"}
 EXPECTED: dict[str, dict[str, Any]] = {
@@ -145,6 +149,24 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "video at": file_data(X, "video/mp4"),
         "tiff": {"inlineData": {"mimeType": "image/tiff", "data": "SUk="}},
     },
+    "gemini_interactions": {
+        "png": content("image", "image/png", data=B64["png"]),
+        "png at": content("image", "image/png", uri=X),
+        "image at": content("image", uri=X),
+        "image id": content("image", uri="file_1"),
+        "pdf": content("document", "application/pdf", data=B64["pdf"]),
+        "pdf at": content("document", "application/pdf", uri=X),
+        "pdf id": content("document", "application/pdf", uri="file_1"),
+        "text": {"type": "text", "text": "a.txt:\nhi"},
+        "file at": content("document", uri=X),
+        "file id": content("document", uri="file_1"),
+        "sound": content("audio", "audio/wav", data=B64["wav"]),
+        "sound at": content("audio", "audio/wav", uri=X),
+        "video": content("video", "video/mp4", data=B64["mp4"]),
+        "video at": content("video", "video/mp4", uri=X),
+        "docx": content("document", "application/msword", data="UEs="),
+        "tiff": content("image", "image/tiff", data="SUk="),
+    },
     "cohere": {
         "png": {"type": "image_url", "image_url": {"url": url("image/png", B64["png"])}},
         "png at": {"type": "image_url", "image_url": {"url": X}},
@@ -173,7 +195,8 @@ def body(name: str, *messages: Any, host: str = "") -> dict[str, Any]:
 
 
 def turns(name: str, sent: dict[str, Any]) -> list[Any]:
-    member = {"openai_responses": "input", "gemini": "contents"}.get(name, "messages")
+    members = {"openai_responses": "input", "gemini_interactions": "input", "gemini": "contents"}
+    member = members.get(name, "messages")
     found: list[Any] = sent[member]
     return found
 
@@ -222,6 +245,7 @@ def test_the_table_is_what_the_encoder_does(name):
         ("openai_responses", "openai.types.responses:ResponseInputContentParam"),
         ("anthropic", "anthropic.types:ContentBlockParam"),
         ("gemini", "google.genai.types:Part"),
+        ("gemini_interactions", "google.genai._gaos.types.interactions:Content"),
     ],
 )
 def test_the_official_types_know_every_part(name, adapter):

@@ -26,12 +26,14 @@ from rightcall.core.jsontext import shorten
 from rightcall.core.message import Reasoning, Reply, User
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Text
+from rightcall.core.pending import PENDING
 from rightcall.core.ports import Model
 from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
 from rightcall.gate.hooks import Veto
 from rightcall.log import run_logger
 from rightcall.loop.nested import is_inside
+from rightcall.loop.noted import NotedReplies
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
 from rightcall.request.batches import close_stream, together
@@ -240,6 +242,7 @@ class _Generated(Struct, frozen=True, eq=False):
 async def _generate(setup: Setup, question: Question) -> _Generated:
     draft, broke = Draft(), "no end"
     stream = setup.model.stream(question.request)
+    asking = PENDING.set(NotedReplies(setup.steps, question.key))
     try:
         async with asyncio.timeout(question.seconds) as time:
             await _read(stream, draft, question)
@@ -254,6 +257,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
         broke = "deadline"
     finally:
         await close_stream(stream)
+        PENDING.reset(asking)
     # What comes after the end of a reply, or does not come, takes nothing from it.
     end = draft.end or ReplyEnd(_signed(draft.broken(broke), setup.model, question.request))
     return _Generated(end.reply, not time.expired(), end.raw, tuple(draft.passed_over))

@@ -6,6 +6,7 @@ Names are ``provider:model``; an address and a model for anything that speaks li
 
 import difflib
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol, Self
@@ -99,18 +100,18 @@ def _dialect(
     provider: Provider, url: str, place: str, state: Literal["vendor"] | None, *, background: bool
 ) -> Dialect:
     """What is spoken there; to a vendor that is to keep the conversation, with that in mind."""
-    if (state or background) and provider.dialect != "openai_responses":
+    if (state or background) and not DIALECTS[provider.dialect].keeps:
         option = "background=True" if state is None else f"state={state!r}"
         raise UsageError(
-            f"{place}: {option} is for OpenAI's Responses API, as openai-responses:MODEL; "
-            "leave it out for other models"
+            f"{place}: {option} is for vendors that keep conversations, as openai-responses:MODEL and "
+            "gemini-interactions:MODEL; leave it out for other models"
         )
     if state is None:
         return load(provider.dialect, provider.ways_of or url)
-    from rightcall.wire.openai_responses.state import KeptDialect  # noqa: PLC0415 - light until used
-
     there = urlsplit(url)
-    return KeptDialect(f"{there.scheme}://{there.netloc.rpartition('@')[2]}{there.path.rstrip('/')}")
+    at = f"{there.scheme}://{there.netloc.rpartition('@')[2]}{there.path.rstrip('/')}"
+    kept: Dialect = import_module(f"rightcall.wire.{provider.dialect}.state").kept_at(at)
+    return kept
 
 
 def _local(

@@ -73,6 +73,13 @@ PROVIDERS: dict[str, Provider] = {
         url_variable="GOOGLE_GEMINI_BASE_URL",
         prices="google",
     ),
+    "gemini-interactions": Provider(
+        dialect="gemini_interactions",
+        url="https://generativelanguage.googleapis.com",
+        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        url_variable="GOOGLE_GEMINI_BASE_URL",
+        prices="google",
+    ),
     "openai": _compatible(
         "https://api.openai.com/v1", "OPENAI_API_KEY", prices="openai", url_variable="OPENAI_BASE_URL"
     ),

@@ -1,6 +1,7 @@
 """A model that answers in the background: asked once, looked at until it is done, cancelled if given up.
 
-For replies that take longer than a connection lasts. Nothing of a reply is told before its end.
+For replies that take longer than a connection lasts. Nothing of a reply is told before its end. What was
+begun is noted before it is waited for, so that a run which is recovered goes on with it.
 https://platform.openai.com/docs/guides/background
 """
 
@@ -14,13 +15,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, unfolded
+from rightcall.core.pending import PENDING
 from rightcall.core.ports import Keeping
 from rightcall.core.request import Profile, Request
 from rightcall.errors import ProtocolError, RightcallError, VendorError
+from rightcall.log import request_logger
 from rightcall.request.whole import Answered, Errand
 from rightcall.request.wire_model import WireModel
 
 _WAITING = ("queued", "in_progress")
+_GONE = (404, 410)
 _FIRST_LOOK = 1.0
 _LONGEST = 15.0
 """Seconds between two looks: at first, and at most."""
@@ -70,11 +74,15 @@ class DeferredModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """The events of one reply, all at its end. Whoever stops reading has the vendor stop too."""
-        begun, request = await self._begun(request)
+        pending = PENDING.get()
+        before = await self._before(request, pending.last(self.name)) if pending else None
+        begun, request = (before, request) if before else await self._begun(request)
         path, answered = begun.path, begun.answered
         standing = _standing(answered)
         wait = self._first_look
         try:
+            if pending and not before and standing.status in _WAITING:
+                await pending.began(self.name, standing.id)
             while standing.status in _WAITING:
                 await asyncio.sleep(wait)
                 wait = min(wait * 1.5, _LONGEST)
@@ -85,6 +93,23 @@ class DeferredModel:
             raise
         for event in unfolded(self._model.decoded(answered.body, request, begun.forced)):
             yield event
+
+    async def _before(self, request: Request, identity: str) -> _Begun | None:
+        """What an attempt before this one began, as it stands; None if it began nothing that is left."""
+        if not identity:
+            return None
+        outgoing = self._model.encoded(request)
+        try:
+            answered = await self._model.errand(Errand(path=f"{outgoing.path}/{identity}"))
+        except VendorError as error:
+            if error.status not in _GONE:
+                raise
+        else:
+            if _standing(answered).status != "cancelled":
+                request_logger.info("%s: going on with %s, begun before", self.name, identity)
+                return _Begun(outgoing.path, answered, outgoing.held.forced)
+        request_logger.warning("%s: %s, begun before, is gone; asking again", self.name, identity)
+        return None
 
     async def _begun(self, request: Request) -> tuple[_Begun, Request]:
         """What came of asking for a response, and what was asked for in the end."""

@@ -32,6 +32,7 @@ from rightcall.request.definitions import definitions
 from rightcall.request.large import holds_much
 from rightcall.request.nulls import marked, marked_reply
 from rightcall.request.retry import Retry
+from rightcall.request.unstrict import Unstrict
 from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of, is_whole
 
 _EXCERPT = 200
@@ -80,6 +81,7 @@ class WireModel:
         self._writer = writer_at(dialect.name, self._url)
         self._encoders: dict[int, tuple[Encode, Readable]] = {}
         """By the identity of a conversation; each is gone when its conversation is."""
+        self._unstrict = Unstrict()
         self._profile = profile or Profile()
         self._streaming = streaming
         self._retry = retry or Retry()
@@ -287,6 +289,7 @@ class WireModel:
     def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
+        request = self._unstrict.of(request)
         encode, readable = self._encoder(request.conversation)
         as_text = request.options.get("foreign_reasoning") == "text"
         messages = readable.of(request.messages, as_text=as_text)
@@ -352,6 +355,8 @@ class WireModel:
             return request, None
         if self._keeping is not None and (whole := self._keeping.anew(request, error)):
             return whole, 0.0
+        if self._unstrict.learns(request, error):
+            return request, 0.0
         return request, self._retry.delay(error, tried, random.random())  # noqa: S311
 
     def _priced(self, reply: Reply, request: Request) -> Reply:

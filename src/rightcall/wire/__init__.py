@@ -23,7 +23,15 @@ from rightcall.wire.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from rightcall.core import sse
-    from rightcall.wire import anthropic, bedrock, cohere, gemini, openai_chat, openai_responses
+    from rightcall.wire import (
+        anthropic,
+        bedrock,
+        cohere,
+        gemini,
+        gemini_interactions,
+        openai_chat,
+        openai_responses,
+    )
     from rightcall.wire.think import ThinkFilter
 
 __all__ = [
@@ -32,6 +40,7 @@ __all__ = [
     "bedrock",
     "cohere",
     "gemini",
+    "gemini_interactions",
     "openai_chat",
     "openai_responses",
     "sse",

@@ -120,6 +120,29 @@ def annotated(annotations: object, text: str, before: int = 0) -> list[Citation]
     return found
 
 
+def annotated_bytes(annotations: object, text: str, before: int = 0) -> list[Citation]:
+    """Annotations of Gemini's Interactions, whose spans are of the text's UTF-8.
+
+    https://ai.google.dev/api/interactions-api, Annotation.
+    """
+    said = [mapping(each) for each in sequence(annotations)]
+    spans = [{"startIndex": each.get("start_index"), "endIndex": each.get("end_index")} for each in said]
+    places = _characters(text, spans)
+    found = []
+    for each, span in zip(said, spans, strict=True):
+        start, end = _span(span, text, places)
+        citation = Citation(
+            start=None if start is None else before + start,
+            end=None if end is None else before + end,
+            url=_text(each, "url") or _text(each, "document_uri"),
+            title=_text(each, "title") or _text(each, "name"),
+            file=_text(each, "file_name"),
+        )
+        if citation.url or citation.file or citation.title:
+            found.append(citation)
+    return found
+
+
 def listed(bag: Mapping[str, Any]) -> list[Citation]:
     """What Perplexity and xAI send beside an answer: sources in the order of ``[1]``, ``[2]`` in it."""
     results = [mapping(each) for each in sequence(bag.get("search_results"))]

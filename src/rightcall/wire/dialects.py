@@ -18,16 +18,20 @@ class Row(NamedTuple):
     """A pattern that only the events of its streams match."""
     differs_by_host: bool = False
     """Whether ``dialect_at`` gives it as the host behind an address wants it."""
+    keeps: bool = False
+    """Whether its vendor keeps conversations (``kept_at`` of its ``state``), and answers in the
+    background."""
 
 
 DIALECTS: Mapping[str, Row] = {
-    "openai_responses": Row("native", rb'"type"\s*:\s*"response\.'),
+    "openai_responses": Row("native", rb'"type"\s*:\s*"response\.', keeps=True),
     "anthropic": Row("tool", rb'"type"\s*:\s*"(message_|content_block_|ping")'),
     "openai_chat": Row(
         "native",
         rb'"choices"\s*:|"object"\s*:\s*"chat\.completion|\A\[DONE\]',
         differs_by_host=True,
     ),
+    "gemini_interactions": Row("native", rb'"event_type"\s*:\s*"(interaction|step)\.', keeps=True),
     "gemini": Row("native", rb'"(candidates|usageMetadata|promptFeedback)"\s*:'),
     "cohere": Row(
         "tool", rb'"type"\s*:\s*"(message-(start|end)|content-(start|delta)|tool-(plan|call)-)'

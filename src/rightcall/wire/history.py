@@ -24,10 +24,12 @@ from rightcall.core.request import Request
 from rightcall.errors import RightcallError, UsageError
 from rightcall.wire.dialects import DIALECTS, load
 
-_MEMBERS = {"openai_responses": "input", "gemini": "contents"}
+_MEMBERS = {"openai_responses": "input", "gemini_interactions": "input", "gemini": "contents"}
 """The member of a request that holds the messages; ``messages`` in the others."""
 _WITH_BYTES = ("bedrock",)
 """The dialects whose SDK takes bytes as they are, where the wire has base64."""
+_STEPS = ("user_input", "model_output", "function_result")
+"""What only the steps of Gemini's Interactions are called."""
 _IN_LIST = ("cohere", "openai_chat", "openai_responses")
 """The dialects in which the system text is one of the messages, or may be."""
 _NEWEST = "gemini-latest"
@@ -226,8 +228,9 @@ def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
 def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> list[Any]:
     """A transcript in a vendor's shape, as its SDK takes it.
 
-    ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``, ``bedrock`` or
-    ``cohere``. The system text goes first where the vendor takes it among the messages.
+    ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``,
+    ``gemini_interactions``, ``bedrock`` or ``cohere``. The system text goes first where the
+    vendor takes it among the messages.
     """
     name = _known(dialect)
     if not fits(transcript, Sequence):
@@ -268,6 +271,8 @@ def _dialect_of(messages: Sequence[JsonObject]) -> str:
     """Whose shape it is. Plain texts with roles are everybody's, and read as Chat."""
     if any("tool_plan" in message for message in messages):
         return "cohere"
+    if any(message.get("type") in _STEPS for message in messages):
+        return "gemini_interactions"
     for message in messages:
         if "parts" in message:
             return "gemini"

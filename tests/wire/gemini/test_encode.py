@@ -14,7 +14,8 @@ from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
 from rightcall.wire import gemini
-from rightcall.wire.gemini.messages import FOREIGN_SIGNATURE, UNPARSED
+from rightcall.wire.gemini.messages import UNPARSED
+from rightcall.wire.google import FOREIGN_SIGNATURE
 from wire.recorded import rows
 
 API = "gemini.generateContent"

@@ -30,6 +30,7 @@ from rightcall.wire.encoding import (
 )
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER, PRO, PRO_LEAST
+from rightcall.wire.google import key_headers
 from rightcall.wire.logprobs import alternatives
 from rightcall.wire.strictness import StrictMode, wish_in
 
@@ -45,9 +46,7 @@ def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are
 
 def authorize(key: str) -> Mapping[str, str]:
     """The headers that carry the key: an API key, or an access token of Google Cloud for Vertex."""
-    if key.startswith("ya29."):
-        return {"authorization": f"Bearer {key}"}
-    return {"x-goog-api-key": key}
+    return key_headers(key)
 
 
 def encoder() -> Encode:

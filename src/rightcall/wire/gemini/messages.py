@@ -18,18 +18,14 @@ from rightcall.wire.encoding import (
     object_in,
     sequence,
 )
-from rightcall.wire.gemini.tables import FILES, MEDIA, NAME, NESTED_MEDIA
+from rightcall.wire.gemini.tables import MEDIA, NAME, NESTED_MEDIA
+from rightcall.wire.google import FILES, FOREIGN_SIGNATURE
 from rightcall.wire.media import check_taken, first_new, place_of
 
 Json: TypeAlias = dict[str, Any]
 
 UNPARSED = "unparsed_arguments"
 """Where the text of arguments that are no JSON object goes: the vendor takes nothing but objects."""
-
-# A call that Gemini did not make has no signature, and Gemini 3 refuses the first call of a step without
-# one, but for this: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs (in base64, as it is
-# a field of bytes).
-FOREIGN_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
 
 def contents(messages: Transcript, cache: EncodeCache, *, nested_media: bool) -> list[Raw | Json]:

@@ -78,6 +78,3 @@ MEDIA: MediaTable = {
     "other": Takes(("address", "id")),
 }
 """https://ai.google.dev/gemini-api/docs/files and .../file-input-methods"""
-
-FILES = "https://generativelanguage.googleapis.com/v1beta/"
-"""What the name of an uploaded file, ``files/…``, is within."""

@@ -27,6 +27,7 @@ from rightcall.wire.encoding import (
     native_of,
     with_examples,
 )
+from rightcall.wire.kept import Since
 from rightcall.wire.logprobs import alternatives
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
@@ -57,15 +58,6 @@ class _Ours(msgspec.Struct, frozen=True):
 def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
     """How tools can be sent strict."""
     return StrictMode(rules=_RULES)
-
-
-class Since(msgspec.Struct, frozen=True):
-    """What the vendor has of a conversation: up to which of its responses, and what comes after."""
-
-    response: str = ""
-    """Empty where it has nothing."""
-    first: int = 0
-    """The first message that it does not have."""
 
 
 def authorize(key: str, /) -> Mapping[str, str]:

@@ -1,0 +1,35 @@
+"""What a model began for a question, as notes in the record of the run."""
+
+from rightcall.core.entry import StepDone
+from rightcall.core.ports import Steps
+from rightcall.record.steps import recorded
+
+
+class NotedReplies:
+    """Keeps what was begun for one question under keys of its own, which end as the question's does.
+
+    So a replay that asks a model anew does not find them.
+    """
+
+    def __init__(self, steps: Steps, key: str) -> None:
+        self._steps, self._key = steps, key
+        self._known: list[str] = []
+        while isinstance(entry := recorded(steps, self._next), StepDone):
+            self._known.append(entry.value)
+
+    @property
+    def _next(self) -> str:
+        return f"begun.{len(self._known) + 1}.{self._key}"
+
+    def last(self, model: str, /) -> str:
+        """The id of what this model began last; empty if it did not."""
+        ours = [
+            value.removeprefix(f"{model} ") for value in self._known if value.startswith(f"{model} ")
+        ]
+        return ours[-1] if ours else ""
+
+    async def began(self, model: str, identity: str, /) -> None:
+        """Note the id of what this model has begun."""
+        key, value = self._next, f"{model} {identity}"
+        await self._steps.note(key, StepDone(key=key, value=value))
+        self._known.append(value)

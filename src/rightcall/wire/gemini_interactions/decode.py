@@ -1,0 +1,249 @@
+"""An interaction, streamed or whole, into events and a Reply. Does no I/O.
+
+A stream ends with ``interaction.completed``, which says how it stands in the end; ``[DONE]`` may follow.
+https://ai.google.dev/gemini-api/docs/interactions/streaming
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.message import Reply
+from rightcall.core.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
+from rightcall.errors import ProtocolError, TruncatedStream
+from rightcall.wire.encoding import mapping, sequence
+from rightcall.wire.gemini_interactions.errors import refused
+from rightcall.wire.gemini_interactions.reply import Index, ReplyBuilder
+from rightcall.wire.gemini_interactions.tables import NAME, WAITING
+from rightcall.wire.refusal import UNREADABLE, excerpt
+
+
+class _Delta(Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    arguments: str | None = None
+
+
+class _More(Struct, gc=False):
+    """What nearly every event of a stream holds. The rare is read when it comes."""
+
+    event_type: str = ""
+    index: int | None = None
+    delta: _Delta | None = None
+
+
+class _RawStep(Struct):
+    arguments: Raw = Raw(b"")
+
+
+class _RawStart(Struct):
+    step: _RawStep | None = None
+
+
+class _RawWhole(Struct):
+    steps: list[_RawStep | None] | None = None
+
+
+class _RawDone(Struct):
+    interaction: _RawWhole | None = None
+
+
+_more = msgspec.json.Decoder(_More).decode
+_any = msgspec.json.Decoder().decode
+_start = msgspec.json.Decoder(_RawStart).decode
+_whole = msgspec.json.Decoder(_RawWhole).decode
+_done = msgspec.json.Decoder(_RawDone).decode
+
+
+class Decoder:
+    """One streamed reply. Feed it bytes, cut anywhere."""
+
+    def __init__(self) -> None:
+        self._sse = SseDecoder()
+        self._reply = ReplyBuilder()
+        self._began = False
+        self._body: bytearray | None = None
+        """Where a host answers with one instead of a stream."""
+
+    def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
+        """The events that these bytes complete."""
+        if not self._began and (start := data.lstrip()):
+            self._began = True
+            self._body = bytearray() if start.startswith((b"{", b"[")) else None
+        if self._body is not None:
+            self._body += data
+            if len(self._body) > MAX_EVENT_BYTES:
+                raise ProtocolError(f"{NAME}: a reply of more than {MAX_EVENT_BYTES:,} bytes")
+            return ()
+        for event in self._sse.feed(data):
+            _take(self._reply, event)
+        return self._told()
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        """The events that only the end of the stream completes."""
+        if self._body is not None:
+            body, self._body = bytes(self._body), None
+            _take_whole(self._reply, body)
+        for event in self._sse.finish():
+            try:
+                _take(self._reply, event)
+            except ProtocolError as problem:
+                raise TruncatedStream(f"{NAME}: the stream ended in the middle of an event") from problem
+        if not self._reply.is_done:
+            raise TruncatedStream(f"{NAME}: the stream ended before the interaction did")
+        return self._told()
+
+    def _told(self) -> tuple[ModelEvent, ...]:
+        events, self._reply.events = self._reply.events, []
+        return tuple(events)
+
+
+def decoder() -> Decoder:
+    """A decoder for one streamed reply."""
+    return Decoder()
+
+
+def decode(body: bytes, /) -> Reply:
+    """The reply in a body that was not streamed."""
+    reply = ReplyBuilder()
+    _take_whole(reply, body)
+    end = reply.events[-1]
+    assert isinstance(end, ReplyEnd)
+    return end.reply
+
+
+def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
+    data = event.data
+    if reply.is_done or not data or data.strip() == b"[DONE]":
+        return
+    try:
+        if b'"step.delta"' in data and _grown(reply, data):
+            return
+        value = _any(data)
+    except UNREADABLE as problem:
+        raise ProtocolError(f"{NAME}: an event that cannot be read: {excerpt(data)}") from problem
+    if not isinstance(value, dict):
+        raise ProtocolError(f"{NAME}: an event is not an object: {excerpt(data)}")
+    kind = value.get("event_type") or event.name
+    handler = _ON.get(kind) if isinstance(kind, str) else None
+    if handler is not None:
+        handler(reply, value, data)
+    elif value.get("error"):
+        raise refused(value)
+
+
+def _grown(reply: ReplyBuilder, data: bytes) -> bool:
+    """Whether it was more of a text or of a call's arguments, which most events are."""
+    try:
+        event = _more(data)
+    except msgspec.ValidationError:
+        return False
+    delta = event.delta
+    if event.event_type != "step.delta" or delta is None:
+        return False
+    if delta.type == "text" and delta.text is not None:
+        reply.text(event.index, delta.text)
+        return True
+    if delta.type == "arguments_delta" and delta.arguments is not None:
+        reply.json(event.index, delta.arguments)
+        return True
+    return False
+
+
+def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
+    try:
+        value = _any(body)
+    except UNREADABLE as problem:
+        kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
+        raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, dict):
+        raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
+    if value.get("error"):
+        raise refused(value)
+    if not isinstance(value.get("status"), str):
+        raise ProtocolError(f"{NAME}: a reply without a status: {excerpt(body)}")
+    _end(reply, value, _whole(body))
+
+
+def _step_start(reply: ReplyBuilder, event: Mapping[str, Any], data: bytes) -> None:
+    step = mapping(event.get("step"))
+    is_call = step.get("type") == "function_call"
+    arguments = _arguments(_start(data).step) if is_call else ""
+    # An empty object stands for arguments that are still to come.
+    reply.start(_index(event), step, "" if arguments == "{}" else arguments)
+
+
+def _step_delta(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
+    reply.add(_index(event), mapping(event.get("delta")))
+
+
+def _step_stop(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
+    reply.close(_index(event))
+
+
+def _status(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
+    reply.note({**event, "id": event.get("interaction_id")})
+
+
+def _created(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
+    reply.note(mapping(event.get("interaction")))
+
+
+def _over(reply: ReplyBuilder, event: Mapping[str, Any], data: bytes) -> None:
+    said = mapping(event.get("interaction"))
+    if said.get("status") not in WAITING:
+        _end(reply, said, _done(data).interaction or _RawWhole())
+
+
+def _end(reply: ReplyBuilder, said: Mapping[str, Any], raw: _RawWhole) -> None:
+    status = str(said.get("status") or "completed")
+    if status in WAITING:
+        raise ProtocolError(f"{NAME}: the interaction is {status}, and there is no reply yet")
+    reply.note(said)
+    if status == "failed":
+        raise refused({"error": _failure(said)})
+    if not reply.is_begun:
+        for at, (step, given) in enumerate(
+            zip(sequence(said.get("steps")), raw.steps or (), strict=True)
+        ):
+            reply.start(at, mapping(step), _arguments(given))
+            reply.close(at)
+    reply.end(status)
+
+
+def _failure(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What went wrong with one that failed, wherever that stands."""
+    steps = [mapping(step).get("error") for step in sequence(said.get("steps"))]
+    told = [mapping(each) for each in (*sequence(said.get("errors")), *steps) if each]
+    return told[0] if told else {"message": "the interaction failed", "code": "failed"}
+
+
+_ON: Mapping[str, Callable[[ReplyBuilder, Mapping[str, Any], bytes], None]] = {
+    "interaction.created": _created,
+    "interaction.status_update": _status,
+    "step.start": _step_start,
+    "step.delta": _step_delta,
+    "step.stop": _step_stop,
+    "interaction.completed": _over,
+}
+
+
+def _index(event: Mapping[str, Any]) -> Index:
+    index = event.get("index")
+    return index if isinstance(index, int) else None
+
+
+def _arguments(step: _RawStep | None) -> str:
+    """The arguments of a call as the text they came in, without its blanks."""
+    raw = b"" if step is None else bytes(step.arguments)
+    if raw in (b"", b"null"):
+        return ""
+    if raw.startswith(b'"'):
+        # Some hosts send the object as a string, as OpenAI does.
+        return str(_any(raw))
+    return msgspec.json.format(raw, indent=-1).decode()

@@ -1,0 +1,183 @@
+"""A transcript into steps, each written into bytes that no later one changes.
+
+Thoughts go back only where they came from. Results hold media as they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, assert_never
+
+from msgspec import Raw
+
+from rightcall.core.call import Call
+from rightcall.core.message import Message, Reasoning, Reply, Results, Transcript, Unknown, User
+from rightcall.core.parts import Media, Part, Result, Text
+from rightcall.errors import EncodeError
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    base64_raw,
+    mapping,
+    note_of,
+    object_in,
+    sequence,
+)
+from rightcall.wire.gemini_interactions.tables import CONTENT, MEDIA, NAME
+from rightcall.wire.google import FILES, FOREIGN_SIGNATURE
+from rightcall.wire.media import check_taken, first_new, place_of
+
+Json: TypeAlias = dict[str, Any]
+
+UNPARSED = "unparsed_arguments"
+"""Where the text of arguments that are no JSON object goes: the vendor takes nothing but objects."""
+
+
+def steps_of(messages: Transcript, cache: EncodeCache, first: int = 0) -> list[Raw]:
+    """The messages as steps, from the one at ``first`` on."""
+    new = first_new(messages)
+
+    def write(writer: _Writer, message: Message, at: int) -> None:
+        writer.write(message, place_of(at, new))
+
+    writer = cache.written(NAME, messages, _Writer, write)
+    found = [step for steps in writer.steps[first:] for step in steps]
+    if not found:
+        raise EncodeError(
+            NAME, "there is nothing to answer: a request needs a message.", where="messages"
+        )
+    return found
+
+
+class _Writer:
+    """Writes messages one after another. Calls without an id get one, and so do their results."""
+
+    def __init__(self) -> None:
+        self.steps: list[list[Raw]] = []
+        """Of each message."""
+        self._used: set[str] = set()
+        self._open: list[tuple[str, str]] = []
+        """The calls of the last reply: their ids as they came, and as they were sent."""
+
+    def write(self, message: Message, where: str) -> None:
+        self.steps.append([Raw(as_bytes(step, NAME)) for step in self._steps(message, where)])
+
+    def _steps(self, message: Message, where: str) -> Iterator[Json]:
+        match message:
+            case User():
+                content = [_content(part, where) for part in message.content]
+                content += sequence(mapping(message.vendor.get(NAME)).get("content"))
+                yield {"type": "user_input", "content": content or [_text("")]}
+            case Reply():
+                yield from _reply(message, self._of_calls(message.calls))
+            case Results():
+                for result in message.results:
+                    yield _result(result, self._of_result(result))
+            case _:
+                assert_never(message)
+
+    def _of_calls(self, calls: Sequence[Call]) -> list[str]:
+        """An id for each call, used once."""
+        self._open = []
+        for call in calls:
+            identity, number = call.id or "call", 1
+            while identity in self._used:
+                number += 1
+                identity = f"{call.id or 'call'}_{number}"
+            self._used.add(identity)
+            self._open.append((call.id, identity))
+        return [sent for _, sent in self._open]
+
+    def _of_result(self, result: Result) -> str:
+        at = next((at for at, (given, _) in enumerate(self._open) if given == result.call_id), None)
+        return result.call_id if at is None else self._open.pop(at)[1]
+
+
+def _reply(reply: Reply, ids: Sequence[str]) -> Iterator[Json]:
+    said: list[Json] = []
+    """Of the step of the model's output that is being written."""
+    calls = 0
+    for part in reply.content:
+        content = _own(part)
+        if content is not None:
+            said += content
+            continue
+        if said:
+            yield {"type": "model_output", "content": said}
+            said = []
+        match part:
+            case Reasoning():
+                if NAME in part.vendor:
+                    yield _thought(part)
+            case Call():
+                if not calls and NAME not in part.vendor:
+                    yield {"type": "thought", "signature": FOREIGN_SIGNATURE}
+                yield _call(part, ids[calls])
+                calls += 1
+            case Unknown():
+                if step := mapping(mapping(part.vendor.get(NAME)).get("step")):
+                    yield dict(step)
+            case _:
+                pass
+    if said:
+        yield {"type": "model_output", "content": said}
+
+
+def _own(part: object) -> list[Json] | None:
+    """What stands in a step of the model's output; None for what is a step of its own."""
+    match part:
+        case Text():
+            return [_content(part)] if part.text else []
+        case Media():
+            return [_content(part)]
+        case Unknown():
+            content = mapping(part.vendor.get(NAME)).get("content")
+            return [dict(mapping(content))] if content else None
+        case _:
+            return None
+
+
+def _thought(part: Reasoning) -> Json:
+    summary = {"summary": [_text(part.text)]} if part.text else {}
+    return {"type": "thought", **summary, **mapping(part.vendor.get(NAME))}
+
+
+def _call(call: Call, identity: str) -> Json:
+    text = call.as_json
+    arguments: Raw | Json = {}
+    if text.strip():
+        arguments = {UNPARSED: text} if object_in(text) is None else Raw(text.encode())
+    told = {"type": "function_call", "id": identity, "name": call.name, "arguments": arguments}
+    return {**told, **mapping(call.vendor.get(NAME))}
+
+
+def _result(result: Result, identity: str) -> Json:
+    content = [_content(part) for part in result.content]
+    said: Json = {"type": "function_result", "call_id": identity, "name": result.name}
+    said |= {"is_error": True} if result.is_error else {}
+    return {**said, "result": content or [_text("")], **mapping(result.vendor.get(NAME))}
+
+
+def _content(part: Part, where: str = "") -> Json:
+    more = mapping(part.vendor.get(NAME))
+    if isinstance(part, Text):
+        return {**_text(part.text), **more}
+    # What it made itself it takes back, whatever it is.
+    if not more and not check_taken(part, MEDIA, NAME, where):
+        return _text(note_of(part))
+    if part.kind == "text" and part.way == "bytes":
+        words = part.data.decode(errors="replace")
+        return _text(f"{part.name}:\n{words}" if part.name else words)
+    return {"type": CONTENT.get(part.kind, "document"), **_shown(part), **more}
+
+
+def _shown(media: Media) -> Json:
+    if media.way == "bytes":
+        return {"mime_type": media.media_type, "data": base64_raw(media)}
+    place = media.url if media.id is None else media.id
+    assert place is not None
+    is_known = media.kind != "other" and not media.media_type.endswith("/*")
+    kind = {"mime_type": media.media_type} if is_known else {}
+    return {**kind, "uri": f"{FILES}{place}" if place.startswith("files/") else place}
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}

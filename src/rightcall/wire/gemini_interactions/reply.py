@@ -1,0 +1,305 @@
+"""An interaction's steps in the making: as they grow, their events, and the Reply.
+
+A call that the token limit cut off is ended like any other, so a CallEnd waits until something shows
+that the model went on after the call.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from rightcall.core.call import Call
+from rightcall.core.citation import Citation
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ModelEvent,
+    ReasoningDelta,
+    ReplyEnd,
+    TextDelta,
+)
+from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
+from rightcall.core.parts import Media, Text, Usage
+from rightcall.errors import ProtocolError
+from rightcall.wire.citations import annotated_bytes
+from rightcall.wire.encoding import mapping, sequence
+from rightcall.wire.gemini_interactions.made import media_in
+from rightcall.wire.gemini_interactions.tables import NAME, STOPS
+
+Part: TypeAlias = Text | Reasoning | Call | Media | Unknown
+Index: TypeAlias = int | None
+
+_LISTS = {"model_output": "content", "thought": "summary"}
+"""Where the kinds of steps that grow have what they say."""
+_FLOWS = ("audio",)
+"""Content that comes in pieces which belong together."""
+
+
+class Item:
+    """One content of a step; what it says comes in pieces."""
+
+    __slots__ = ("fields", "pieces")
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = dict(fields)
+        self.pieces: list[str] = []
+        """Of its text, or of its data."""
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The content as it would have come at once."""
+        member = "text" if self.fields.get("type") == "text" else "data"
+        return {**self.fields, member: "".join(self.pieces)} if self.pieces else self.fields
+
+
+class Step:
+    """One step, as it began and as it has grown."""
+
+    __slots__ = ("call", "fields", "is_open", "items", "kind", "pieces")
+
+    def __init__(self, fields: Mapping[str, Any], call: int = -1) -> None:
+        self.fields = dict(fields)
+        self.kind = str(self.fields.get("type") or "")
+        self.call = call
+        """The position among the reply's calls; -1 if it is not one."""
+        self.pieces: list[str] = []
+        """Of a call's arguments."""
+        self.items: list[Item] = []
+        self.is_open = True
+
+    def parts(self, *, cut: bool) -> Iterator[Part]:
+        """What it comes to. ``cut``: a call that nothing came after may not be complete."""
+        match self.kind:
+            case "function_call":
+                yield self.as_call(truncated=cut and self.is_open)
+            case "thought":
+                yield self._thought()
+            case "model_output":
+                yield from map(_content, self.items)
+            case _:
+                yield Unknown({NAME: {"step": self.fields}})
+
+    def as_call(self, *, truncated: bool = False) -> Call:
+        """The call that it is."""
+        known = ("type", "id", "name", "arguments")
+        beside = {key: value for key, value in self.fields.items() if key not in known}
+        return Call(
+            id=_string(self.fields.get("id")),
+            name=_string(self.fields.get("name")),
+            arguments="".join(self.pieces),
+            truncated=truncated,
+            vendor={NAME: beside},
+        )
+
+    def _thought(self) -> Reasoning:
+        summary = [item.whole for item in self.items]
+        texts = [_string(item.get("text")) for item in summary]
+        bag = {key: value for key, value in self.fields.items() if key not in ("type", "summary")}
+        if any(item.keys() != {"type", "text"} for item in summary):
+            bag["summary"] = summary
+        return Reasoning("".join(texts), {NAME: bag})
+
+
+class ReplyBuilder:
+    """One interaction in the making."""
+
+    def __init__(self) -> None:
+        self.events: list[ModelEvent] = []
+        """What has happened and was not yet told."""
+        self.is_done = False
+        self._steps: list[Step] = []
+        self._at: dict[Index, Step] = {}
+        self._calls = 0
+        self._closed: list[Step] = []
+        """Calls that were ended, and nothing has come since."""
+        self._bag: dict[str, Any] = {}
+        self._model = ""
+        self._counts: Mapping[str, Any] = {}
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether any step has come."""
+        return bool(self._steps)
+
+    def note(self, said: Mapping[str, Any]) -> None:
+        """What an interaction says of itself: its id, its model, what it took so far."""
+        for member in ("id", "continuation_token", "service_tier"):
+            if value := said.get(member):
+                self._bag[member] = value
+        self._model = _string(said.get("model")) or self._model
+        self._counts = mapping(said.get("usage")) or self._counts
+
+    def start(self, index: Index, fields: Mapping[str, Any], arguments: str = "") -> None:
+        """A step begins, perhaps with all of it. ``arguments``: those of a call, as text."""
+        self._go_on()
+        is_call = fields.get("type") == "function_call"
+        step = self._at[index] = Step(fields, self._calls if is_call else -1)
+        self._steps.append(step)
+        if is_call:
+            self._calls += 1
+            begun = step.as_call()
+            self.events.append(CallStart(step.call, begun.name, begun.id))
+            self.json(index, arguments)
+        for content in sequence(fields.get(_LISTS.get(step.kind, ""))):
+            self.content(step, mapping(content))
+
+    def text(self, index: Index, piece: str) -> None:
+        """More of what the model says."""
+        self.content(self._grown(index, "model_output"), {"type": "text", "text": piece})
+
+    def json(self, index: Index, piece: str) -> None:
+        """More of a call's arguments."""
+        if not piece:
+            return
+        step = self._at.get(index)
+        if step is None or step.call < 0 or not step.is_open:
+            raise ProtocolError(f"{NAME}: arguments at index {index}, where no call is open")
+        step.pieces.append(piece)
+        self.events.append(CallDelta(step.call, piece))
+
+    def add(self, index: Index, delta: Mapping[str, Any]) -> None:
+        """More of a step, as a delta says it."""
+        match delta.get("type"):
+            case "text" | "image" | "audio" | "video" | "document":
+                self.content(self._grown(index, "model_output"), delta)
+            case "text_annotation_delta":
+                self._annotate(index, delta)
+            case "thought_summary":
+                self.content(self._grown(index, "thought"), mapping(delta.get("content")))
+            case "thought_signature":
+                fields = self._grown(index, "thought").fields
+                fields["signature"] = _string(fields.get("signature")) + _string(delta.get("signature"))
+            case "arguments_delta":
+                self.json(index, _string(delta.get("arguments")))
+            case kind:
+                self._join(self._grown(index, _string(kind)), delta)
+
+    def content(self, step: Step, content: Mapping[str, Any]) -> None:
+        """More of what a step says: of its last content where the two belong together."""
+        kind = _string(content.get("type"))
+        member = "text" if kind == "text" else "data"
+        rest = {key: value for key, value in content.items() if key != member and value is not None}
+        last = step.items[-1] if step.items else None
+        if last is None or not _goes_on(last.fields, rest):
+            last = Item(rest)
+            step.items.append(last)
+        piece = content.get(member)
+        if not isinstance(piece, str) or not piece:
+            return
+        last.pieces.append(piece)
+        if kind == "text":
+            said = ReasoningDelta if step.kind == "thought" else TextDelta
+            self.events.append(said(piece))
+
+    def close(self, index: Index) -> None:
+        """A step ends."""
+        step = self._at.get(index)
+        if step is not None and step.call >= 0 and step.is_open and step not in self._closed:
+            self._closed.append(step)
+
+    def end(self, word: str) -> None:
+        """The interaction is over: how it stands."""
+        stop: StopReason = STOPS.get(word, "error")
+        cut = stop not in ("end", "calls")
+        for step in self._steps:
+            if step.call >= 0 and step.is_open and not (cut and step is self._steps[-1]):
+                self._end_call(step)
+        if stop in ("end", "calls"):
+            stop = "calls" if self._calls else "end" if word == "completed" else "error"
+        parts = [part for step in self._steps for part in step.parts(cut=cut)]
+        content = tuple([part for part in parts if not isinstance(part, Text) or part.text])
+        reply = Reply(
+            content,
+            stop,
+            word,
+            usage(self._counts),
+            self._model,
+            {NAME: self._bag} if self._bag else {},
+            citations=_citations(content),
+        )
+        self.is_done = True
+        self.events.append(ReplyEnd(reply))
+
+    def _grown(self, index: Index, kind: str) -> Step:
+        if self._closed:
+            self._go_on()
+        step = self._at.get(index)
+        if step is None or step.kind != kind:
+            self.start(index, {"type": kind})
+            step = self._at[index]
+        return step
+
+    def _annotate(self, index: Index, delta: Mapping[str, Any]) -> None:
+        step = self._grown(index, "model_output")
+        if not step.items:
+            self.content(step, {"type": "text", "text": ""})
+        step.items[-1].fields.setdefault("annotations", []).extend(sequence(delta.get("annotations")))
+
+    def _join(self, step: Step, delta: Mapping[str, Any]) -> None:
+        for key, value in delta.items():
+            before = step.fields.get(key)
+            if isinstance(before, list) and isinstance(value, list):
+                before.extend(value)
+            elif key != "type":
+                step.fields[key] = value
+
+    def _go_on(self) -> None:
+        """The model wrote on, so what was ended is complete."""
+        for step in self._closed:
+            self._end_call(step)
+        self._closed.clear()
+
+    def _end_call(self, step: Step) -> None:
+        if not step.pieces:
+            # The empty object that the step began with was all.
+            step.pieces.append("{}")
+            self.events.append(CallDelta(step.call, "{}"))
+        step.is_open = False
+        self.events.append(CallEnd(step.call, step.as_call()))
+
+
+def usage(counts: Mapping[str, Any]) -> Usage:
+    """The vendor's counts: it counts thoughts, and what tools put into the prompt, apart."""
+
+    def count(name: str) -> int:
+        value = counts.get(name)
+        return value if isinstance(value, int) else 0
+
+    return Usage(
+        input_tokens=count("total_input_tokens") + count("total_tool_use_tokens"),
+        output_tokens=count("total_output_tokens") + count("total_thought_tokens"),
+        cached_tokens=count("total_cached_tokens"),
+        reasoning_tokens=count("total_thought_tokens"),
+    )
+
+
+def _goes_on(before: Mapping[str, Any], rest: Mapping[str, Any]) -> bool:
+    """Whether a content is more of the one before it."""
+    kind = rest.get("type")
+    if kind == "text":
+        # One with annotations is whole, and what follows it is another.
+        return before.get("type") == "text" and len(rest) == 1 and "annotations" not in before
+    return kind in _FLOWS and before.get("mime_type") == rest.get("mime_type")
+
+
+def _content(item: Item) -> Part:
+    said = item.whole
+    if said.get("type") == "text":
+        more = {key: value for key, value in said.items() if key not in ("type", "text") and value}
+        return Text(_string(said.get("text")), {NAME: more} if more else {})
+    return media_in(said) or Unknown({NAME: {"content": said}})
+
+
+def _citations(content: tuple[Part, ...]) -> tuple[Citation, ...]:
+    found: list[Citation] = []
+    before = 0
+    for part in content:
+        if isinstance(part, Text):
+            annotations = mapping(part.vendor.get(NAME)).get("annotations")
+            found += annotated_bytes(annotations, part.text, before) if annotations else ()
+            before += len(part.text)
+    return tuple(found)
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""

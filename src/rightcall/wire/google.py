@@ -1,0 +1,51 @@
+"""What Google's dialects share: keys, where files are, the mark of a foreign call, refusals."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rightcall.errors import VendorError
+from rightcall.wire.refusal import seconds_in
+
+FILES = "https://generativelanguage.googleapis.com/v1beta/"
+"""What the name of an uploaded file, ``files/…``, is within."""
+
+# A call that Gemini did not make has no signature, and Gemini 3 refuses the first call of a step without
+# one, but for this: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs (in base64, as it is
+# a field of bytes).
+FOREIGN_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+
+TRANSIENT = frozenset(["RESOURCE_EXHAUSTED", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"])
+"""Codes that another attempt may not meet."""
+
+
+def key_headers(key: str) -> Mapping[str, str]:
+    """The headers that carry a key: an API key, or an access token of Google Cloud."""
+    if key.startswith("ya29."):
+        return {"authorization": f"Bearer {key}"}
+    return {"x-goog-api-key": key}
+
+
+def with_details(refusal: VendorError, value: Any) -> VendorError:
+    """The refusal, with what the details of its body add to it."""
+    for detail in _details(value):
+        if refusal.retry_after is None:
+            refusal.retry_after = seconds_in(detail.get("retryDelay"))
+        refusal.request_id = refusal.request_id or str(detail.get("requestId") or "")
+        if any("PerDay" in str(each.get("quotaId")) for each in _objects(detail.get("violations"))):
+            # A quota for the whole day is used up: waiting a little will not help.
+            refusal.retryable = False
+            refusal.kind = "quota"
+        if str(detail.get("reason")).startswith("API_KEY"):
+            refusal.kind = "auth"
+    return refusal
+
+
+def _details(value: Any) -> list[dict[str, Any]]:
+    """What else an error says. https://cloud.google.com/apis/design/errors#error_details."""
+    said = value[0] if isinstance(value, list) and value else value
+    facts = said.get("error") if isinstance(said, dict) else None
+    return _objects(facts.get("details")) if isinstance(facts, dict) else []
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
