@@ -26,7 +26,6 @@ from rightcall.core.transport import MAX_REPLY_BYTES, Incoming, Timeouts, Transp
 from rightcall.errors import ProtocolError, RightcallError, TransportError, VendorError
 from rightcall.log import request_logger
 from rightcall.request.batches import Batches
-from rightcall.request.definitions import definitions
 
 MAX_BODY = 64 * 1024 * 1024
 """A reply that is not streamed, or an error, longer than this is refused instead of held."""
@@ -146,6 +145,8 @@ class WireModel:
 
     def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
         """What the vendor is sent of each tool, by its name."""
+        from rightcall.request.definitions import definitions  # noqa: PLC0415 - light until used
+
         return definitions(self._dialect, self._address.model, specs)
 
     def cost_of(self, usage: Usage) -> float | None:
