@@ -9,7 +9,8 @@ TORCH ?= torch
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
 	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-programs bench-transports
+	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-programs \
+	bench-tools bench-tools-peers bench-transports
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +131,14 @@ bench-evals: $(READY) ## what descriptions and examples are worth to the embedde
 bench-programs: $(READY) ## the tokens of three jobs by programs and by round trips, and what an inner call costs
 	@$(BIN)/python bench/programs.py
 
+bench-tools: $(READY) ## what a catalogue of tools costs, and what search finds (RIGHTCALL_CATALOGUE, RIGHTCALL_BFCL)
+	@$(BIN)/python bench/catalogue/find_tools.py
+
+bench-tools-peers: ## the same searches by fastmcp and pydantic-ai, in an environment of their own
+	@test -x .venv-bench-tools/bin/python || $(PYTHON) -m venv .venv-bench-tools
+	@.venv-bench-tools/bin/python -m pip install --quiet --disable-pip-version-check -e . fastmcp==4.1.2 pydantic-ai-slim==2.66.0
+	@.venv-bench-tools/bin/python bench/catalogue/find_by_peers.py
+
 bench-agentdojo: ## attack an agent whose model is fully hijacked, on AgentDojo's tasks
 	@test -x .venv-agentdojo/bin/python || $(PYTHON) -m venv .venv-agentdojo
 	@.venv-agentdojo/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . agentdojo==0.1.35
@@ -141,5 +150,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-peers .bench .venv-transformers .venv-agentdojo .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -28,7 +28,7 @@ ONE = {
     "empty": made(description=" "),
     "vague": made(description="Send an email."),
     "not-imperative": made(description=f"This tool can {GOOD}"),
-    "no-description": made(properties={"body": {"type": "string"}}),
+    "no-description": made(properties={"since": {"type": "string"}}),
     "no-example": member(type="string", pattern="^[A-Z]{3}-[0-9]+$"),
     "cryptic-enum": member(enum=["A1", "B7"]),
     "long-short": made(short="Send " * 20),
@@ -70,11 +70,11 @@ def test_tools_that_are_taken_for_one_another_are_told_apart(rule):
 
 def test_among_many_a_tool_says_when_it_is_used():
     others = [made(name, GOOD) for name in ("pay", "walk", "jump", "read", "sing")]
-    beside = made("get_orders", "Get what a customer bought, newest first. Use it when asked for that.")
-    silent = made("get_order_lines", "Get what was bought together at one time, with prices.")
+    beside = made("get_late_paid_orders", "Get what was paid too late. Use it when asked for that.")
+    silent = made("get_late_unpaid_orders", "Get what was bought on account and is still open, by age.")
     (found,) = rc.lint([*others, beside, silent])
-    assert (found.rule, found.tool) == ("no-when", "get_order_lines")
-    assert "get_orders" in found.what
+    assert (found.rule, found.tool) == ("no-when", "get_late_unpaid_orders")
+    assert "get_late_paid_orders" in found.what
     assert rules(beside, silent) == []
 
 

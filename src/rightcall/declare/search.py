@@ -6,6 +6,7 @@ it stands in, and no oftener than a few times there, so repeating it buys no bet
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from math import log
@@ -147,10 +148,11 @@ def _worth(
     """What each word is worth for the tools that have it: BM25."""
     average = sum([length for _, length in counted]) / max(1, len(counted)) or 1.0
     worth: dict[str, Shares] = {word: [] for word in rarity}
+    most = _SATURATION + 1
     for place, (counts, length) in enumerate(counted):
         norm = _SATURATION * (1 - _LENGTH + _LENGTH * length / average)
         for word, count in counts.items():
-            worth[word].append((place, rarity[word] * count * (_SATURATION + 1) / (count + norm)))
+            worth[word].append((place, rarity[word] * most * count / (count + norm)))
     return worth
 
 
@@ -176,17 +178,22 @@ def _rarity(documents: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 def _counted(spec: Spec) -> tuple[dict[str, float], int]:
     """What each word of a definition counts for, and how many words there are."""
-    fields: dict[float, dict[str, int]] = {}
-    length = 0
+    fields: dict[float, list[str]] = {}
     for weight, text in _texts(spec):
-        field = fields.setdefault(weight, {})
-        for word in terms(text, empty=weight == _NAME):
-            length += 1
-            field[word] = field.get(word, 0) + 1
+        fields.setdefault(weight, []).append(text)
     counts: dict[str, float] = {}
-    for weight, field in fields.items():
-        for word, count in field.items():
-            counts[word] = counts.get(word, 0.0) + weight * min(count, _REPEATS)
+    count = counts.get
+    length = 0
+    for weight, texts in fields.items():
+        words = terms("\n".join(texts), empty=weight == _NAME)
+        length += len(words)
+        once = set(words)
+        for word in once:
+            counts[word] = count(word, 0.0) + weight
+        if len(once) < len(words):
+            for word, often in Counter(words).items():
+                if often > 1:
+                    counts[word] += weight * (min(often, _REPEATS) - 1)
     return counts, length
 
 

@@ -42,9 +42,7 @@ _LEFT = 4
 def terms(text: str, *, empty: bool = False) -> list[str]:
     """The words of a text, in order; those that say nothing only if ``empty`` is so."""
     words = _ASCII_WORD.findall(text) if text.isascii() else [*_pieces(normalize("NFKC", text))]
-    if empty:
-        return [stem(word.lower()) for word in words]
-    return [term for term in map(_term, words) if term]
+    return list(map(_any_term, words)) if empty else [term for term in map(_term, words) if term]
 
 
 @cache
@@ -60,6 +58,12 @@ def _pieces(text: str) -> Iterator[str]:
             yield from [run[at : at + 2] for at in range(max(1, len(run) - 1))]
         else:
             yield from _ASCII_WORD.findall(run) if run.isascii() else [run]
+
+
+@lru_cache(maxsize=1 << 14)
+def _any_term(word: str) -> str:
+    """The word's stem, whether it says something or not."""
+    return stem(word.lower())
 
 
 @lru_cache(maxsize=1 << 15)

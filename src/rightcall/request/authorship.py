@@ -18,6 +18,7 @@ from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message, Reasoning, Reply, Transcript, Unknown
 from rightcall.core.parts import Text
+from rightcall.core.request import Request
 
 CLAUDE = "claude"
 """Anthropic's signatures hold wherever Claude is served, on its own API, Bedrock and Vertex:
@@ -91,6 +92,12 @@ class Readable:
         self._writer = writer
         self._changed: dict[tuple[int, bool], tuple[Reply, Reply]] = {}
         """By the identity of the original, which comes first and is kept for it."""
+
+    def request(self, request: Request) -> Request:
+        """The request, with the messages as the host reads them."""
+        as_text = request.options.get("foreign_reasoning") == "text"
+        messages = self.of(request.messages, as_text=as_text)
+        return request if messages is request.messages else replace(request, messages=messages)
 
     def of(self, messages: Transcript, *, as_text: bool) -> Transcript:
         """The messages; the same tuple where nothing has to change."""

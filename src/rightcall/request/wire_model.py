@@ -28,7 +28,6 @@ from rightcall.request.address import Address, authorized
 from rightcall.request.authorship import Readable, writer_at
 from rightcall.request.batches import Batches
 from rightcall.request.believable import believable
-from rightcall.request.definitions import definitions
 from rightcall.request.large import holds_much
 from rightcall.request.nulls import marked, marked_reply
 from rightcall.request.retry import Retry
@@ -122,6 +121,8 @@ class WireModel:
 
     def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
         """What the vendor is sent of each tool, by its name."""
+        from rightcall.request.definitions import definitions  # noqa: PLC0415 - light until used
+
         return definitions(self._dialect, self._address.model, specs)
 
     def cost_of(self, usage: Usage) -> float | None:
@@ -291,11 +292,7 @@ class WireModel:
             request = replace(request, options={**self._defaults, **request.options})
         request = self._unstrict.of(request)
         encode, readable = self._encoder(request.conversation)
-        as_text = request.options.get("foreign_reasoning") == "text"
-        messages = readable.of(request.messages, as_text=as_text)
-        if messages is not request.messages:
-            request = replace(request, messages=messages)
-        outgoing = encode(request, model=self._address.model, stream=stream)
+        outgoing = encode(readable.request(request), model=self._address.model, stream=stream)
         if request_logger.isEnabledFor(DEBUG):
             size, model, count = len(outgoing.body), self._address.model, len(request.messages)
             place = f"{self._place}{outgoing.path.partition('?')[0]}"

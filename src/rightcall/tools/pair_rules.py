@@ -22,8 +22,6 @@ _CROWD = 50
 """More tools than this that meet at one key have a name for a prefix, and not a likeness."""
 _SHORTEST = 4
 """Names of fewer letters differ in much of them."""
-_EMPTY = 2
-"""Words of so few letters name nothing."""
 
 _MEANS_THE_SAME = (
     "get read fetch retrieve load show view describe",
@@ -131,6 +129,12 @@ def _heads(name: _Named) -> Iterator[object]:
             yield name.rest[at - 1]
 
 
+def _things(name: _Named) -> Iterator[object]:
+    """What a name is about, closely: its last word with each of the others."""
+    for word in name.rest[:-1] if not _JOINS.intersection(name.rest) else ():
+        yield word, name.rest[-1]
+
+
 def _met(
     named: Sequence[_Named], keys: Callable[[_Named], Iterator[object]]
 ) -> Iterator[tuple[_Named, _Named]]:
@@ -188,17 +192,15 @@ def _no_when_not(spec: Spec, beside: Spec) -> Finding:
 
 
 def _no_when(named: Sequence[_Named], told: set[str]) -> Iterator[Finding]:
-    """Tools beside others that do the same to the same thing, and that do not say when they are used."""
-    things: dict[tuple[str, str, str], list[str]] = {}
-    for each in named:
-        for word in each.rest if each.verb else ():
-            if len(word) > _EMPTY:
-                things.setdefault((each.spec.origin, each.verb, word), []).append(each.spec.name)
+    """Tools beside others that do the same to the same thing, and that do not say when they are used.
+
+    The thing is the last word of the name and one more: comments of pages are not comments of issues.
+    """
     beside: dict[str, str] = {}
-    for names in things.values():
-        if 1 < len(names) <= len(named) / 2:
-            for at, name in enumerate(names):
-                beside.setdefault(name, names[at - 1])
+    for one, other in _met(named, _things):
+        if one.verb:
+            beside.setdefault(one.spec.name, other.spec.name)
+            beside.setdefault(other.spec.name, one.spec.name)
     for each in named:
         spec, text = each.spec, each.spec.description
         if spec.name in beside and text and spec.name not in told and not _WHEN.search(text):

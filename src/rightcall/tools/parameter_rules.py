@@ -23,6 +23,8 @@ _KNOWN = frozenset(
     )
     for word in line.split()
 )
+_SAYS_ALL = frozenset(("title", "body", "content", "message", "text", "subject", "page", "url", "email"))
+"""Parameters whose names leave nothing to say; nor do values that are words."""
 _LIKE_A_WORD = re.compile(r"(?=.*[aeiouyAEIOUY]).{3,}|.*[\s_./:-].*|\d+ ?[a-z]{1,2}", re.DOTALL)
 # What must be written in some notation, so that a model had better see one.
 _NOTATION = re.compile(
@@ -44,7 +46,8 @@ def parameter_findings(spec: Spec) -> Iterator[Finding]:
     shown = frozenset(name for example in spec.examples for name in example)
     for name, member in _members(spec.parameters):
         where = f"parameters at {json_path([name])}"
-        if not _says(member, spec.parameters, "description"):
+        says_all = name in _SAYS_ALL or "enum" in member
+        if not says_all and not _says(member, spec.parameters, "description"):
             yield Finding(
                 *(spec.name, where, "advice", "the parameter has no description", "", "no-description"),
                 "a model fills it in by its name alone, and guesses the unit, the form and the default",
