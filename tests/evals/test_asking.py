@@ -132,6 +132,13 @@ async def test_the_same_question_is_asked_once():
 async def test_a_case_whose_tool_is_not_offered_is_refused():
     with pytest.raises(UsageError, match="case bern: no tool 'get_weather' is offered; there is send"):
         await evaluate(CASES, scripted(), [send_mail])
+    either = Case(id="1", question="Hello!", calls=(Expected(names=("get_wether", "sky")),))
+    with pytest.raises(
+        UsageError, match="no tool 'get_wether' or 'sky' is offered; did you mean 'get_w"
+    ):
+        await evaluate([either], scripted(), TOOLS)
+    fair = Case(id="1", question="Weather in Bern?", calls=(Expected(names=("sky", "get_weather")),))
+    assert (await evaluate([fair], scripted(), TOOLS)).choice.right == 1
 
 
 def spec(name: str) -> rc.Spec:
@@ -187,12 +194,16 @@ def test_what_is_no_catalogue_is_refused(tmp_path, text, words):
         load_catalogue(tmp_path / "c.json")
 
 
+@rc.tool(examples=[{"minutes": 10}], questions=["Wake me in 10 minutes."])
+def set_timer(minutes: int) -> str:
+    """Set a timer for so many minutes."""
+    raise AssertionError("an eval runs nothing")
+
+
 async def test_the_embedded_model_is_asked_for_real():
-    cases = [
-        Case(id="sum", question="What is 31 * 14?", calls=(Expected(names=("calculate",)),)),
-        Case(id="talk", question="Good evening!"),
-    ]
-    tools = rc.builtin.default_tools()
-    scores = await evaluate(cases, rc.connect("embedded"), tools, max_tokens=16)
-    assert [each.choice for each in scores.verdicts] == [True, True]
+    expected = Expected(names=("set_timer",), arguments={"minutes": 25})
+    case = Case(id="timer", question="Set a timer for 25 minutes.", calls=(expected,))
+    model = rc.connect("embedded")
+    scores = await evaluate([case], model, [set_timer], choice="required", max_tokens=32)
+    assert (scores.choice.right, scores.arguments.right) == (1, 1)
     assert scores.usage.input_tokens > 0

@@ -115,13 +115,14 @@ def run_name(model: str, request: Request) -> str:
 
 
 def _check(case: Case, offered: Sequence[Spec]) -> None:
+    """Refuse a case that nothing can answer; of several that are as good, one is enough."""
     names = [spec.name for spec in offered]
     for each in case.calls:
-        for name in each.names:
-            if name != ANY and name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names) or 'none'}"
-                raise UsageError(f"case {case.id}: no tool {name!r} is offered; {hint}")
+        if not {ANY, *names} & set(each.names):
+            near = get_close_matches(each.names[0], names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names) or 'none'}"
+            wanted = " or ".join(map(repr, each.names))
+            raise UsageError(f"case {case.id}: no tool {wanted} is offered; {hint}")
 
 
 async def _replies(
