@@ -77,6 +77,8 @@ async def test_the_journal_gives_the_same_without_a_model(tmp_path):
     assert await evaluate(CASES, silent, TOOLS, name="m", journal=journal) == first
     assert await evaluate(CASES, None, TOOLS, name="m", journal=journal) == first
     assert silent.requests == []
+    with pytest.raises(UsageError, match="by the model's name, too"):
+        await evaluate(CASES, silent, TOOLS, journal=journal)
     assert len(journal.runs()) == len(CASES)
 
 
@@ -106,13 +108,13 @@ async def test_a_reply_that_broke_off_is_wrong_and_asked_again():
     broken = Turn(breaks=Break(0, VendorError("overloaded")))
     ended = Turn(reply=reply("Hel"), breaks=Break(1))
     model = scripted(**{"Hello!": broken, "Write to Bo.": ended})
-    scores = await evaluate(CASES, model, TOOLS, journal=journal)
+    scores = await evaluate(CASES, model, TOOLS, name="m", journal=journal)
     assert [(each.id, each.error) for each in scores.errors] == [
         ("mail", "the reply has no end"),
         ("talk", "overloaded"),
     ]
     assert scores.by_tool["none"].right == 0
-    again = await evaluate(CASES, scripted(), TOOLS, journal=journal)
+    again = await evaluate(CASES, scripted(), TOOLS, name="m", journal=journal)
     assert (again.errors, again.by_tool["none"].right) == ([], 1)
 
 

@@ -79,10 +79,16 @@ async def evaluate(  # noqa: PLR0913 - all by name
         run = run_name(name, request)
         asked[run] = request
         runs.append((case, run))
-    replies = await _replies(asked, model, journal or MemoryJournal(), at_once, seconds)
+    replies = await _replies(asked, model, _kept(journal, name), at_once, seconds)
     verdicts = [_verdict(case, asked[run], replies[run]) for case, run in runs]
     most = max((len(request.specs) for request in asked.values()), default=0)
     return Scores(title=title or name or "model", verdicts=tuple(verdicts), tools=most)
+
+
+def _kept(journal: Journal | AsyncJournal | None, name: str) -> Journal | AsyncJournal:
+    if journal is not None and not name:
+        raise UsageError("a journal keeps replies by the model's name, too: give it as name=…")
+    return MemoryJournal() if journal is None else journal
 
 
 def _verdict(case: Case, request: Request, reply: Reply | RightcallError) -> Verdict:
