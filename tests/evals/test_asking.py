@@ -5,6 +5,7 @@ import json
 import pytest
 
 import rightcall as rc
+from examples.vendor import vendor
 from rightcall.errors import UsageError, VendorError
 from rightcall.evals import Case, Expected, evaluate, load_catalogue, with_distractors
 from rightcall.evals.lines import lines_of
@@ -122,6 +123,24 @@ async def test_when_no_question_gets_a_reply_the_reason_is_raised():
     refusing = ScriptedModel(lambda _: Turn(breaks=Break(0, VendorError("no such key"))))
     with pytest.raises(VendorError, match="no such key"):
         await evaluate(CASES, refusing, TOOLS)
+
+
+async def test_a_vendor_is_asked_over_http_and_a_wrong_key_is_raised():
+    def script(body):
+        asked = body["messages"][-1]["content"]
+        return [("get_weather", {"city": "Bern"})] if "Bern" in asked else "Hello."
+
+    async with vendor(script) as found:
+        async with rc.connect(f"{found.url}/v1|m", api_key="k") as model:
+            scores = await evaluate([CASES[0], CASES[3]], model, TOOLS)
+        assert [each.right for each in scores.verdicts] == [True, True]
+        assert len(found.requests) == 2
+    async with (
+        vendor(script, status=401) as found,
+        rc.connect(f"{found.url}/v1|m", api_key="k") as model,
+    ):
+        with pytest.raises(VendorError, match="authentication_error"):
+            await evaluate(CASES, model, TOOLS)
 
 
 async def test_the_same_question_is_asked_once():
