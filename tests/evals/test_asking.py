@@ -5,6 +5,7 @@ import json
 import pytest
 
 import rightcall as rc
+from examples.vendor import vendor
 from rightcall.errors import UsageError, VendorError
 from rightcall.evals import Case, Expected, evaluate, load_catalogue, with_distractors
 from rightcall.evals.lines import lines_of
@@ -77,6 +78,8 @@ async def test_the_journal_gives_the_same_without_a_model(tmp_path):
     assert await evaluate(CASES, silent, TOOLS, name="m", journal=journal) == first
     assert await evaluate(CASES, None, TOOLS, name="m", journal=journal) == first
     assert silent.requests == []
+    with pytest.raises(UsageError, match="by the model's name, too"):
+        await evaluate(CASES, silent, TOOLS, journal=journal)
     assert len(journal.runs()) == len(CASES)
 
 
@@ -106,13 +109,13 @@ async def test_a_reply_that_broke_off_is_wrong_and_asked_again():
     broken = Turn(breaks=Break(0, VendorError("overloaded")))
     ended = Turn(reply=reply("Hel"), breaks=Break(1))
     model = scripted(**{"Hello!": broken, "Write to Bo.": ended})
-    scores = await evaluate(CASES, model, TOOLS, journal=journal)
+    scores = await evaluate(CASES, model, TOOLS, name="m", journal=journal)
     assert [(each.id, each.error) for each in scores.errors] == [
         ("mail", "the reply has no end"),
         ("talk", "overloaded"),
     ]
     assert scores.by_tool["none"].right == 0
-    again = await evaluate(CASES, scripted(), TOOLS, journal=journal)
+    again = await evaluate(CASES, scripted(), TOOLS, name="m", journal=journal)
     assert (again.errors, again.by_tool["none"].right) == ([], 1)
 
 
@@ -120,6 +123,24 @@ async def test_when_no_question_gets_a_reply_the_reason_is_raised():
     refusing = ScriptedModel(lambda _: Turn(breaks=Break(0, VendorError("no such key"))))
     with pytest.raises(VendorError, match="no such key"):
         await evaluate(CASES, refusing, TOOLS)
+
+
+async def test_a_vendor_is_asked_over_http_and_a_wrong_key_is_raised():
+    def script(body):
+        asked = body["messages"][-1]["content"]
+        return [("get_weather", {"city": "Bern"})] if "Bern" in asked else "Hello."
+
+    async with vendor(script) as found:
+        async with rc.connect(f"{found.url}/v1|m", api_key="k") as model:
+            scores = await evaluate([CASES[0], CASES[3]], model, TOOLS)
+        assert [each.right for each in scores.verdicts] == [True, True]
+        assert len(found.requests) == 2
+    async with (
+        vendor(script, status=401) as found,
+        rc.connect(f"{found.url}/v1|m", api_key="k") as model,
+    ):
+        with pytest.raises(VendorError, match="authentication_error"):
+            await evaluate(CASES, model, TOOLS)
 
 
 async def test_the_same_question_is_asked_once():
@@ -132,6 +153,13 @@ async def test_the_same_question_is_asked_once():
 async def test_a_case_whose_tool_is_not_offered_is_refused():
     with pytest.raises(UsageError, match="case bern: no tool 'get_weather' is offered; there is send"):
         await evaluate(CASES, scripted(), [send_mail])
+    either = Case(id="1", question="Hello!", calls=(Expected(names=("get_wether", "sky")),))
+    with pytest.raises(
+        UsageError, match="no tool 'get_wether' or 'sky' is offered; did you mean 'get_w"
+    ):
+        await evaluate([either], scripted(), TOOLS)
+    fair = Case(id="1", question="Weather in Bern?", calls=(Expected(names=("sky", "get_weather")),))
+    assert (await evaluate([fair], scripted(), TOOLS)).choice.right == 1
 
 
 def spec(name: str) -> rc.Spec:
@@ -187,12 +215,16 @@ def test_what_is_no_catalogue_is_refused(tmp_path, text, words):
         load_catalogue(tmp_path / "c.json")
 
 
+@rc.tool(examples=[{"minutes": 10}], questions=["Wake me in 10 minutes."])
+def set_timer(minutes: int) -> str:
+    """Set a timer for so many minutes."""
+    raise AssertionError("an eval runs nothing")
+
+
 async def test_the_embedded_model_is_asked_for_real():
-    cases = [
-        Case(id="sum", question="What is 31 * 14?", calls=(Expected(names=("calculate",)),)),
-        Case(id="talk", question="Good evening!"),
-    ]
-    tools = rc.builtin.default_tools()
-    scores = await evaluate(cases, rc.connect("embedded"), tools, max_tokens=16)
-    assert [each.choice for each in scores.verdicts] == [True, True]
+    expected = Expected(names=("set_timer",), arguments={"minutes": 25})
+    case = Case(id="timer", question="Set a timer for 25 minutes.", calls=(expected,))
+    model = rc.connect("embedded")
+    scores = await evaluate([case], model, [set_timer], choice="required", max_tokens=32)
+    assert (scores.choice.right, scores.arguments.right) == (1, 1)
     assert scores.usage.input_tokens > 0

@@ -79,10 +79,16 @@ async def evaluate(  # noqa: PLR0913 - all by name
         run = run_name(name, request)
         asked[run] = request
         runs.append((case, run))
-    replies = await _replies(asked, model, journal or MemoryJournal(), at_once, seconds)
+    replies = await _replies(asked, model, _kept(journal, name), at_once, seconds)
     verdicts = [_verdict(case, asked[run], replies[run]) for case, run in runs]
     most = max((len(request.specs) for request in asked.values()), default=0)
     return Scores(title=title or name or "model", verdicts=tuple(verdicts), tools=most)
+
+
+def _kept(journal: Journal | AsyncJournal | None, name: str) -> Journal | AsyncJournal:
+    if journal is not None and not name:
+        raise UsageError("a journal keeps replies by the model's name, too: give it as name=…")
+    return MemoryJournal() if journal is None else journal
 
 
 def _verdict(case: Case, request: Request, reply: Reply | RightcallError) -> Verdict:
@@ -115,13 +121,14 @@ def run_name(model: str, request: Request) -> str:
 
 
 def _check(case: Case, offered: Sequence[Spec]) -> None:
+    """Refuse a case that nothing can answer; of several that are as good, one is enough."""
     names = [spec.name for spec in offered]
     for each in case.calls:
-        for name in each.names:
-            if name != ANY and name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names) or 'none'}"
-                raise UsageError(f"case {case.id}: no tool {name!r} is offered; {hint}")
+        if not {ANY, *names} & set(each.names):
+            near = get_close_matches(each.names[0], names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names) or 'none'}"
+            wanted = " or ".join(map(repr, each.names))
+            raise UsageError(f"case {case.id}: no tool {wanted} is offered; {hint}")
 
 
 async def _replies(

@@ -36,7 +36,7 @@ def load_cases(path: str | PathLike[str]) -> tuple[Case, ...]:
     if not rows:
         raise UsageError(f"{file}: there are no cases in it")
     if bfcl.is_one(rows[0][1]):
-        cases = bfcl.cases_of(file, [row for _, row in rows], answers(file))
+        cases = bfcl.cases_of(file, [row for _, row in rows], _answers(file))
     else:
         cases = tuple(_read(place, row, number) for number, (place, row) in enumerate(rows, 1))
     _refuse_twins(file, cases)
@@ -49,7 +49,7 @@ def parameters(path: str | PathLike[str]) -> list[Any]:
     return [pytest.param(case, id=case.id) for case in load_cases(path)]
 
 
-def answers(file: Path) -> Mapping[str, JsonObject]:
+def _answers(file: Path) -> Mapping[str, JsonObject]:
     """What is right for the questions of a file of the Berkeley set, by id: the file beside it."""
     beside = file.parent / "possible_answer" / file.name
     if not beside.exists():
@@ -189,7 +189,7 @@ def _expected(row: JsonObject) -> Expected:
     return Expected(
         names=tuple(map(str, names)),
         arguments=None if exact is None else _members("arguments", exact),
-        possible=None if possible is None else possible_values(possible),
+        possible=None if possible is None else _possible(possible),
     )
 
 
@@ -199,7 +199,7 @@ def _members(name: str, value: JsonValue) -> JsonObject:
     return value
 
 
-def possible_values(value: JsonValue) -> Mapping[str, tuple[JsonValue, ...]]:
+def _possible(value: JsonValue) -> Mapping[str, tuple[JsonValue, ...]]:
     """The right values of each argument."""
     found = _members("possible", value)
     for name, values in found.items():
