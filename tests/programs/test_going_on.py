@@ -11,7 +11,7 @@ import pytest
 from agent.kit import Desk, outcomes
 from loop.sound import assert_sound
 from programs.kit import NAME, agent_of, read
-from rightcall import Agent, Allow, Answer, Deny, RunResult, replay, tool
+from rightcall import Agent, Allow, Answer, Deny, RunResult, code, replay, tool
 from rightcall.core.entry import CallStarted, Entry, Nested
 from rightcall.programs.program_model import ANOTHER_WAY
 from rightcall.record.jsonl import JsonLinesJournal
@@ -196,6 +196,14 @@ async def test_a_program_goes_on_in_another_process():
     )
     assert answer.stdout.decode().strip() == "1 send Done."
     assert len(desk.done) == 2
+
+
+async def test_a_replay_with_live_tools_runs_the_program_anew():
+    desk, journal = Desk(), MemoryJournal()
+    tools = [desk.tool("do")]
+    await agent_of(tools, "await do(what='x')", journal=journal).run("Go.", run="r")
+    result = await replay(journal, "r", tools=[code(tools)])
+    assert (read(result), desk.done) == ("returned: do x: done", ["do x", "do x"])
 
 
 async def test_a_program_that_takes_another_way_is_ended_and_not_believed():

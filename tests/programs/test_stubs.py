@@ -100,6 +100,15 @@ def test_names_that_python_does_not_take_are_changed_there_and_back():
         function.arguments((object(),), {})
 
 
+def test_no_parameter_is_lost_and_no_builtin_is_hidden():
+    members = {"a-b": {"type": "integer"}, "a_b": {"type": "integer"}}
+    schema = {"type": "object", "properties": members, "additionalProperties": {"type": "string"}}
+    (function,) = stubs_of([Tool("sum", "x", schema, handler=lambda **_: None)]).functions.values()
+    head = "async def sum_(a_b: int = ..., a_b_: int = ..., **more: str) -> Any:"
+    assert function.stub.startswith(head)
+    assert function.arguments((), {"a_b_": 1, "c": "d"}) == '{"a_b":1,"c":"d"}'
+
+
 def test_two_tools_of_one_name_in_python_are_refused():
     tools = [Tool(name, "x", handler=lambda: None) for name in ("a-b", "a_b")]
     with pytest.raises(DeclarationError, match=r"it would be a_b\(\), and so would a-b"):
