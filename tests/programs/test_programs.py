@@ -7,7 +7,7 @@ import pytest
 
 from agent.kit import Desk
 from programs.kit import NAME, agent_of, came_to, read
-from rightcall import Agent, Budget, Deny, Hooks, ToolFailure, code, run_calls, tool
+from rightcall import Agent, Budget, Deny, Hooks, Text, ToolFailure, User, code, run_calls, tool
 from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, ResultEnd, SubagentEvent
 from rightcall.core.jsontext import dump
@@ -171,6 +171,14 @@ async def test_policy_approval_and_hooks_see_every_call_inside():
         ["send mail"],
     )
     assert (hooked, len(models)) == ([NAME, "send"], 2)
+
+
+async def test_what_a_hook_inside_has_the_model_told_is_told_to_the_model_outside():
+    note = User((Text("Prices are old."),))
+    hooks = Hooks(after_tool=lambda done: note if done.call.name == "price" else None)
+    result = await agent_of([price], "await price('a')", hooks=hooks).run("Go.")
+    told_so = [m.text for m in result.transcript if isinstance(m, User)]
+    assert (read(result), told_so) == ("returned: 1.5", ["Go.", "Prices are old."])
 
 
 @pytest.mark.parametrize(("errors", "words"), [("words", "no ink"), ("neutral", "did not give")])

@@ -162,7 +162,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
                 execution = await self._execute(key, ledger, left, checked)
             if nesting.waits is not None:
                 raise InnerPause
-            return nesting.labelled(execution, checked.tool)
+            return nesting.finished(execution, checked.tool)
 
         try:
             execution = await self.gate.run(checked, key, execute)

@@ -34,7 +34,7 @@ from rightcall.loop.run import Run
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import State, started
 from rightcall.programs.interpreter import ProgramLimits
-from rightcall.programs.program_model import FAILED, ProgramModel, line_of, opening
+from rightcall.programs.program_model import FAILED, ProgramModel, line_of, notes_in, opening
 from rightcall.programs.stubs import Stubs, stubs_of
 from rightcall.record.steps import LiveSteps
 from rightcall.trust.facts import facts_together, labelled
@@ -217,6 +217,7 @@ class _Programs(Struct, frozen=True, eq=False):
             nesting.calls = result.state.progress.calls
             nesting.source = source
             nesting.suspected = any(each.suspected for each in results)
+            nesting.notes = notes_in(result.transcript)
             known = nesting.approvals
             known += [each for each in result.state.approvals if each not in known]
         words = _told(result.stop, result.state, result.text) + _not_done(results)
