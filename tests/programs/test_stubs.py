@@ -1,5 +1,6 @@
 """Tools as typed functions: what the model and the type checker read, and how calls come back."""
 
+import json
 from typing import Literal
 
 import pytest
@@ -141,6 +142,19 @@ def test_what_a_call_returns_is_the_tools_value_again(declared, text, value, sou
     shown = text if source is None else dump({"untrusted_source": source, "content": text})
     result = Result(call_id="c", name="x", outcome="returned", content=(Text(shown),), source=source)
     assert function.value(result) == value
+
+
+def test_the_tools_of_public_servers_are_functions_that_python_reads(shared_data):
+    servers = json.loads((shared_data / "mcp-catalogue" / "tools.json").read_text())
+    assert sum(len(server["tools"]) for server in servers) > 500
+    for server in servers:
+        tools = [
+            Tool(each["name"], each.get("description", ""), each["inputSchema"])
+            for each in server["tools"][::6]
+        ]
+        stubs = stubs_of(tools)
+        assert [each.tool for each in stubs.functions.values()] == [each.name for each in tools]
+        compile(stubs.source, server["package"], "exec")
 
 
 def test_json_that_was_cut_is_an_error_and_no_text():
