@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.kit import Desk, outcomes
+from agent.test_steps import Engine
 from loop.sound import assert_sound
 from programs.kit import NAME, PENDING, agent_of, office, read, recorded
 from rightcall import Agent, Allow, Answer, Deny, RunResult, code, replay
@@ -162,6 +163,16 @@ async def test_a_program_goes_on_in_another_process():
     )
     assert answer.stdout.decode().strip() == "1 send Done."
     assert len(desk.done) == 2
+
+
+async def test_a_durable_engine_keeps_what_was_called_inside():
+    desk, engine = Desk(), Engine()
+    agent = agent_of([desk.tool("do")], "await do(what='x')")
+    first = await agent.run("Go.", run="r", steps=engine)
+    assert f"t1.0.{NAME}/t1.0.do" in engine.done
+    del engine.done[f"t1.0.{NAME}"]
+    again = await agent.run("Go.", run="r", steps=engine)
+    assert (desk.done, again.transcript) == (["do x"], first.transcript)
 
 
 async def test_a_replay_with_live_tools_runs_the_program_anew():

@@ -78,6 +78,12 @@ def test_a_schema_that_contains_itself_has_one_class():
     assert annotations.classes == {"Tree": "class Tree(TypedDict):\n    below: list[Tree]\n"}
 
 
+@pytest.mark.parametrize(("name", "own"), [("Any", "Any2"), ("2fa", "_2fa"), ("a-b", "AB"), ("?", "X")])
+def test_a_class_hides_nothing_and_has_a_name_that_python_takes(name, own):
+    root = {"$defs": {name: TREE}, "$ref": f"#/$defs/{name}"}
+    assert Annotations().of(root, "X", root) == own
+
+
 def test_names_that_python_does_not_take_are_changed_there_and_back():
     schema = {
         "type": "object",
