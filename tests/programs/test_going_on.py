@@ -9,27 +9,13 @@ from pathlib import Path
 import pytest
 
 from agent.kit import Desk, outcomes
+from agent.test_steps import Engine
 from loop.sound import assert_sound
-from programs.kit import NAME, agent_of, read
-from rightcall import Agent, Allow, Answer, Deny, RunResult, replay, tool
+from programs.kit import NAME, PENDING, agent_of, office, read, recorded
+from rightcall import Agent, Allow, Answer, Deny, RunResult, code, replay
 from rightcall.core.entry import CallStarted, Entry, Nested
 from rightcall.programs.program_model import ANOTHER_WAY
-from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.memory import MemoryJournal
-
-PENDING = f"t1.0.{NAME}/c3"
-PROGRAM = """\
-import asyncio, random, time
-began = (time.time(), random.random())
-a, b = await asyncio.gather(find(what="a"), find(what="b"))
-await asyncio.sleep(0.001)
-said = await send(what=str(began[1])[:5])
-[a, b, said, (time.time(), random.random()) > began]
-"""
-
-
-def office(desk: Desk, **settings) -> Agent:
-    return agent_of([desk.tool("find"), desk.tool("send", approval=True)], PROGRAM, **settings)
 
 
 def stored(result: RunResult) -> RunResult:
@@ -111,7 +97,8 @@ async def test_a_process_that_dies_anywhere_calls_nothing_twice():
     journal = MemoryJournal()
     await agent(Desk(), journal).run("Go.", run="r")
     entries = list(journal.entries("r"))
-    for count in range(1, len(entries) + 1):
+    first = next(at for at, entry in enumerate(entries) if isinstance(entry, Nested))
+    for count in range(first, len(entries) - 1):
         desk, found = Desk(), MemoryJournal()
         for entry in entries[:count]:
             found.append("r", entry)
@@ -124,33 +111,13 @@ async def test_a_process_that_dies_anywhere_calls_nothing_twice():
 
 KILLED = """
 import asyncio, os, signal, sys
-from programs.test_going_on import recorded
+from programs.kit import recorded
 
 async def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(recorded(sys.argv[1], die).run("Go.", run="r"))
 """
-COUNTED = "import asyncio\nx = await asyncio.gather(*[mark(i) for i in range(3)])\nawait last()\nsum(x)"
-
-
-def recorded(place: str, then) -> Agent:
-    """An agent whose program makes marks in a file, and then does something."""
-
-    @tool
-    def mark(number: int) -> int:
-        """Make a mark."""
-        with (Path(place) / "marks").open("a") as marks:
-            marks.write(f"{number}\n")
-        return number
-
-    @tool(effect="idempotent")
-    async def last() -> None:
-        """The last thing."""
-        await then()
-
-    journal = JsonLinesJournal(Path(place) / "runs.jsonl")
-    return agent_of([mark, last], COUNTED, journal=journal)
 
 
 async def _nothing() -> None: ...
@@ -173,7 +140,7 @@ async def test_a_program_whose_process_was_killed_goes_on_and_repeats_nothing(tm
 ELSEWHERE = """
 import asyncio, sys
 from agent.kit import Desk
-from programs.test_going_on import PENDING, office
+from programs.kit import PENDING, office
 from rightcall import RunResult
 
 desk = Desk()
@@ -196,6 +163,24 @@ async def test_a_program_goes_on_in_another_process():
     )
     assert answer.stdout.decode().strip() == "1 send Done."
     assert len(desk.done) == 2
+
+
+async def test_a_durable_engine_keeps_what_was_called_inside():
+    desk, engine = Desk(), Engine()
+    agent = agent_of([desk.tool("do")], "await do(what='x')")
+    first = await agent.run("Go.", run="r", steps=engine)
+    assert f"t1.0.{NAME}/t1.0.do" in engine.done
+    del engine.done[f"t1.0.{NAME}"]
+    again = await agent.run("Go.", run="r", steps=engine)
+    assert (desk.done, again.transcript) == (["do x"], first.transcript)
+
+
+async def test_a_replay_with_live_tools_runs_the_program_anew():
+    desk, journal = Desk(), MemoryJournal()
+    tools = [desk.tool("do")]
+    await agent_of(tools, "await do(what='x')", journal=journal).run("Go.", run="r")
+    result = await replay(journal, "r", tools=[code(tools)])
+    assert (read(result), desk.done) == ("returned: do x: done", ["do x", "do x"])
 
 
 async def test_a_program_that_takes_another_way_is_ended_and_not_believed():

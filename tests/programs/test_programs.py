@@ -7,7 +7,7 @@ import pytest
 
 from agent.kit import Desk
 from programs.kit import NAME, agent_of, came_to, read
-from rightcall import Agent, Budget, Deny, Hooks, ToolFailure, code, run_calls, tool
+from rightcall import Agent, Budget, Deny, Hooks, Text, ToolFailure, User, code, run_calls, tool
 from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, ResultEnd, SubagentEvent
 from rightcall.core.jsontext import dump
@@ -88,8 +88,8 @@ async def test_what_types_cannot_say_is_refused_by_the_gate_and_raised_where_it_
     [
         (
             "await price('a')\nwhile True:\n    pass",
-            {"seconds": 0.05},
-            "The program was stopped after line 1, its last call: it computed for more than 0.05 s.",
+            {"seconds": 0.2},
+            "The program was stopped after line 1, its last call: it computed for more than 0.2 s.",
         ),
         (
             "x = []\nwhile True:\n    x.append('a' * 1000)",
@@ -103,8 +103,8 @@ async def test_what_types_cannot_say_is_refused_by_the_gate_and_raised_where_it_
         ),
         (
             "import asyncio\nawait price('a')\nawait asyncio.sleep(60)",
-            {"timeout": 0.1},
-            "The program was stopped at line 2: it took longer than 0.1 s.",
+            {"timeout": 1.0},
+            "The program was stopped at line 2: it took longer than 1 s.",
         ),
         (
             "import time\nwhile time.time() > 0:\n    pass",
@@ -173,6 +173,14 @@ async def test_policy_approval_and_hooks_see_every_call_inside():
     assert (hooked, len(models)) == ([NAME, "send"], 2)
 
 
+async def test_what_a_hook_inside_has_the_model_told_is_told_to_the_model_outside():
+    note = User((Text("Prices are old."),))
+    hooks = Hooks(after_tool=lambda done: note if done.call.name == "price" else None)
+    result = await agent_of([price], "await price('a')", hooks=hooks).run("Go.")
+    told_so = [m.text for m in result.transcript if isinstance(m, User)]
+    assert (read(result), told_so) == ("returned: 1.5", ["Go.", "Prices are old."])
+
+
 @pytest.mark.parametrize(("errors", "words"), [("words", "no ink"), ("neutral", "did not give")])
 async def test_what_is_read_of_an_exception_inside_is_what_the_agent_says(errors, words):
     @tool
@@ -192,6 +200,21 @@ async def test_what_runs_inside_counts_for_the_budget_and_is_held_to_it():
     result = await agent.run("Go.")
     assert "stopped at line 2: it may make no more than 5 calls" in read(result)
     assert (len(desk.done), result.state.progress.calls, str(result.stop)) == (5, 6, "limit calls")
+
+
+async def test_what_a_program_called_that_was_given_up_counts_too():
+    desk, never = Desk(), asyncio.Event()
+
+    @tool
+    async def wait() -> None:
+        """Wait."""
+        await never.wait()
+
+    program = "await do(what='x')\nawait do(what='y')\nawait wait()"
+    asked = reply(call(NAME, program=program))
+    box = code([desk.tool("do"), wait]).replace(timeout=1.5)
+    result = await Agent(ScriptedModel([asked, "Done."]), box).run("Go.")
+    assert (result.calls[0].outcome, result.state.progress.calls) == ("timed_out", 3)
 
 
 async def test_a_dry_run_looks_and_says_what_it_did_not_do():

@@ -1,5 +1,6 @@
 """Tools as typed functions: what the model and the type checker read, and how calls come back."""
 
+import json
 from typing import Literal
 
 import pytest
@@ -77,6 +78,12 @@ def test_a_schema_that_contains_itself_has_one_class():
     assert annotations.classes == {"Tree": "class Tree(TypedDict):\n    below: list[Tree]\n"}
 
 
+@pytest.mark.parametrize(("name", "own"), [("Any", "Any2"), ("2fa", "_2fa"), ("a-b", "AB"), ("?", "X")])
+def test_a_class_hides_nothing_and_has_a_name_that_python_takes(name, own):
+    root = {"$defs": {name: TREE}, "$ref": f"#/$defs/{name}"}
+    assert Annotations().of(root, "X", root) == own
+
+
 def test_names_that_python_does_not_take_are_changed_there_and_back():
     schema = {
         "type": "object",
@@ -98,6 +105,15 @@ def test_names_that_python_does_not_take_are_changed_there_and_back():
         function.arguments(("me",), {"from_": "you"})
     with pytest.raises(TypeError, match="is no JSON"):
         function.arguments((object(),), {})
+
+
+def test_no_parameter_is_lost_and_no_builtin_is_hidden():
+    members = {"a-b": {"type": "integer"}, "a_b": {"type": "integer"}}
+    schema = {"type": "object", "properties": members, "additionalProperties": {"type": "string"}}
+    (function,) = stubs_of([Tool("sum", "x", schema, handler=lambda **_: None)]).functions.values()
+    head = "async def sum_(a_b: int = ..., a_b_: int = ..., **more: str) -> Any:"
+    assert function.stub.startswith(head)
+    assert function.arguments((), {"a_b_": 1, "c": "d"}) == '{"a_b":1,"c":"d"}'
 
 
 def test_two_tools_of_one_name_in_python_are_refused():
@@ -132,6 +148,19 @@ def test_what_a_call_returns_is_the_tools_value_again(declared, text, value, sou
     shown = text if source is None else dump({"untrusted_source": source, "content": text})
     result = Result(call_id="c", name="x", outcome="returned", content=(Text(shown),), source=source)
     assert function.value(result) == value
+
+
+def test_the_tools_of_public_servers_are_functions_that_python_reads(shared_data):
+    servers = json.loads((shared_data / "mcp-catalogue" / "tools.json").read_text())
+    assert sum(len(server["tools"]) for server in servers) > 500
+    for server in servers:
+        tools = [
+            Tool(each["name"], each.get("description", ""), each["inputSchema"])
+            for each in server["tools"][::6]
+        ]
+        stubs = stubs_of(tools)
+        assert [each.tool for each in stubs.functions.values()] == [each.name for each in tools]
+        compile(stubs.source, server["package"], "exec")
 
 
 def test_json_that_was_cut_is_an_error_and_no_text():

@@ -164,7 +164,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
                 raise nesting.lost
             if nesting.waits is not None:
                 raise InnerPause
-            return nesting.labelled(execution, checked.tool)
+            return nesting.finished(execution, checked.tool)
 
         try:
             execution = await self.gate.run(checked, key, execute)

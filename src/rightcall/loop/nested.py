@@ -31,6 +31,7 @@ from rightcall.loop.state import PausedCall
 from rightcall.record.steps import LiveSteps, recorded
 
 if TYPE_CHECKING:
+    from rightcall.core.message import User
     from rightcall.loop.result import RunResult
 
 
@@ -143,6 +144,8 @@ class Nesting:
         """Whose words its result may be made of, where it has read an outsider's."""
         self.suspected = False
         """Whether a screen took something that it read for an attack."""
+        self.notes: tuple[User, ...] = ()
+        """What hooks inside have the outer run's model told."""
 
     def look_for_tools(self, tools: Tools) -> None:
         """Note it as lost where a tool that a person has decided about is no longer there."""
@@ -153,8 +156,10 @@ class Nesting:
         if missing:
             self.lost = lost(self._agent, ", ".join(missing))
 
-    def labelled(self, execution: Execution, tool: Tool) -> Execution:
-        """What the call came to, with what the run inside has read told of its words."""
+    def finished(self, execution: Execution, tool: Tool) -> Execution:
+        """What the call came to, its words labelled with what the run inside has read."""
+        if self.notes:
+            execution = replace(execution, notes=(*execution.notes, *self.notes))
         if self.source is None or execution.outcome.kind not in ("returned", "failed"):
             return execution
         result = replace(execution.result, source=self.source, suspected=self.suspected)

@@ -3,12 +3,14 @@
 What Python's types cannot say, as a pattern or a bound, is left to the gate, which judges every call.
 """
 
+import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any
 
 _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _LITERALS = (str, bool, int, type(None))
+_TAKEN = frozenset({"Any", "Literal", "NotRequired", "TypedDict", *dir(builtins)})
 _DEEPEST = 20
 """Levels below which anything fits: a schema may go on for ever."""
 
@@ -28,7 +30,7 @@ class Annotations:
             return "Any"
         if isinstance(ref := schema.get("$ref"), str):
             target = _referred(ref, root)
-            return self.of(target, _class_name(ref.rpartition("/")[2]) or name, root, depth + 1)
+            return self.of(target, class_name(ref.rpartition("/")[2], name), root, depth + 1)
         if listed := _listed(schema):
             return listed
         for key in ("anyOf", "oneOf"):
@@ -57,13 +59,13 @@ class Annotations:
             return f"dict[str, {self.of(values, f'{name}Value', root, depth + 1)}]"
         if (known := self._known.get(id(schema))) is not None:
             return known
-        own = next(each for each in _numbered(name) if each not in self.classes)
+        own = next(each for each in _numbered(name) if each not in self.classes and each not in _TAKEN)
         self._known[id(schema)] = own
         self.classes[own] = ""
         required = schema.get("required", ())
         lines = {}
         for key, value in members.items():
-            hint = self.of(value, own + _class_name(key), root, depth + 1)
+            hint = self.of(value, own + class_name(key), root, depth + 1)
             lines[key] = hint if key in required else f"NotRequired[{hint}]"
         # Written again at the end: the classes that it names stand before it.
         del self.classes[own]
@@ -96,10 +98,6 @@ def _referred(ref: str, root: Mapping[str, Any]) -> object:
     return found
 
 
-def _class_name(key: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in _words(key))
-
-
 def _words(key: str) -> list[str]:
     return "".join(each if each.isalnum() and each.isascii() else " " for each in key).split()
 
@@ -117,6 +115,7 @@ def is_name(text: str) -> bool:
     return text.isidentifier() and not iskeyword(text)
 
 
-def class_name(key: str) -> str:
-    """A name for the class that belongs to a tool."""
-    return _class_name(key) or "Value"
+def class_name(key: str, otherwise: str = "Value") -> str:
+    """A name for the class of what has that name elsewhere: ``user-id`` is ``UserId``."""
+    found = "".join(part[:1].upper() + part[1:] for part in _words(key)) or otherwise
+    return f"_{found}" if found[:1].isdigit() else found

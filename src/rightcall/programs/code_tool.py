@@ -34,7 +34,7 @@ from rightcall.loop.run import Run
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import State, started
 from rightcall.programs.interpreter import ProgramLimits
-from rightcall.programs.program_model import FAILED, ProgramModel, line_of, opening
+from rightcall.programs.program_model import FAILED, ProgramModel, line_of, notes_in, opening
 from rightcall.programs.stubs import Stubs, stubs_of
 from rightcall.record.steps import LiveSteps
 from rightcall.trust.facts import facts_together, labelled
@@ -139,7 +139,12 @@ class _Programs(Struct, frozen=True, eq=False):
                     state = replace(state, approvals=tuple(nesting.approvals))
             decisions, emit = (nesting.decisions, nesting.emit) if nesting else ({}, None)
             going = Run(setup, state, emit=emit, decisions=decisions)
-            result = await going.go(start)
+            try:
+                result = await going.go(start)
+            finally:
+                if nesting is not None:
+                    # Also of a program that is given up: what it called counts.
+                    nesting.calls = going.result(Stop("error")).state.progress.calls
         if result.stop.reason == "pending":
             assert nesting is not None
             nesting.waits = result
@@ -214,9 +219,9 @@ class _Programs(Struct, frozen=True, eq=False):
         sources = tuple(dict.fromkeys(each.source for each in results if each.source is not None))
         source = ", ".join(sources) or None
         if nesting is not None:
-            nesting.calls = result.state.progress.calls
             nesting.source = source
             nesting.suspected = any(each.suspected for each in results)
+            nesting.notes = notes_in(result.transcript)
             known = nesting.approvals
             known += [each for each in result.state.approvals if each not in known]
         words = _told(result.stop, result.state, result.text) + _not_done(results)

@@ -111,6 +111,7 @@ class Interpreter:
         self._monty: Any = load("pydantic_monty")
         self._printed = self._monty.CollectString()
         self._process: int | None = None
+        self._is_given_up = False
         self._pending: dict[int, Asked] = {}
         self._waits: Any = None
         """Where the program waits for answers."""
@@ -140,10 +141,7 @@ class Interpreter:
             try:
                 step = await current().run(partial(self._alone, partial(self._drive, go)), Job())
             except asyncio.CancelledError:
-                # Nothing else stops a program in the middle of a computation.
-                if self._process is not None:
-                    with suppress(ProcessLookupError):
-                        os.kill(self._process, signal.SIGKILL)
+                self._give_up()
                 raise
             if not isinstance(step, _Sleep):
                 return step  # type: ignore[no-any-return]
@@ -151,6 +149,13 @@ class Interpreter:
             if not self.again:
                 await asyncio.sleep(step.seconds)
             go = partial(step.snapshot.resume, {"return_value": None})
+
+    def _give_up(self) -> None:
+        """End the process: nothing else stops a program in the middle of a computation."""
+        self._is_given_up = True
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._process, signal.SIGKILL)
 
     def _alone(self, function: Callable[[], Any]) -> Any:
         with self._busy:
@@ -177,6 +182,8 @@ class Interpreter:
             )
         )
         self._process = session.worker_pid
+        if self._is_given_up:
+            self._give_up()
         return session.feed_start(self._program.decode(), print_callback=self._printed)
 
     def _drive(self, go: Callable[[], Any]) -> Step | _Sleep:

@@ -152,6 +152,11 @@ def beginning(messages: Transcript) -> tuple[str, float]:
     return program.text, float(began.text)
 
 
+def notes_in(messages: Transcript) -> tuple[User, ...]:
+    """What hooks around the program's calls have a model told, which a program does not listen to."""
+    return tuple([each for each in messages[2:] if isinstance(each, User)])
+
+
 def line_of(messages: Transcript) -> int:
     """The line of the program's latest call; 0 before it made one."""
     replies = [each for each in reversed(messages) if isinstance(each, Reply) and each.calls]

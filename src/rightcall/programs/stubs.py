@@ -1,5 +1,6 @@
 """Tools into the typed async functions that a program calls, and a function's call into arguments."""
 
+import builtins
 import keyword
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -85,6 +86,9 @@ def stubs_of(tools: Iterable[Tool]) -> Stubs:
     annotations, functions = Annotations(), dict[str, Function]()
     for tool in tools:
         name = _python_name(tool.name)
+        if hasattr(builtins, name):
+            # Monty would call its own.
+            name += "_"
         if name in functions:
             raise DeclarationError(
                 tool.name,
@@ -102,12 +106,21 @@ def _function(tool: Tool, name: str, annotations: Annotations) -> Function:
     known: Mapping[str, Any] = members if isinstance(members, Mapping) else {}
     required = schema.get("required") or ()
     ordered = sorted(known, key=lambda key: key not in required)
-    parameters = {_python_name(key): key for key in ordered}
+    parameters: dict[str, str] = {}
+    for key in ordered:
+        own = _python_name(key)
+        while own in parameters:
+            own += "_"
+        parameters[own] = key
     stem = class_name(tool.name)
     signature = []
     for own, key in parameters.items():
         hint = annotations.of(known[key], stem + class_name(key), schema)
         signature.append(f"{own}: {hint}" + ("" if key in required else f" = {_default(known[key])}"))
+    if schema.get("additionalProperties") not in (None, False):
+        signature.append(
+            f"**more: {annotations.of(schema['additionalProperties'], f'{stem}More', schema)}"
+        )
     gives, returned = _returned(tool, stem, annotations)
     head = f"async def {name}({', '.join(signature)}) -> {returned}:"
     stub = f'{head}\n    """{_doc(tool, parameters, known)}"""\n'

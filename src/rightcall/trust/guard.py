@@ -136,7 +136,7 @@ class Guard:
         """What a result may merely repeat: whatever a hijacked model put into the call."""
         call = self._calls.get(result.call_id)
         try:
-            arguments = msgspec.json.decode(call.arguments or "{}") if call is not None else {}
+            arguments = msgspec.json.decode(call.as_json or "{}") if call is not None else {}
         except msgspec.DecodeError:
             arguments = {}
         of = self.provenance.of
