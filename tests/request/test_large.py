@@ -1,15 +1,18 @@
 """Large files are written for the vendor in steps, and not on the event loop."""
 
 from base64 import b64encode
+from contextlib import asynccontextmanager
 
 import pytest
 
 import rightcall as rc
 from rightcall.core.message import Results
 from rightcall.core.parts import Result
+from rightcall.core.transport import Incoming
 from rightcall.declare.attachment import reads_files
 from rightcall.request.large import holds_much
 from rightcall.wire.encoding import base64_raw
+from watchdog import LONGEST, stall_of
 
 LARGE = rc.Media(bytes(range(256)) * 4099, "application/pdf")
 SMALL = rc.Media(b"%PDF", "application/pdf")
@@ -29,3 +32,40 @@ def test_a_large_file_is_known_wherever_it_stands(media, much):
 def test_base64_in_steps_is_base64():
     assert bytes(base64_raw(LARGE)) == b'"' + b64encode(LARGE.data) + b'"'
     assert bytes(base64_raw(SMALL)) == b'"' + b64encode(SMALL.data) + b'"'
+
+
+class Refusing:
+    """A transport that has been given a body, and says no."""
+
+    def __init__(self) -> None:
+        self.largest = 0
+
+    @asynccontextmanager
+    async def post(self, url: str, *, headers: object, body: bytes, timeouts: object):
+        self.largest = max(self.largest, len(body))
+
+        async def words():
+            yield b'{"error": {"message": "no"}}'
+
+        yield Incoming(401, {"content-type": "application/json"}, words())
+
+    @asynccontextmanager
+    async def get(self, url: str, *, headers: object, timeouts: object):
+        raise AssertionError(url)
+        yield
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+async def test_thirty_megabytes_are_written_and_the_loop_turns():
+    transport = Refusing()
+    agent = rc.Agent(rc.connect("openai:m", api_key="k", transport=transport))
+    media = rc.Media(bytes(30 * 1024 * 1024), "application/pdf")
+
+    async def scenario() -> None:
+        with pytest.raises(rc.errors.VendorError):
+            await agent.run(["Look.", media])
+
+    assert await stall_of(scenario) < LONGEST
+    assert transport.largest > 40 * 1024 * 1024

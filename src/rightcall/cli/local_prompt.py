@@ -10,6 +10,8 @@ from rightcall.local.prompt import render_prompt
 from rightcall.local.template.template_file import read_template
 from rightcall.models.catalogue import EMBEDDED, file_of
 
+NOT_ASKED = "(nothing: what is asked or was found is put into words without the model)"
+
 
 def prompt_of(model: str) -> Callable[[Request], str]:
     """Gives the text for requests to the model of that name; of the embedded one, its first question."""
@@ -20,6 +22,6 @@ def prompt_of(model: str) -> Callable[[Request], str]:
         family = detect(template.choose(tools=bool(request.specs)))
         asked = first_lessons(request) if led else (request,)
         made = (render_prompt(each, template, fallback=PromptedTools(family)) for each in asked)
-        return "\n".join(prompt.text for prompt in made)
+        return "\n".join(prompt.text for prompt in made) or NOT_ASKED
 
     return words

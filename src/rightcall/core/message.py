@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rightcall.core.call import Call
 from rightcall.core.citation import Citation, Token
@@ -104,4 +105,8 @@ Transcript: TypeAlias = tuple[Message, ...]
 
 def said(text: str, author: Author = "user") -> User:
     """A user message of plain text."""
-    return User((Text(text),), author)
+    return replace(_SILENCE, content=(Text(text),), author=author)
+
+
+_SILENCE = User(())
+"""Every turn says something: a copy of this takes less than to make one with its names looked at."""

@@ -51,6 +51,8 @@ from rightcall.record.steps import LiveSteps, WatchedSteps, showing
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
 
+_BLANK = Request(messages=())
+"""What a run's requests are made from: a copy has no misspelt names to look for, and takes an eighth."""
 _TURN = 0.01
 """Seconds for which messages may be looked at before the event loop turns."""
 
@@ -214,7 +216,8 @@ class Run:
 
     def _request(self, action: AskModel, messages: Transcript) -> Request:
         setup = self._setup
-        return Request(
+        return replace(
+            _BLANK,
             messages=messages,
             system=setup.system,
             specs=setup.specs,

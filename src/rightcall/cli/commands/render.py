@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rightcall.cli import OK
 from rightcall.cli.load import load_conversation, load_tools
+from rightcall.cli.local_prompt import NOT_ASKED
 from rightcall.cli.wording import is_lively, write
 from rightcall.core.message import said
 from rightcall.core.request import Request
@@ -28,7 +29,10 @@ def run(options: Namespace) -> int:
     if options.problems:
         _tell_problems(template)
     family = detect(template.choose(tools=bool(options.tools)))
-    for request in _requests(options):
+    requests = _requests(options)
+    if not requests:
+        print(NOT_ASKED, file=sys.stderr)
+    for request in requests:
         prompt = render_prompt(request, template, fallback=PromptedTools(family))
         if options.raw:
             sys.stdout.flush()
