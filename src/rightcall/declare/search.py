@@ -13,6 +13,7 @@ from math import log
 from typing import Any, TypeAlias
 
 from rightcall.core.tool import Spec
+from rightcall.declare.stranger import in_own_words
 from rightcall.declare.words import terms
 
 Shares: TypeAlias = list[tuple[int, float]]
@@ -198,6 +199,8 @@ def _counted(spec: Spec) -> tuple[dict[str, float], int]:
 
 
 def _texts(spec: Spec) -> Iterator[tuple[float, str]]:
+    if spec.origin:
+        spec = in_own_words(spec)
     yield _NAME, spec.name
     yield _TEXT, spec.description
     for text in (spec.short, spec.origin, *spec.questions):
