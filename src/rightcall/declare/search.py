@@ -55,6 +55,8 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
     "numbers": _LIST,
 }
 _BITS = {kind: 1 << at for at, kind in enumerate(_KINDS)}
+_DEEPER = frozenset(("properties", "enum", "const", "items", "anyOf", "oneOf", "allOf", "$ref"))
+"""What of a schema has more words in it."""
 _NUMERIC = ("integer", "number")
 
 
@@ -217,9 +219,12 @@ def _schema_texts(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[
     if isinstance(properties, dict):
         for name, member in properties.items():
             yield _PARAMETER, name
-            if isinstance(member, dict) and isinstance(hint := member.get("description"), str):
+            if not isinstance(member, dict):
+                continue
+            if isinstance(hint := member.get("description"), str):
                 yield _HINT, hint
-            yield from _schema_texts(member, root, depth - 1)
+            if not _DEEPER.isdisjoint(member):
+                yield from _schema_texts(member, root, depth - 1)
     values = schema.get("enum")
     for value in (*(values if isinstance(values, list) else ()), schema.get("const")):
         if isinstance(value, str):
