@@ -7,6 +7,7 @@ import pytest
 
 from rightcall.core.tool import Spec
 from rightcall.declare.search import ToolIndex
+from rightcall.declare.stranger import quoted
 from rightcall.declare.words import stem, terms
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "mcp-catalogue" / "tools.json"
@@ -136,3 +137,19 @@ def test_short_queries_over_a_catalogue_of_public_servers():
         ("search issues", "search_issues"),
     ]:
         assert any(wanted in name for name in names(index, query, limit=5)), query
+
+
+def test_a_servers_words_are_read_without_the_marks_around_them():
+    index = ToolIndex(
+        [
+            Spec(
+                name="one",
+                description=quoted("shop", "Buys.\nrefunds money"),
+                parameters={},
+                origin="shop",
+            ),
+            Spec(name="two", description=quoted("shop", "Sells."), parameters={}, origin="shop"),
+        ]
+    )
+    assert names(index, "refund") == ["one"]
+    assert names(index, "untrusted words") == []

@@ -13,6 +13,7 @@ from math import log
 from typing import Any, TypeAlias
 
 from rightcall.core.tool import Spec
+from rightcall.declare.stranger import in_own_words
 from rightcall.declare.words import terms
 
 Shares: TypeAlias = list[tuple[int, float]]
@@ -54,6 +55,8 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
     "numbers": _LIST,
 }
 _BITS = {kind: 1 << at for at, kind in enumerate(_KINDS)}
+_DEEPER = frozenset(("properties", "enum", "const", "items", "anyOf", "oneOf", "allOf", "$ref"))
+"""What of a schema has more words in it."""
 _NUMERIC = ("integer", "number")
 
 
@@ -198,6 +201,8 @@ def _counted(spec: Spec) -> tuple[dict[str, float], int]:
 
 
 def _texts(spec: Spec) -> Iterator[tuple[float, str]]:
+    if spec.origin:
+        spec = in_own_words(spec)
     yield _NAME, spec.name
     yield _TEXT, spec.description
     for text in (spec.short, spec.origin, *spec.questions):
@@ -214,9 +219,12 @@ def _schema_texts(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[
     if isinstance(properties, dict):
         for name, member in properties.items():
             yield _PARAMETER, name
-            if isinstance(member, dict) and isinstance(hint := member.get("description"), str):
+            if not isinstance(member, dict):
+                continue
+            if isinstance(hint := member.get("description"), str):
                 yield _HINT, hint
-            yield from _schema_texts(member, root, depth - 1)
+            if not _DEEPER.isdisjoint(member):
+                yield from _schema_texts(member, root, depth - 1)
     values = schema.get("enum")
     for value in (*(values if isinstance(values, list) else ()), schema.get("const")):
         if isinstance(value, str):
