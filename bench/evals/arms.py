@@ -1,6 +1,7 @@
 """Five tools in several wordings: bare, described, with examples, and with two descriptions made worse.
 
-The words were written before anything was asked, and not changed after.
+The questions and the words of bare, described and examples were written before anything was asked, and
+not changed after. The worsened ones came later, when it was known what there was to lose.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,15 +87,21 @@ def _tools(
     )
 
 
-ONE = "set_reminder"
-"""The tool whose whole description is taken away in ``one_worse``."""
-
 bare = _tools(BARE, {})
 described = _tools(DESCRIBED, {})
 examples = _tools(DESCRIBED, EXAMPLES)
 worse = _tools(WORSE, {})
 worse_examples = _tools(WORSE, EXAMPLES)
-one_worse = _tools(
-    {**DESCRIBED, ONE: "Handle a request."},
-    {name: shown for name, shown in EXAMPLES.items() if name != ONE},
-)
+
+
+def without(tool: str) -> rc.Toolbox:
+    """The tools with examples, but for one, which says nothing of itself."""
+    words = {**DESCRIBED, tool: "Handle a request."}
+    return _tools(words, {name: shown for name, shown in EXAMPLES.items() if name != tool})
+
+
+without_weather = without("get_weather")
+without_currency = without("convert_currency")
+without_train = without("find_train")
+without_reminder = without("set_reminder")
+without_mail = without("search_mail")

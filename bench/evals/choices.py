@@ -75,7 +75,8 @@ async def main(options: argparse.Namespace) -> None:
             await bench.ask(arm, required=True)
     if options.only in ("", "compare"):
         await bench.compare("examples", "worse_examples", required=False)
-        await bench.compare("examples", "one_worse", required=False)
+        for tool in ("weather", "currency", "train", "reminder", "mail"):
+            await bench.compare("examples", f"without_{tool}", required=False)
         await bench.compare("described", "worse", required=True)
     if options.only in ("", "sizes"):
         if not options.catalogue.exists():
