@@ -178,6 +178,11 @@ PROVIDERS: dict[str, Provider] = {
     "llamacpp": _compatible("http://localhost:8080/v1"),
     "lmstudio": _compatible("http://localhost:1234/v1"),
     "ollama": _compatible("http://localhost:11434/v1"),
+    "ollama-native": Provider(
+        dialect="ollama",
+        url="http://localhost:11434",
+        forced_choice=False,
+    ),
     "sglang": _compatible("http://localhost:30000/v1"),
     "vllm": _compatible("http://localhost:8000/v1"),
 }
