@@ -192,6 +192,9 @@ QUIRKS: tuple[tuple[str, str, dict[str, JsonValue]], ...] = (
     ("openai-responses", "gpt-4", {"extra": {"include": []}}),
     ("openai-responses", "gpt-3", {"extra": {"include": []}}),
     ("openai-responses", "chatgpt", {"extra": {"include": []}}),
+    # Only this model, and only at Anthropic's own door:
+    # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    ("anthropic", "claude-opus-4-8", {"system_turns": True}),
 )
 """Options that some models need: the provider, how the model's name begins, the options."""
 
