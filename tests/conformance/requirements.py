@@ -39,6 +39,7 @@ REQUIREMENTS = (
         (
             Gap("anthropic", "differs", "no piece of input and an empty one are the same: an object {}"),
             Gap("bedrock", "differs", "no piece of input and an empty one are the same: an object {}"),
+            Gap("ollama", "differs", "arguments are an object, not text; none are {}"),
             Gap("gemini", "differs", "arguments are an object, not text; none are {}"),
             Gap(
                 "gemini_interactions",
@@ -61,6 +62,7 @@ REQUIREMENTS = (
                 "anthropic", "differs", "a whole body has an object for the input, so what came is gone"
             ),
             Gap("bedrock", "differs", "a whole body has an object for the input, so what came is gone"),
+            Gap("ollama", "differs", "a call that was cut off is no call, and is not sent"),
             Gap(
                 "gemini", "differs", "a whole body has an object for the arguments, so what came is gone"
             ),
@@ -85,11 +87,17 @@ REQUIREMENTS = (
                 "bedrock", "differs", "a refusal is a stop reason, without words in a part of their own"
             ),
             Gap("cohere", "differs", "there is no form for a refusal, which is text like any other"),
+            Gap("ollama", "differs", "there is no form for a refusal, which is text like any other"),
             Gap("gemini", "differs", "the vendor filters, and does not let the model refuse in form"),
             Gap("gemini_interactions", "differs", "there is no form for a refusal among its steps"),
         ),
     ),
-    Requirement("decode.unknown", "An unknown event is passed over; an unknown part is kept.", "ours"),
+    Requirement(
+        "decode.unknown",
+        "An unknown event is passed over; an unknown part is kept.",
+        "ours",
+        (Gap("ollama", "differs", "a message has no parts, and members that are not known are left"),),
+    ),
     Requirement(
         "decode.stop-sequence",
         "A reply that met a stop sequence says so.",
@@ -97,6 +105,7 @@ REQUIREMENTS = (
         (
             Gap("openai_chat", "differs", "finish_reason is 'stop', as at any end"),
             Gap("openai_responses", "differs", "there are no stop sequences; the status is 'completed'"),
+            Gap("ollama", "differs", "done_reason is 'stop', as at any end"),
             Gap("gemini", "differs", "finishReason is STOP, as at any end"),
             Gap("gemini_interactions", "differs", "the status is 'completed', as at any end"),
         ),
@@ -108,6 +117,7 @@ REQUIREMENTS = (
         (
             Gap("bedrock", "differs", "Converse counts no tokens of reasoning apart from the output's"),
             Gap("cohere", "differs", "neither what a cache was written nor thoughts are counted apart"),
+            Gap("ollama", "differs", "neither caches nor thoughts are counted apart"),
             Gap("gemini", "differs", "caches are implicit, and what is written to them is not counted"),
             Gap("gemini_interactions", "differs", "what is written to caches is not counted"),
         ),
@@ -117,6 +127,7 @@ REQUIREMENTS = (
         "decode.citations",
         "What a text is from comes in one form, with the text's own span.",
         "vendor doc",
+        (Gap("ollama", "differs", "local models cite nothing"),),
     ),
     Requirement(
         "decode.media",
@@ -125,6 +136,7 @@ REQUIREMENTS = (
         (
             Gap("anthropic", "differs", "its code makes files, which come by their ids"),
             Gap("cohere", "differs", "its models make no media"),
+            Gap("ollama", "differs", "its models write words alone"),
         ),
     ),
     Requirement(
@@ -156,7 +168,10 @@ REQUIREMENTS = (
         "ours",
     ),
     Requirement(
-        "encode.choice", "The four intents of tool choice have the vendor's own words.", "vendor doc"
+        "encode.choice",
+        "The four intents of tool choice have the vendor's own words.",
+        "vendor doc",
+        (Gap("ollama", "refused", "no model can be made to call a tool"),),
     ),
     Requirement(
         "encode.parallel",
@@ -164,12 +179,16 @@ REQUIREMENTS = (
         "vendor doc",
         (
             Gap("cohere", "ignored", "the API has no such switch"),
+            Gap("ollama", "ignored", "the API has no such switch"),
             Gap("gemini", "ignored", "the API has no such switch"),
             Gap("gemini_interactions", "ignored", "the API has no such switch"),
         ),
     ),
     Requirement(
-        "encode.strict", "Strict asks the vendor to hold the model to the tools' schemas.", "vendor doc"
+        "encode.strict",
+        "Strict asks the vendor to hold the model to the tools' schemas.",
+        "vendor doc",
+        (Gap("ollama", "refused", "models are not held to the schemas of tools"),),
     ),
     Requirement(
         "encode.strict-ceiling",

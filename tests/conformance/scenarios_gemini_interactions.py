@@ -196,7 +196,7 @@ SAID: dict[str, dict[str, Any] | str] = {
     "structured-output": {
         "response_format": {"type": "text", "mime_type": "application/json", "schema": ANSWER}
     },
-    "logprobs": "option 'logprobs'",
+    "logprobs": "options.logprobs",
     "stop-sequences": config(stop_sequences=["END", "\n\n"]),
 }
 

@@ -29,6 +29,7 @@ LINES = {
     "openai_responses": (b'data: {"type": "response.completed", "response": {"output": []}}\n\n',),
     "bedrock": (frame("messageStop", {"stopReason": "end_turn"}),),
     "cohere": (b'data: {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}\n\n',),
+    "ollama": (b'{"message": {"content": "Hi"}, "done": true}\n',),
     "gemini_interactions": (
         b'data: {"event_type": "interaction.completed", "interaction": {"status": "completed"}}\n\n',
     ),

@@ -90,6 +90,10 @@ REPLIES = {
             }
         ),
     ),
+    "ollama": (
+        b'{"message": {"tool_calls": [{"function": {"name": "see", "arguments": {}}}]}, "done": true}\n',
+        b'{"message": {"content": "A cat."}, "done": true}\n',
+    ),
     "gemini_interactions": (
         interaction({"type": "function_call", "id": "c1", "name": "see", "arguments": {}}),
         interaction({"type": "model_output", "content": [{"type": "text", "text": "A cat."}]}),

@@ -66,6 +66,7 @@ thoughts = st.builds(
         cohere=[{"field": "thinking"}, {"field": "tool_plan"}],
         gemini=[{"thoughtSignature": "c2ln"}],
         gemini_interactions=[{"signature": "c2ln"}],
+        ollama=[{"field": "thinking"}],
         openai_chat=[
             {"field": "reasoning_content"},
             {"field": "inline", "opening": "<think>", "closing": "</think>"},
@@ -103,6 +104,7 @@ calls = st.builds(
         anthropic=[{"toolset_name": "t"}, {"caller": {"type": "code_execution"}}, MARK],
         gemini=[{"thoughtSignature": "c2ln"}, {"functionCall": {"willContinue": False}}],
         gemini_interactions=[{}, {"signature": "c2ln"}],
+        ollama=[{}, {"function": {"index": 1}}],
         openai_chat=[{"type": "custom"}, {"index": 0}],
         openai_responses=[{"type": "shell_call", "id": "sh"}, {"type": "custom_tool_call"}, {"id": "f"}],
     ),

@@ -25,6 +25,7 @@ MODELS = {
     "gemini": ("gemini-3-pro-preview", "gemini-2.5-flash", "gemini-2.5-pro"),
     "cohere": ("command-a-reasoning-08-2025",),
     "gemini_interactions": ("gemini-3.6-flash",),
+    "ollama": ("gpt-oss",),
     "bedrock": ("anthropic.claude-opus-4-8-v1", "openai.gpt-oss-120b-1:0", "amazon.nova-2-lite-v1:0"),
 }
 TYPES: Mapping[str, Any] = {

@@ -23,6 +23,7 @@ from rightcall.wire import (
     cohere,
     gemini,
     gemini_interactions,
+    ollama,
     openai_chat,
     openai_responses,
 )
@@ -49,6 +50,7 @@ DIALECTS: dict[str, tuple[Any, str]] = {
     "cohere": (cohere, "command-a-reasoning-08-2025"),
     "gemini": (gemini, "gemini-3-pro"),
     "gemini_interactions": (gemini_interactions, "gemini-3.6-flash"),
+    "ollama": (ollama, "qwen3"),
     "gemini, before": (gemini, "gemini-2.5-pro"),
     "openai_chat": (openai_chat, "gpt"),
     "openai_chat, OpenAI": (openai_chat.dialect_at("https://api.openai.com/v1"), "gpt"),

@@ -255,6 +255,23 @@ INTERACTIONS: list[Any] = [
     {"type": "model_output", "content": [{"type": "text", "text": "A cat."}]},
     {"type": "user_input", "content": [{"type": "text", "text": "Thanks"}]},
 ]
+OLLAMA: list[Any] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "See", "images": [PNG]},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "thinking": "Hm.",
+        "tool_calls": [
+            {"id": "a", "function": {"name": "look", "arguments": {"at": 1}, "index": 0}},
+            {"id": "b", "function": {"name": "look", "arguments": {}, "index": 1}},
+        ],
+    },
+    {"role": "tool", "tool_name": "look", "tool_call_id": "a", "content": "one", "images": [PNG]},
+    {"role": "tool", "tool_name": "look", "tool_call_id": "b", "content": "two"},
+    {"role": "assistant", "content": "A cat."},
+    {"role": "user", "content": "Thanks"},
+]
 HISTORIES = {
     "openai_chat": CHAT,
     "openai_responses": RESPONSES,
@@ -263,6 +280,7 @@ HISTORIES = {
     "bedrock": BEDROCK,
     "cohere": COHERE,
     "gemini_interactions": INTERACTIONS,
+    "ollama": OLLAMA,
 }
 every_dialect = pytest.mark.parametrize("name", DIALECTS)
 
@@ -301,6 +319,7 @@ TYPES = {
     "bedrock": "wire.bedrock.converse:Message",
     "cohere": "wire.cohere.chat:Message",
     "gemini_interactions": "google.genai._gaos.types.interactions:Step",
+    "ollama": "wire.ollama.chat:Message",
 }
 
 
@@ -518,7 +537,7 @@ async def test_a_run_goes_on_from_it(name):
     model = ScriptedModel(["You are welcome."])
     result = await rc.Agent(model).run("Bye", history=HISTORIES[name])
     (request,) = model.requests
-    assert request.system == ("Be brief." if name.startswith(("openai", "cohere")) else "")
+    assert request.system == ("Be brief." if name.startswith(("openai", "cohere", "ollama")) else "")
     assert len(request.messages) == len(rc.from_messages(HISTORIES[name]).messages) + 1
     assert result.text == "You are welcome."
     # And what it came to goes out again.

@@ -16,6 +16,7 @@ from rightcall.wire import (
     cohere,
     gemini,
     gemini_interactions,
+    ollama,
     openai_chat,
     openai_responses,
 )
@@ -28,11 +29,12 @@ SENT = {
         gemini_interactions,
         {"response_format": {"type": "text", "mime_type": "application/json"}},
     ),
+    "ollama": (ollama, {"format": "json"}),
     "anthropic": (anthropic, {}),
     "bedrock": (bedrock, {}),
     "cohere": (cohere, {"response_format": {"type": "json_object"}}),
 }
-FORMS = ("response_format", "text", "generationConfig", "output_config", "outputConfig")
+FORMS = ("format", "response_format", "text", "generationConfig", "output_config", "outputConfig")
 
 
 def sent(dialect: ModuleType, **request: object) -> dict[str, object]:

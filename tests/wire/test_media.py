@@ -173,6 +173,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "image at": {"type": "image_url", "image_url": {"url": X}},
         "text": {"type": "text", "text": "a.txt:\nhi"},
     },
+    "ollama": {"png": B64["png"], "tiff": "SUk=", "text": "a.txt:\nhi"},
     "bedrock": {
         "png": converse("image", "png", B64["png"]),
         "pdf": converse("document", "pdf", B64["pdf"], name="a pdf"),
@@ -202,6 +203,9 @@ def turns(name: str, sent: dict[str, Any]) -> list[Any]:
 
 
 def parts_of(turn: dict[str, Any]) -> list[Any]:
+    if isinstance(turn.get("content"), str):
+        # Ollama's words are one text, and pictures stand beside them.
+        return [*turn["content"].split("\n", 1), *turn.get("images", ())]
     found: list[Any] = turn.get("parts") or turn["content"]
     return found
 
@@ -276,7 +280,8 @@ def test_a_file_of_gemini_is_named_in_full():
 
 @every_dialect
 def test_what_a_vendor_wants_said_besides_goes_with_it(name):
-    bag = {"gemini": {"mediaResolution": {"level": "MEDIA_RESOLUTION_LOW"}}}.get(name, {"detail": "low"})
+    own = {"gemini": {"mediaResolution": {"level": "MEDIA_RESOLUTION_LOW"}}, "ollama": {}}
+    bag = own.get(name, {"detail": "low"})
     media = Media(PNG.data, "image/png", vendor={name: bag, "elsewhere": {"no": 1}})
     (turn,) = turns(name, body(name, User((media,))))
     text = json.dumps(turn)

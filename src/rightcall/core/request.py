@@ -77,6 +77,9 @@ class ModelOptions(TypedDict, total=False):
     foreign_reasoning: Literal["leave_out", "text"]
     """What becomes of the reasoning that another vendor's model wrote: left out unless said, or given as
     text."""
+    system_turns: bool
+    """Whether Claude takes what the developer says amid a conversation as a system message in its place;
+    True unless said where that is documented. The others have a role for it, or none."""
     strict: bool | Literal["auto"]
     """Hold the model to the schemas of tools and answer while it writes: ``auto``, unless said, where
     the vendor's strict mode can express them without loss; True for all, or an error; False for none."""

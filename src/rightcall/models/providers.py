@@ -178,6 +178,11 @@ PROVIDERS: dict[str, Provider] = {
     "llamacpp": _compatible("http://localhost:8080/v1"),
     "lmstudio": _compatible("http://localhost:1234/v1"),
     "ollama": _compatible("http://localhost:11434/v1"),
+    "ollama-native": Provider(
+        dialect="ollama",
+        url="http://localhost:11434",
+        forced_choice=False,
+    ),
     "sglang": _compatible("http://localhost:30000/v1"),
     "vllm": _compatible("http://localhost:8000/v1"),
 }
@@ -187,6 +192,9 @@ QUIRKS: tuple[tuple[str, str, dict[str, JsonValue]], ...] = (
     ("openai-responses", "gpt-4", {"extra": {"include": []}}),
     ("openai-responses", "gpt-3", {"extra": {"include": []}}),
     ("openai-responses", "chatgpt", {"extra": {"include": []}}),
+    # Only this model, and only at Anthropic's own door:
+    # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    ("anthropic", "claude-opus-4-8", {"system_turns": True}),
 )
 """Options that some models need: the provider, how the model's name begins, the options."""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         cohere,
         gemini,
         gemini_interactions,
+        ollama,
         openai_chat,
         openai_responses,
     )
@@ -41,6 +42,7 @@ __all__ = [
     "cohere",
     "gemini",
     "gemini_interactions",
+    "ollama",
     "openai_chat",
     "openai_responses",
     "sse",

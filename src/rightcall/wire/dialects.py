@@ -36,6 +36,7 @@ DIALECTS: Mapping[str, Row] = {
     "cohere": Row(
         "tool", rb'"type"\s*:\s*"(message-(start|end)|content-(start|delta)|tool-(plan|call)-)'
     ),
+    "ollama": Row("tool", rb'"done"\s*:\s*(true|false)'),
     "bedrock": Row("tool", rb'"(contentBlockIndex|stopReason)"\s*:|:event-type\x07'),
 }
 """By the name of the folder. A stream is tried against the signs in this order."""

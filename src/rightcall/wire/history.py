@@ -30,7 +30,7 @@ _WITH_BYTES = ("bedrock",)
 """The dialects whose SDK takes bytes as they are, where the wire has base64."""
 _STEPS = ("user_input", "model_output", "function_result")
 """What only the steps of Gemini's Interactions are called."""
-_IN_LIST = ("cohere", "openai_chat", "openai_responses")
+_IN_LIST = ("cohere", "ollama", "openai_chat", "openai_responses")
 """The dialects in which the system text is one of the messages, or may be."""
 _NEWEST = "gemini-latest"
 """Only Gemini looks at a model's name for its messages: newer ones take pictures inside of results."""
@@ -229,7 +229,7 @@ def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> li
     """A transcript in a vendor's shape, as its SDK takes it.
 
     ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``,
-    ``gemini_interactions``, ``bedrock`` or ``cohere``. The system text goes first where the
+    ``gemini_interactions``, ``bedrock``, ``cohere`` or ``ollama``. The system text goes first where the
     vendor takes it among the messages.
     """
     name = _known(dialect)
@@ -271,6 +271,8 @@ def _dialect_of(messages: Sequence[JsonObject]) -> str:
     """Whose shape it is. Plain texts with roles are everybody's, and read as Chat."""
     if any("tool_plan" in message for message in messages):
         return "cohere"
+    if any("tool_name" in message for message in messages):
+        return "ollama"
     if any(message.get("type") in _STEPS for message in messages):
         return "gemini_interactions"
     for message in messages:

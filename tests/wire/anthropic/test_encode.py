@@ -6,6 +6,7 @@ from importlib import import_module
 from itertools import pairwise
 
 import pytest
+from anthropic.types import MessageParam
 from pydantic import TypeAdapter
 
 from rightcall.core.call import Call
@@ -809,3 +810,29 @@ def test_the_vendors_own_types_accept_the_body(accept, name):
         }
         # Members that the types do not know would be dropped.
         assert accept(body) == body
+
+
+def test_the_developers_words_follow_the_users_turn_as_a_system_message_where_that_is_taken():
+    call = Call(id="a", name="look", arguments="{}")
+    result = Result(call_id="a", name="look", outcome="returned", content=(Text("seen"),))
+    messages = (
+        said("Hi"), said("Be brief.", "developer"), said("Now?"),
+        Reply((call,)), Results((result,)), said("Go on.", "developer"),
+        Reply((Text("Done."),)), said("Only the user speaks first.", "developer"),
+    )  # fmt: skip
+
+    def roles(**options: bool) -> list[tuple[str, int]]:
+        request = Request(messages=messages, options={"cache": False, **options})
+        body = json.loads(anthropic.encode(request, model="claude-opus-4-8", stream=False).body)
+        for message in body["messages"]:
+            TypeAdapter(MessageParam).validate_python(message)
+        return [(message["role"], len(message["content"])) for message in body["messages"]]
+
+    assert roles(system_turns=True) == [
+        ("user", 2), ("system", 1), ("assistant", 1), ("user", 1), ("system", 1), ("assistant", 1),
+        ("user", 1),
+    ]  # fmt: skip
+    assert [role for role, _ in roles()] == ["user", "assistant", "user", "assistant", "user"]
+    # Thinking with a budget wants a thought before the calls that the last turn answers.
+    thinking = Request(messages=messages[:6], options={"reasoning": 2000, "system_turns": True})
+    assert "thinking" not in json.loads(anthropic.encode(thinking, model="m", stream=False).body)

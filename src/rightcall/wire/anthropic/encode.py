@@ -103,7 +103,8 @@ def encode(
     refuse(options, NAME)
     turns = encode_messages(request, cache, mark)
     body: dict[str, Any] = {"model": model, **_lengths(request, model)}
-    if _is_manual(body) and _is_unthought(turns.last):
+    spoken = [turn for turn in turns.last if turn["role"] != "system"]
+    if _is_manual(body) and _is_unthought(spoken):
         del body["thinking"]
     if stream:
         body["stream"] = True

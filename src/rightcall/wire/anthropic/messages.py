@@ -92,8 +92,9 @@ def encode_messages(request: Request, cache: EncodeCache, mark: Mapping[str, Any
     def write(writer: _Writer, message: Message, at: int) -> None:
         writer.write(message, where=place_of(at, new))
 
-    key = f"{NAME}.{mark.get('ttl', '')}"
-    turns = cache.written(key, messages, lambda: _Writer(mark), write).turns()
+    apart = request.options.get("system_turns") is True
+    key = f"{NAME}.{mark.get('ttl', '')}.{apart}"
+    turns = cache.written(key, messages, lambda: _Writer(mark, apart=apart), write).turns()
     if not turns.last:
         raise EncodeError(NAME, "there is nothing to send; say something first.", where="messages")
     if turns.last[-1]["role"] == "assistant":
@@ -114,8 +115,12 @@ def marks_in(blocks: Iterable[Mapping[str, Any]]) -> int:
 class _Writer:
     """Writes messages one after another. Blocks are not changed once they are made."""
 
-    def __init__(self, mark: Mapping[str, Any]) -> None:
+    def __init__(self, mark: Mapping[str, Any], *, apart: bool) -> None:
         self._mark = mark
+        self._apart = apart
+        """Whether the developer's words follow the user's turn as a system message."""
+        self._told: list[_Block] = []
+        """Those of the turn that messages are added to."""
         self._ids = _Ids()
         self._done: list[Raw] = []
         self._marks = 0
@@ -135,20 +140,34 @@ class _Writer:
             for at, is_kept in enumerate(kept, start):
                 blocks[at] = {**blocks[at], MARK: self._mark} if is_kept else blocks[at]
         if blocks and role != self._role:
-            self._closed += _turn(self._role, self._blocks)
-            self._role, self._blocks = role, []
+            self._closed += self._open()
+            self._role, self._blocks, self._told = role, [], []
             while len(self._closed) > _CLOSED:
                 self._finish(self._closed.pop(0))
-        self._blocks += blocks
+        # It must follow a turn of the user's, and only a turn of the model's may follow it:
+        # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+        is_developers = isinstance(message, User) and message.author == "developer"
+        if self._apart and is_developers and self._blocks and _is_text(blocks):
+            self._told += blocks
+        else:
+            self._blocks += blocks
         self._has_files = self._has_files or _names_file(message)
 
     def turns(self) -> Turns:
-        last = [*map(dict, self._closed), *_turn(self._role, self._blocks)]
+        last = [*map(dict, self._closed), *self._open()]
         return Turns(self._done, self._marks, last, self._has_files)
+
+    def _open(self) -> list[_Block]:
+        told = [{"role": "system", "content": self._told}] if self._told else []
+        return [*_turn(self._role, self._blocks), *told]
 
     def _finish(self, turn: _Block) -> None:
         self._done.append(Raw(as_bytes(turn, NAME)))
         self._marks += marks_in(turn["content"])
+
+
+def _is_text(blocks: list[_Block]) -> bool:
+    return all(block.get("type") == "text" for block in blocks)
 
 
 def _turn(role: str, blocks: list[_Block]) -> list[_Block]:

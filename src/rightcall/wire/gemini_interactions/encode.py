@@ -31,6 +31,7 @@ from rightcall.wire.gemini_interactions.messages import steps_of
 from rightcall.wire.gemini_interactions.tables import EFFORTS, NAME
 from rightcall.wire.google import key_headers
 from rightcall.wire.kept import Since
+from rightcall.wire.logprobs import refuse
 from rightcall.wire.strictness import StrictMode, wish_in
 
 PATH = "/v1beta/interactions"
@@ -126,8 +127,7 @@ def _tool(spec: Spec) -> dict[str, Any]:
 
 def _generation(request: Request) -> dict[str, Any]:
     options = request.options
-    if options.get("logprobs"):
-        raise EncodeError(NAME, "the Interactions API tells no logprobs.", where="option 'logprobs'")
+    refuse(options, NAME)
     config: dict[str, Any] = {
         "max_output_tokens": request.max_tokens,
         "temperature": options.get("temperature"),

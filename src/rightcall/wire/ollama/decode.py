@@ -1,0 +1,139 @@
+"""Ollama's reply, streamed or whole, into events and a Reply. Does no I/O.
+
+A stream is one JSON object a line; the last says that it is ``done``. A whole reply is one such object.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.message import Reply
+from rightcall.core.sse import MAX_EVENT_BYTES
+from rightcall.errors import ProtocolError, TruncatedStream
+from rightcall.wire.encoding import mapping, sequence
+from rightcall.wire.ollama.errors import refused
+from rightcall.wire.ollama.reply import ReplyBuilder
+from rightcall.wire.ollama.tables import NAME
+from rightcall.wire.refusal import UNREADABLE, excerpt
+
+
+class _RawFunction(Struct):
+    arguments: Raw = Raw(b"")
+
+
+class _RawCall(Struct):
+    function: _RawFunction | None = None
+
+
+class _RawMessage(Struct):
+    tool_calls: list[_RawCall | None] | None = None
+
+
+class _RawLine(Struct):
+    message: _RawMessage | None = None
+
+
+_any = msgspec.json.Decoder().decode
+_raw = msgspec.json.Decoder(_RawLine).decode
+
+
+class Decoder:
+    """One streamed reply. Feed it bytes, cut anywhere."""
+
+    def __init__(self) -> None:
+        self._reply = ReplyBuilder()
+        self._held: list[bytes] = []
+        """Of a line that has not ended."""
+        self._size = 0
+
+    def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
+        """The events that these bytes complete."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._take(line)
+        if rest:
+            self._held.append(rest)
+            self._size += len(rest)
+            if self._size > MAX_EVENT_BYTES:
+                raise ProtocolError(f"{NAME}: a line of more than {MAX_EVENT_BYTES:,} bytes")
+        return self._told()
+
+    def finish(self) -> tuple[ModelEvent, ...]:
+        """The events that only the end of the stream completes."""
+        try:
+            self._take(b"")
+        except ProtocolError as problem:
+            raise TruncatedStream(f"{NAME}: the stream ended in the middle of a line") from problem
+        if not self._reply.is_done:
+            raise TruncatedStream(f"{NAME}: the stream ended before it was done")
+        return self._told()
+
+    def _take(self, end: bytes) -> None:
+        line = b"".join((*self._held, end)).strip() if self._held else end.strip()
+        self._held, self._size = [], 0
+        if line and not self._reply.is_done:
+            _take(self._reply, line)
+
+    def _told(self) -> tuple[ModelEvent, ...]:
+        events, self._reply.events = self._reply.events, []
+        return tuple(events)
+
+
+def decoder() -> Decoder:
+    """A decoder for one streamed reply."""
+    return Decoder()
+
+
+def decode(body: bytes, /) -> Reply:
+    """The reply in a body that was not streamed."""
+    reply = ReplyBuilder()
+    _take(reply, body)
+    if not reply.is_done:
+        raise ProtocolError(f"{NAME}: a reply that is not done: {excerpt(body)}")
+    end = reply.events[-1]
+    assert isinstance(end, ReplyEnd)
+    return end.reply
+
+
+def _take(reply: ReplyBuilder, line: bytes) -> None:
+    try:
+        value = _any(line)
+        raw = _raw(line) if b'"tool_calls"' in line else _RawLine()
+    except UNREADABLE as problem:
+        kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
+        raise kind(f"{NAME}: a line that cannot be read: {excerpt(line)}") from problem
+    if not isinstance(value, dict):
+        raise ProtocolError(f"{NAME}: a line is not an object: {excerpt(line)}")
+    if value.get("error"):
+        raise refused(value)
+    message = mapping(value.get("message"))
+    if thought := message.get("thinking"):
+        reply.think(str(thought))
+    if text := message.get("content"):
+        reply.text(str(text))
+    _calls(reply, message, raw.message)
+    if likely := value.get("logprobs"):
+        reply.weigh(likely)
+    if value.get("done") is True:
+        reply.end(value)
+
+
+def _calls(reply: ReplyBuilder, message: Mapping[str, Any], raw: _RawMessage | None) -> None:
+    calls = sequence(message.get("tool_calls"))
+    texts = raw.tool_calls if raw is not None and raw.tool_calls else ()
+    for call, text in zip(calls, texts, strict=True):
+        reply.call(mapping(call), _arguments(text))
+
+
+def _arguments(call: _RawCall | None) -> str:
+    """The arguments as the text they came in, without its blanks."""
+    raw = bytes(call.function.arguments) if call is not None and call.function is not None else b""
+    if raw in (b"", b"null"):
+        return ""
+    if raw.startswith(b'"'):
+        # Some hosts send the object as a string, as OpenAI does.
+        return str(_any(raw))
+    return msgspec.json.format(raw, indent=-1).decode()

@@ -1,0 +1,132 @@
+"""A request into the bytes of a Chat request of Ollama's. The same request gives the same bytes.
+
+Choices where the vendor and a request do not fit together:
+
+- No model can be made to call a tool: that is refused. Where none may be called, none is sent.
+- There is no strict mode, so that asking for one is refused.
+- There is no switch for one call at a time, no cache to mark and no field for an end user's name, so
+  ``parallel``, ``cache`` and ``user`` change nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from rightcall.core.ports import Encode
+from rightcall.core.request import ANY_OBJECT, Outgoing, Request
+from rightcall.core.tool import Spec
+from rightcall.errors import EncodeError
+from rightcall.wire.encoding import (
+    EncodeCache,
+    as_bytes,
+    described,
+    native_of,
+    sequence,
+    with_examples,
+)
+from rightcall.wire.logprobs import alternatives
+from rightcall.wire.ollama.messages import messages_of
+from rightcall.wire.ollama.tables import EFFORTS, NAME
+from rightcall.wire.strictness import StrictMode, wish_in
+
+PATH = "/api/chat"
+_UNASKED = "Ollama does not hold models to the schemas of tools."
+
+
+def strict_mode(model: str = "") -> StrictMode:  # noqa: ARG001 - all models are alike in this
+    """How tools can be sent strict: they cannot."""
+    return StrictMode(rules=None, unasked=_UNASKED)
+
+
+def authorize(key: str, /) -> Mapping[str, str]:
+    """The headers that carry the key."""
+    return {"authorization": f"Bearer {key}"}
+
+
+def encoder() -> Encode:
+    """An ``encode`` for one conversation, which writes each of its messages once."""
+    return partial(encode, cache=EncodeCache())
+
+
+def encode(
+    request: Request, /, *, model: str, stream: bool, cache: EncodeCache | None = None
+) -> Outgoing:
+    """The request as Ollama wants it."""
+    cache = cache or EncodeCache()
+    body: dict[str, Any] = {"model": model, "stream": stream, **_thinking(request)}
+    if settings := _settings(request):
+        body["options"] = settings
+    if request.output is not None:
+        body["format"] = "json" if request.output == ANY_OBJECT else request.output
+    if (most := alternatives(request.options, NAME)) is not None:
+        body |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
+    if tools := _tools(request, cache):
+        body["tools"] = tools
+    extra = request.options.get("extra")
+    if isinstance(extra, Mapping):
+        body = _merged(body, extra)
+    messages = body.pop("messages", None)
+    body["messages"] = messages_of(request, cache) if messages is None else messages
+    return Outgoing(path=PATH, body=as_bytes(body, NAME), headers={"content-type": "application/json"})
+
+
+def _settings(request: Request) -> dict[str, Any]:
+    options = request.options
+    given = {
+        "num_predict": request.max_tokens,
+        "temperature": options.get("temperature"),
+        "top_p": options.get("top_p"),
+        "seed": options.get("seed"),
+        "stop": list(sequence(options.get("stop"))) or None,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _thinking(request: Request) -> dict[str, Any]:
+    wanted = request.options.get("reasoning")
+    if wanted is None:
+        return {}
+    if not isinstance(wanted, str) or wanted not in EFFORTS:
+        raise EncodeError(
+            NAME,
+            f"{wanted!r} is none of {', '.join(EFFORTS)}; Ollama counts no tokens of thinking.",
+            where="option 'reasoning'",
+        )
+    return {"think": EFFORTS[wanted]}
+
+
+def _tools(request: Request, cache: EncodeCache) -> list[Any]:
+    if request.choice == "none":
+        return []
+    if request.choice != "auto":
+        raise EncodeError(NAME, "Ollama cannot make a model call a tool.", where="choice")
+    everywhere = wish_in(request.options) is True
+    for spec in request.specs:
+        if spec.strict or (everywhere and spec.strict is None):
+            where = f"tool {spec.name!r}"
+            raise EncodeError(NAME, f"{_UNASKED} Leave strict mode out.", where=where)
+    ours = cache.made(f"{NAME}.tools", request.specs, lambda: _functions(request.specs))
+    return [*ours, *sequence(request.options.get("vendor_tools"))]
+
+
+def _functions(specs: Sequence[Spec]) -> list[msgspec.Raw]:
+    return [msgspec.Raw(as_bytes(_tool(spec), NAME)) for spec in specs]
+
+
+def _tool(spec: Spec) -> dict[str, Any]:
+    if own := native_of(spec, NAME):
+        return own
+    description = described(with_examples(spec.description, spec), spec)
+    told = {"name": spec.name, "description": description, "parameters": spec.parameters}
+    return {"type": "function", "function": told}
+
+
+def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with more members; the options gain members instead of being replaced."""
+    before, more = body.get("options"), extra.get("options")
+    merged = {**body, **extra}
+    if isinstance(before, dict) and isinstance(more, Mapping):
+        merged["options"] = {**before, **more}
+    return merged

@@ -1,0 +1,114 @@
+"""Ollama's reply in the making: what its lines say, the events of it, and the Reply."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from rightcall.core.call import Call
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ModelEvent,
+    ReasoningDelta,
+    ReplyEnd,
+    TextDelta,
+)
+from rightcall.core.message import Reasoning, Reply, StopReason
+from rightcall.core.parts import Text, Usage
+from rightcall.wire.encoding import mapping
+from rightcall.wire.logprobs import of_openai
+from rightcall.wire.ollama.tables import NAME, STOPS
+
+Part: TypeAlias = Text | Reasoning | Call
+
+_COUNTS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+
+
+class ReplyBuilder:
+    """One reply in the making."""
+
+    def __init__(self) -> None:
+        self.events: list[ModelEvent] = []
+        """What has happened and was not yet told."""
+        self.is_done = False
+        self._parts: list[Part] = []
+        self._voice: type[Text | Reasoning] = Text
+        self._pieces: list[str] = []
+        self._calls = 0
+        self._likely = of_openai(())
+
+    def text(self, piece: str) -> None:
+        """More of the answer."""
+        self._say(Text, piece)
+        self.events.append(TextDelta(piece))
+
+    def think(self, piece: str) -> None:
+        """More of a thought."""
+        self._say(Reasoning, piece)
+        self.events.append(ReasoningDelta(piece))
+
+    def call(self, said: Mapping[str, Any], arguments: str) -> None:
+        """A call, which comes whole."""
+        self._end_voice()
+        function = mapping(said.get("function"))
+        inner = {k: v for k, v in function.items() if k not in ("name", "arguments")}
+        beside = {k: v for k, v in said.items() if k not in ("id", "function")}
+        call = Call(
+            id=_string(said.get("id")),
+            name=_string(function.get("name")),
+            arguments=arguments or "{}",
+            vendor={NAME: {**beside, **({"function": inner} if inner else {})}},
+        )
+        self._parts.append(call)
+        at, self._calls = self._calls, self._calls + 1
+        self.events += [CallStart(at, call.name, call.id), CallDelta(at, call.arguments)]
+        self.events.append(CallEnd(at, call))
+
+    def weigh(self, logprobs: object) -> None:
+        """How likely tokens were."""
+        self._likely += of_openai(logprobs)
+
+    def end(self, said: Mapping[str, Any]) -> None:
+        """The reply is whole: why it stopped, and what it took."""
+        self._end_voice()
+        word = _string(said.get("done_reason"))
+        stop: StopReason = STOPS.get(word, "end")
+        if stop == "end" and self._calls:
+            stop = "calls"
+        bag = {name: said[name] for name in _COUNTS if said.get(name)}
+        usage = Usage(
+            input_tokens=_count(said, "prompt_eval_count"), output_tokens=_count(said, "eval_count")
+        )
+        reply = Reply(
+            tuple(self._parts),
+            stop,
+            word,
+            usage,
+            _string(said.get("model")),
+            {NAME: bag} if bag else {},
+            logprobs=tuple(self._likely),
+        )
+        self.is_done = True
+        self.events.append(ReplyEnd(reply))
+
+    def _say(self, voice: type[Text | Reasoning], piece: str) -> None:
+        if voice is not self._voice:
+            self._end_voice()
+            self._voice = voice
+        self._pieces.append(piece)
+
+    def _end_voice(self) -> None:
+        if self._pieces:
+            said = "".join(self._pieces)
+            own = {NAME: {"field": "thinking"}}
+            self._parts.append(Text(said) if self._voice is Text else Reasoning(said, own))
+            self._pieces = []
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(said: Mapping[str, Any], name: str) -> int:
+    value = said.get(name)
+    return value if isinstance(value, int) else 0
