@@ -137,3 +137,13 @@ def unfolded(reply: Reply, fragment: int | None = None) -> Iterator[ModelEvent]:
 def _pieces(text: str, size: int | None) -> Iterator[str]:
     step = size or max(len(text), 1)
     return (text[at : at + step] for at in range(0, len(text), step))
+
+
+def both(emit: Emit, show: Emit) -> Emit:
+    """What is told to one is told to the other, too."""
+
+    def emit_both(event: StreamEvent) -> None:
+        emit(event)
+        show(event)
+
+    return emit_both

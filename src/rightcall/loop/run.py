@@ -27,7 +27,7 @@ from rightcall.core.entry import (
     StepDone,
     ToolsChanged,
 )
-from rightcall.core.events import Emit, StreamEvent, TurnStart
+from rightcall.core.events import Emit, TurnStart, both
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.parts import Usage
@@ -75,7 +75,7 @@ class Run:
         if setup.observers:
             show = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, show))
-            emit = show if emit is None else _both(emit, show)
+            emit = show if emit is None else both(emit, show)
         self._setup = setup
         self._state = state
         self._begins = begins
@@ -388,14 +388,6 @@ class Run:
         if wanted.mode == "json":
             return ANY_OBJECT
         return answer.parameters if wanted.mode == "native" else None
-
-
-def _both(emit: Emit, show: Emit) -> Emit:
-    def emit_both(event: StreamEvent) -> None:
-        emit(event)
-        show(event)
-
-    return emit_both
 
 
 def _guard(setup: Setup, rules: Rules, state: State) -> Guard:

@@ -89,11 +89,13 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
-    if not background:
-        return made
+    return _in_background(made) if background else made
+
+
+def _in_background(model: WireModel) -> Connected:
     from rightcall.request.deferred import DeferredModel  # noqa: PLC0415 - light until used
 
-    return DeferredModel(made)
+    return DeferredModel(model)
 
 
 def _dialect(

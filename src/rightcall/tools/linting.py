@@ -8,12 +8,13 @@ from rightcall.declare.finding import Finding
 from rightcall.declare.stranger import in_own_words
 from rightcall.declare.suspicion import suspicions
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import EncodeError, UsageError
+from rightcall.errors import UsageError
 from rightcall.tools.description_rules import description_findings
 from rightcall.tools.pair_rules import pair_findings
 from rightcall.tools.parameter_rules import parameter_findings
 from rightcall.wire.anthropic.tables import RULES as ANTHROPIC
-from rightcall.wire.strict import OPENAI, Rules, strict_schema
+from rightcall.wire.strict import OPENAI, Rules
+from rightcall.wire.strictness import judged
 
 LINT_RULES = {
     "empty": "a description without words",
@@ -87,12 +88,12 @@ def _orders(spec: Spec) -> Iterator[Finding]:
 def _not_strict(spec: Spec) -> Iterator[Finding]:
     if spec.native or spec.strict is False or spec.input == "text":
         return
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for vendor, rules in _VENDORS:
-        if (why := _why_not_strict(spec, rules)) is not None:
-            reasons.setdefault(why, []).append(vendor)
-    for why, vendors in reasons.items():
-        place, _, reason = why.partition("\n")
+        found = judged(spec.parameters, rules)
+        if found.reason:
+            reasons.setdefault((found.place, found.reason), []).append(vendor)
+    for (place, reason), vendors in reasons.items():
         yield Finding(
             *(spec.name, f"parameters at {place}", "advice"),
             f"{' and '.join(vendors)} cannot hold a model to this schema: {reason}",
@@ -101,12 +102,3 @@ def _not_strict(spec: Spec) -> Iterator[Finding]:
             "without it a model may write arguments that the gate refuses, and each costs a turn",
             "change the schema as it says, or say strict=False of the tool",
         )
-
-
-def _why_not_strict(spec: Spec, rules: Rules) -> str | None:
-    """The place and the reason, in two lines; None where strict mode can express the schema."""
-    try:
-        strict_schema(spec.parameters, rules, tool=spec.name)
-    except EncodeError as error:
-        return f"{error.where.rpartition(' at ')[2]}\n{error.reason}"
-    return None
