@@ -21,7 +21,6 @@ _JWT = _random(WORD, 40, "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.")
 
 PROVIDER_KEYS = {
     "anthropic": [_random(WORD, 93, "sk-ant-api03-", "AA")],
-    "ollama-native": [],
     "gemini-interactions": [_random(WORD, 35, "AIza")],
     "gemini": [_random(WORD, 35, "AIza"), _random(WORD, 50, "AQ.Ab8")],
     "openai": [
