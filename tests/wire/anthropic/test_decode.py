@@ -610,7 +610,7 @@ def test_a_stream_without_its_end_is_truncated(sent):
 
 
 def test_a_body_without_end_is_refused_and_not_held(monkeypatch):
-    monkeypatch.setattr(sys.modules["rightcall.wire.anthropic.decode"], "MAX_EVENT_BYTES", 100)
+    monkeypatch.setattr(sys.modules["rightcall.wire.sse_reply"], "MAX_EVENT_BYTES", 100)
     decoder = anthropic.Decoder()
     decoder.feed(b'{"a": "')
     with pytest.raises(ProtocolError, match="more than 100 bytes"):

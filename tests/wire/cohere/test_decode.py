@@ -110,7 +110,7 @@ BROKEN = {
     "half an event": (b'data: {"type": "mess', TruncatedStream, "in the middle of an event"),
     "half a body": (b'{"message": {', TruncatedStream, "is not JSON"),
     "another body": (b'{"x": 1}', ProtocolError, "has no message"),
-    "a list": (b"[]", TruncatedStream, "before message-end"),
+    "a list": (b"[]", ProtocolError, "is not an object"),
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from rightcall.core.events import ModelEvent, ReplyEnd
+from rightcall.core.events import ModelEvent
 from rightcall.core.message import Reply
 from rightcall.core.sse import MAX_EVENT_BYTES
 from rightcall.errors import ProtocolError, TruncatedStream
@@ -19,6 +19,7 @@ from rightcall.wire.bedrock.eventstream import EventStreamDecoder, StreamMessage
 from rightcall.wire.bedrock.reply import ReplyBuilder
 from rightcall.wire.bedrock.tables import NAME
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
+from rightcall.wire.sse_reply import whole_reply
 
 
 class _Use(Struct, gc=False):
@@ -119,11 +120,7 @@ def decoder() -> Decoder:
 
 def decode(body: bytes, /) -> Reply:
     """The reply in a body that was not streamed."""
-    reply = ReplyBuilder()
-    _take_whole(reply, body)
-    end = reply.events[-1]
-    assert isinstance(end, ReplyEnd)
-    return end.reply
+    return whole_reply(ReplyBuilder(), _take_whole, body)
 
 
 def _take(reply: ReplyBuilder, message: StreamMessage) -> None:

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from rightcall.core.events import ModelEvent, ReplyEnd
 from rightcall.core.message import Reply
-from rightcall.core.sse import MAX_EVENT_BYTES, ServerEvent, SseDecoder
+from rightcall.core.sse import ServerEvent
 from rightcall.errors import ProtocolError, TruncatedStream
 from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.gemini_interactions.errors import refused
 from rightcall.wire.gemini_interactions.reply import Index, ReplyBuilder
 from rightcall.wire.gemini_interactions.tables import NAME, WAITING
 from rightcall.wire.refusal import UNREADABLE, excerpt
+from rightcall.wire.sse_reply import SseReply, whole_reply
 
 
 class _Delta(Struct, gc=False):
@@ -58,47 +58,11 @@ _whole = msgspec.json.Decoder(_RawWhole).decode
 _done = msgspec.json.Decoder(_RawDone).decode
 
 
-class Decoder:
+class Decoder(SseReply[ReplyBuilder]):
     """One streamed reply. Feed it bytes, cut anywhere."""
 
     def __init__(self) -> None:
-        self._sse = SseDecoder()
-        self._reply = ReplyBuilder()
-        self._began = False
-        self._body: bytearray | None = None
-        """Where a host answers with one instead of a stream."""
-
-    def feed(self, data: bytes, /) -> tuple[ModelEvent, ...]:
-        """The events that these bytes complete."""
-        if not self._began and (start := data.lstrip()):
-            self._began = True
-            self._body = bytearray() if start.startswith((b"{", b"[")) else None
-        if self._body is not None:
-            self._body += data
-            if len(self._body) > MAX_EVENT_BYTES:
-                raise ProtocolError(f"{NAME}: a reply of more than {MAX_EVENT_BYTES:,} bytes")
-            return ()
-        for event in self._sse.feed(data):
-            _take(self._reply, event)
-        return self._told()
-
-    def finish(self) -> tuple[ModelEvent, ...]:
-        """The events that only the end of the stream completes."""
-        if self._body is not None:
-            body, self._body = bytes(self._body), None
-            _take_whole(self._reply, body)
-        for event in self._sse.finish():
-            try:
-                _take(self._reply, event)
-            except ProtocolError as problem:
-                raise TruncatedStream(f"{NAME}: the stream ended in the middle of an event") from problem
-        if not self._reply.is_done:
-            raise TruncatedStream(f"{NAME}: the stream ended before the interaction did")
-        return self._told()
-
-    def _told(self) -> tuple[ModelEvent, ...]:
-        events, self._reply.events = self._reply.events, []
-        return tuple(events)
+        super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="the interaction did")
 
 
 def decoder() -> Decoder:
@@ -108,11 +72,7 @@ def decoder() -> Decoder:
 
 def decode(body: bytes, /) -> Reply:
     """The reply in a body that was not streamed."""
-    reply = ReplyBuilder()
-    _take_whole(reply, body)
-    end = reply.events[-1]
-    assert isinstance(end, ReplyEnd)
-    return end.reply
+    return whole_reply(ReplyBuilder(), _take_whole, body)
 
 
 def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
