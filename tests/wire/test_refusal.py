@@ -175,7 +175,7 @@ def test_amazon_names_the_kind_in_a_header_whatever_is_spoken_behind_it(dialect)
 
 @every_dialect
 def test_a_body_in_place_of_a_stream_has_an_end(dialect, monkeypatch):
-    for module in (type(dialect.decoder()).__module__, "rightcall.core.sse"):
+    for module in (dialect.decoder().feed.__func__.__module__, "rightcall.core.sse"):
         monkeypatch.setattr(sys.modules[module], "MAX_EVENT_BYTES", 1000)
     with pytest.raises(ProtocolError, match="1,000 bytes"):
         fed(dialect.decoder(), *[b'{"a": "'] * 1000)

@@ -62,6 +62,26 @@ class EncodeCache:
         found: Made = thing
         return found
 
+    def shared(self, key: str, given: tuple[object, ...], make: Callable[[], Made]) -> Made:
+        """``made`` for what other conversations have too, as those of one agent have its tools."""
+        return self.made(key, given, lambda: _shared(key, given, make))
+
+
+_SHARED: dict[tuple[object, ...], tuple[tuple[object, ...], Any]] = {}
+"""By what it is and the identities of what it was made of, which is kept for them."""
+_MOST_SHARED = 64
+
+
+def _shared(key: str, given: tuple[object, ...], make: Callable[[], Made]) -> Made:
+    place = (key, *map(id, given))
+    known = _SHARED.get(place)
+    if known is None:
+        if len(_SHARED) >= _MOST_SHARED:
+            _SHARED.clear()
+        known = _SHARED[place] = (given, make())
+    found: Made = known[1]
+    return found
+
 
 _STEP = 3 * 128 * 1024
 """Bytes of a file that are written at once; threes, so that the pieces join."""

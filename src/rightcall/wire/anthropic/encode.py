@@ -212,7 +212,7 @@ def _ours(request: Request, model: str, cache: EncodeCache, mark: JsonObject) ->
     more = {"eager_input_streaming": True} if request.options.get("eager") else {}
     # The mark is another object each time; what it says is not.
     given = (specs, wish, output, model, bool(more), request.options.get("cache_ttl"))
-    return cache.made(
+    return cache.shared(
         f"{NAME}.tools",
         given,
         lambda: _marked(_tools(specs, wish, strict_mode(model), output), specs, mark, more),

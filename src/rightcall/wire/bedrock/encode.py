@@ -270,7 +270,7 @@ def _ours(request: Request, model: str, cache: EncodeCache, *, is_claude: bool) 
     specs, wish = request.specs, wish_in(request.options)
     output = None if request.output == ANY_OBJECT else request.output
     given = (specs, wish, output, model)
-    return cache.made(
+    return cache.shared(
         f"{NAME}.tools",
         given,
         lambda: _written(specs, wish, strict_mode(model), output, is_claude=is_claude),

@@ -106,7 +106,7 @@ def _tools(request: Request, cache: EncodeCache) -> dict[str, Any]:
     if isinstance(choice, Named):
         specs = tuple(spec for spec in specs if spec.name == choice.name)
     strict = _is_strict(specs, wish_in(options))
-    ours = cache.made(
+    ours = cache.shared(
         f"{NAME}.tools {choice if isinstance(choice, Named) else ''}",
         (request.specs, strict),
         lambda: _functions(specs, strict=strict),

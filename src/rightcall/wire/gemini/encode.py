@@ -35,6 +35,7 @@ from rightcall.wire.logprobs import alternatives
 from rightcall.wire.strictness import StrictMode, wish_in
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]*(?:/[A-Za-z0-9][A-Za-z0-9._:@-]*)*")
+_NAMED = {"name": True}
 _VERTEX = ("projects/", "publishers/")
 _UNASKED = "Gemini has one mode for all tools (VALIDATED), which strict=True of any tool asks for."
 
@@ -69,10 +70,10 @@ def encode(
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     vendor_tools = sequence(request.options.get("vendor_tools"))
-    ours = cache.made(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
+    ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *vendor_tools]:
         body["tools"] = tools
-    is_mixed = bool(vendor_tools) or any(_native(spec) for spec in request.specs)
+    is_mixed = bool(vendor_tools) or any(spec.native.get(NAME) for spec in request.specs)
     if config := _tool_config(request, model, mixed=is_mixed and not model.startswith(_VERTEX)):
         body["toolConfig"] = config
     if settings := _generation(request, model):
@@ -152,7 +153,8 @@ def _description(spec: Spec) -> str:
 def _tool_config(request: Request, model: str, *, mixed: bool) -> Json:
     config: Json = {}
     mode: Json | None
-    names = [spec.name for spec in request.specs if not _native(spec) or "name" in _native(spec)]
+    # What is native and has no name is a tool of the vendor's own, which nobody can choose.
+    names = [spec.name for spec in request.specs if "name" in spec.native.get(NAME, _NAMED)]
     match request.choice:
         case "auto":
             # There is one mode for all: who asks for one strict tool gets it for the others too.

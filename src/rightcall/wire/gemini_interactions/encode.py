@@ -71,7 +71,7 @@ def encode(
     body: dict[str, Any] = {"model": model, "stream": stream, "store": since is not None}
     if request.system:
         body["system_instruction"] = request.system
-    ours = cache.made(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
+    ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *sequence(request.options.get("vendor_tools"))]:
         body["tools"] = tools
     if settings := _generation(request):

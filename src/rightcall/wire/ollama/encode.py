@@ -107,7 +107,7 @@ def _tools(request: Request, cache: EncodeCache) -> list[Any]:
         if spec.strict or (everywhere and spec.strict is None):
             where = f"tool {spec.name!r}"
             raise EncodeError(NAME, f"{_UNASKED} Leave strict mode out.", where=where)
-    ours = cache.made(f"{NAME}.tools", request.specs, lambda: _functions(request.specs))
+    ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _functions(request.specs))
     return [*ours, *sequence(request.options.get("vendor_tools"))]
 
 

@@ -138,7 +138,7 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
 
 def _ours(request: Request, host: Host, cache: EncodeCache) -> _Ours:
     specs, wish = request.specs, wish_in(request.options)
-    return cache.made(f"{NAME}.tools", (specs, wish, host), lambda: _functions(specs, wish, host))
+    return cache.shared(f"{NAME}.tools", (specs, wish, host), lambda: _functions(specs, wish, host))
 
 
 def _tools(request: Request, host: Host, ours: _Ours) -> dict[str, Any]:

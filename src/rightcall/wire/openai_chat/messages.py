@@ -56,8 +56,8 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 def messages_of(request: Request, host: Host, cache: EncodeCache) -> list[Any]:
     """The messages, the system text first."""
-    key = f"{NAME}.{host.ids}.{host.owed}.{host.bridged}.{host.media}.{host.thoughts}.{host.developer}"
-    key = f"{key}.{host.pictures}.{host.marks}.{host.caches}"
+    # By identity: the writer keeps its host.
+    key = f"{NAME}.{id(host)}"
     new = first_new(request.messages)
 
     def write(writer: _Writer, message: Message, at: int) -> None:

@@ -140,7 +140,7 @@ def _settings(request: Request) -> Item:
 
 def _ours(request: Request, cache: EncodeCache) -> _Ours:
     specs, wish = request.specs, wish_in(request.options)
-    return cache.made(f"{NAME}.tools", (specs, wish), lambda: _functions(specs, wish))
+    return cache.shared(f"{NAME}.tools", (specs, wish), lambda: _functions(specs, wish))
 
 
 def _functions(specs: Sequence[Spec], wish: Wish) -> _Ours:
