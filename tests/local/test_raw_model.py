@@ -31,3 +31,9 @@ def test_one_stop_sequence_may_stand_alone():
 def test_what_is_no_number_is_refused(option, value):
     with pytest.raises(EncodeError, match="a number is wanted"):
         sampling_of(asked(**{option: value}))
+
+
+@pytest.mark.parametrize("option", [{"logprobs": True}, {"vendor_tools": [{"type": "web_search"}]}])
+def test_what_only_vendors_have_is_refused(option):
+    with pytest.raises(EncodeError, match=f"{next(iter(option))}: a raw model"):
+        sampling_of(asked(**option))

@@ -127,7 +127,7 @@ def test_logprobs_are_asked_for_where_there_are_any():
     assert sent("gemini", logprobs=True)["generationConfig"] == {"responseLogprobs": True}
     assert "logprobs" not in sent("openai_chat", logprobs=False)
     for dialect in ("anthropic", "bedrock"):
-        with pytest.raises(EncodeError, match="ask by openai_chat, openai_responses or gemini"):
+        with pytest.raises(EncodeError, match="ask by openai_chat, openai_responses, gemini or ollama"):
             sent(dialect, logprobs=True)
 
 

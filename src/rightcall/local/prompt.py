@@ -21,6 +21,7 @@ from rightcall.core.request import Named, Request
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.local.raw_model import refuse_what_vendors_have
 from rightcall.local.template.chat_template import NAME, ChatTemplate
 from rightcall.local.template.probing import probe, tail_of
 from rightcall.local.template.quirks import (
@@ -98,8 +99,7 @@ def visible(prompt: Prompt, template: ChatTemplate) -> list[Segment]:
 
 
 def _specs(request: Request) -> tuple[Spec, ...]:
-    if request.options.get("vendor_tools"):
-        raise EncodeError(NAME, "a raw model has no tools of its own.", where="vendor_tools")
+    refuse_what_vendors_have(request.options)
     if not request.specs and (request.choice == "required" or isinstance(request.choice, Named)):
         raise EncodeError(NAME, "a tool must be called, and there is none.", where="choice")
     # A template has no way to say that its tools are not to be called, but not to show them.

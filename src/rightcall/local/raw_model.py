@@ -50,6 +50,7 @@ class RawModel:
 def sampling_of(request: Request) -> Sampling:
     """How the request wants its tokens chosen; what it does not say is left to the engine."""
     options = request.options
+    refuse_what_vendors_have(options)
     extra = options.get("extra")
     return Sampling(
         temperature=_number(options, "temperature"),
@@ -59,6 +60,16 @@ def sampling_of(request: Request) -> Sampling:
         stop=_stops(options.get("stop")),
         extra=extra if isinstance(extra, Mapping) else {},
     )
+
+
+def refuse_what_vendors_have(options: Mapping[str, JsonValue]) -> None:
+    """Refuse what is asked of vendors alone: nothing would come of it here."""
+    if options.get("vendor_tools"):
+        raise EncodeError("local", "a raw model has no tools of its own.", where="vendor_tools")
+    asked = options.get("logprobs")
+    if asked is not None and asked is not False:
+        words = "a raw model does not tell how likely its tokens were; leave it out."
+        raise EncodeError("local", words, where="options.logprobs")
 
 
 def _number(options: Mapping[str, JsonValue], name: str) -> float | None:

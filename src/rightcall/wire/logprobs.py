@@ -25,7 +25,7 @@ def refuse(options: Mapping[str, JsonValue], dialect: str) -> None:
     if alternatives(options, dialect) is not None:
         words = (
             "this vendor does not tell how likely its tokens were; leave it out, or ask by openai_chat, "
-            "openai_responses or gemini."
+            "openai_responses, gemini or ollama."
         )
         raise EncodeError(dialect, words, where="options.logprobs")
 
