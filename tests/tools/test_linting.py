@@ -121,3 +121,8 @@ def test_a_thousand_tools_are_not_compared_each_with_each():
         for c in range(20)
     ]
     assert len(rc.lint(box, ignore=["one-letter"])) < len(box) * 2
+
+
+def test_a_tool_to_ignore_that_is_not_there_is_refused():
+    with pytest.raises(UsageError, match="there is no tool 'forcast'"):
+        rc.lint([rc.Tool("forecast", "Get the weather.")], ignore=["vague:forcast"])

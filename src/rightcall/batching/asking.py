@@ -112,7 +112,7 @@ def _check(agent: Agent[Any, Any], setup: Setup) -> None:
 def _wire_model(model: Model) -> WireModel:
     if not isinstance(model, WireModel):
         raise UsageError(
-            f"rc.batch: a batch goes to one vendor, and {model!r} is no connected model; "
+            f"rc.batch: a batch goes to one vendor, and {type(model).__name__} is no connected model; "
             'give the agent one by name, as "openai:gpt-5.2"'
         )
     if model.provider.startswith(_NOT_THERE):

@@ -48,8 +48,13 @@ def lint(tools: ToolSource, *, ignore: Collection[str] = ()) -> tuple[Finding, .
     box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     ignored = frozenset([ignore] if isinstance(ignore, str) else ignore)
     for each in ignored:
-        if each.partition(":")[0] not in LINT_RULES:
+        rule, _, name = each.partition(":")
+        if rule not in LINT_RULES:
             raise UsageError(f"lint finds no {each!r} to ignore; it finds {', '.join(LINT_RULES)}")
+        if name and name not in box:
+            raise UsageError(
+                f"ignore={each!r}: there is no tool {name!r}; there is {', '.join(box.names())}"
+            )
     specs = [in_own_words(each.spec) for each in box]
     places = {spec.name: place for place, spec in enumerate(specs)}
     found = [
