@@ -114,6 +114,27 @@ async def test_or_the_model_is_told_to_find_it_first():
     assert "Find it with search_tools first" in result.calls[0].result.text
 
 
+async def test_so_is_one_that_writes_text_and_not_that_its_text_is_no_json():
+    @rc.tool(input="text")
+    def run_query(text: str) -> str:
+        """Run a query."""
+        return text
+
+    wrote = rc.Call(id="a", name="run_query", arguments="select 1", form="text")
+    model = ScriptedModel([reply(wrote), "Done."])
+    result = await rc.Agent(model, [run_query], defer=Defer(by_name=False)).run("Go")
+    assert "Find it with search_tools first" in result.calls[0].result.text
+
+
+async def test_a_search_names_everybody_whose_words_it_tells():
+    def of(origin: str) -> rc.Tool:
+        return rc.Tool(f"mail_by_{origin}", "Send an email.", handler=str, origin=origin)
+
+    model = ScriptedModel([reply(call("search_tools", queries=["email"])), "Done."])
+    result = await rc.Agent(model, [of("shop"), of("bank")], defer=True).run("Go")
+    assert result.calls[0].result.source == "shop, bank"
+
+
 class Server:
     """A source whose tools change when somebody says so."""
 

@@ -136,7 +136,10 @@ class _Hiding:
         def refuse(**_: Any) -> None:
             raise ToolFailure(f"{name} is not offered yet. Find it with {self._how} first.")
 
-        return Tool(name, found.description, handler=refuse, effect="pure", facts=found.facts)
+        # Text is taken as text: what is wrong with it is not that it is no JSON.
+        takes = {"parameters": found.parameters} if found.input == "text" else {}
+        given: dict[str, Any] = {**takes, "input": found.input, "facts": found.facts}
+        return Tool(name, found.description, handler=refuse, effect="pure", **given)
 
     def names(self) -> Sequence[str]:
         return [name for name in self._tools.names() if name not in self._hidden]
