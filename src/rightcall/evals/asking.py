@@ -60,6 +60,8 @@ async def evaluate(  # noqa: PLR0913 - all by name
     ``size`` the tools stand among so many, drawn from the ``catalogue``. With a ``choice`` of
     ``required`` it must call some tool. ``seconds`` are for one reply.
     """
+    if at_once < 1:
+        raise UsageError(f"evaluate: at_once={at_once} asks nothing; ask one at once at least")
     specs = specs_of(tools)
     asked: dict[str, Request] = {}
     runs: list[tuple[Case, str]] = []
