@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from pydantic import BaseModel, Field
 
 import rightcall as rc
 from rightcall.core.entry import CallFinished, RunStarted, ToolsChanged
@@ -135,6 +136,20 @@ async def test_a_search_names_everybody_whose_words_it_tells():
     assert result.calls[0].result.source == "shop, bank"
 
 
+@pytest.mark.parametrize("told", ["short", "lines"])
+async def test_the_tool_that_takes_the_answer_is_told_of_whole_from_the_first(told):
+    class City(BaseModel):
+        name: str = Field(description="As its people call it.")
+
+    model = ScriptedModel(
+        [reply(call("final_answer", name="Roma"))], profile=rc.Profile(structured="tool")
+    )
+    result = await rc.Agent(model, BOX, output=City, descriptions=told).run("Go")
+    assert result.output == City(name="Roma")
+    (spec,) = [each for each in model.requests[0].specs if each.name == "final_answer"]
+    assert "As its people call it." in str(spec.parameters)
+
+
 class Server:
     """A source whose tools change when somebody says so."""
 
@@ -165,6 +180,23 @@ async def test_tools_that_come_later_are_found_too():
         ["search_tools", "now"],
         ["search_tools", "now", "send_email"],
     ]
+
+
+async def test_one_that_was_to_be_deferred_may_go_with_its_server():
+    server = Server()
+    server.tools = [CLOCK, MAIL]
+
+    def answer(request: rc.Request) -> rc.Reply | str:
+        if len(model.requests) > 1:
+            return "Done."
+        server.version, server.tools = 2, [CLOCK, WEATHER]
+        return reply(call("now"))
+
+    model = ScriptedModel(answer)
+    agent = rc.Agent(model, [server], defer=["send_email"])
+    await agent.run("Go")
+    await agent.run("Again")
+    assert offered(model) == [["now", "search_tools"], *[["now", "get_forecast"]] * 2]
 
 
 async def test_a_policy_and_approval_hold_for_what_was_found():
