@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from pydantic import BaseModel, Field
 
 import rightcall as rc
 from rightcall.core.entry import CallFinished, RunStarted, ToolsChanged
@@ -114,6 +115,41 @@ async def test_or_the_model_is_told_to_find_it_first():
     assert "Find it with search_tools first" in result.calls[0].result.text
 
 
+async def test_so_is_one_that_writes_text_and_not_that_its_text_is_no_json():
+    @rc.tool(input="text")
+    def run_query(text: str) -> str:
+        """Run a query."""
+        return text
+
+    wrote = rc.Call(id="a", name="run_query", arguments="select 1", form="text")
+    model = ScriptedModel([reply(wrote), "Done."])
+    result = await rc.Agent(model, [run_query], defer=Defer(by_name=False)).run("Go")
+    assert "Find it with search_tools first" in result.calls[0].result.text
+
+
+async def test_a_search_names_everybody_whose_words_it_tells():
+    def of(origin: str) -> rc.Tool:
+        return rc.Tool(f"mail_by_{origin}", "Send an email.", handler=str, origin=origin)
+
+    model = ScriptedModel([reply(call("search_tools", queries=["email"])), "Done."])
+    result = await rc.Agent(model, [of("shop"), of("bank")], defer=True).run("Go")
+    assert result.calls[0].result.source == "shop, bank"
+
+
+@pytest.mark.parametrize("told", ["short", "lines"])
+async def test_the_tool_that_takes_the_answer_is_told_of_whole_from_the_first(told):
+    class City(BaseModel):
+        name: str = Field(description="As its people call it.")
+
+    model = ScriptedModel(
+        [reply(call("final_answer", name="Roma"))], profile=rc.Profile(structured="tool")
+    )
+    result = await rc.Agent(model, BOX, output=City, descriptions=told).run("Go")
+    assert result.output == City(name="Roma")
+    (spec,) = [each for each in model.requests[0].specs if each.name == "final_answer"]
+    assert "As its people call it." in str(spec.parameters)
+
+
 class Server:
     """A source whose tools change when somebody says so."""
 
@@ -144,6 +180,23 @@ async def test_tools_that_come_later_are_found_too():
         ["search_tools", "now"],
         ["search_tools", "now", "send_email"],
     ]
+
+
+async def test_one_that_was_to_be_deferred_may_go_with_its_server():
+    server = Server()
+    server.tools = [CLOCK, MAIL]
+
+    def answer(request: rc.Request) -> rc.Reply | str:
+        if len(model.requests) > 1:
+            return "Done."
+        server.version, server.tools = 2, [CLOCK, WEATHER]
+        return reply(call("now"))
+
+    model = ScriptedModel(answer)
+    agent = rc.Agent(model, [server], defer=["send_email"])
+    await agent.run("Go")
+    await agent.run("Again")
+    assert offered(model) == [["now", "search_tools"], *[["now", "get_forecast"]] * 2]
 
 
 async def test_a_policy_and_approval_hold_for_what_was_found():

@@ -12,7 +12,8 @@ import rightcall as rc
 from batching.vendors import Anthropic, Gemini, OpenAI, Vendor, open_for_business
 from rightcall.batching import gemini as gemini_format
 from rightcall.batching import openai as openai_format
-from rightcall.errors import TransportError, UsageError, VendorError
+from rightcall.core.entry import StepDone
+from rightcall.errors import JournalError, TransportError, UsageError, VendorError
 
 ASKED = ["one", "bad", "three"]
 VENDORS = {
@@ -229,6 +230,9 @@ async def test_what_a_batch_cannot_do_is_said_before_anything_is_sent(tmp_path):
     await agent.run("hi", run="taken")
     with pytest.raises(UsageError, match="that is no batch"):
         await rc.batch(rc.Agent(model), ["one"], run="taken", journal=journal)
+    journal.append("odd", StepDone(key="batch.plan", value='{"mark": 1}'))
+    with pytest.raises(JournalError, match=r"the step batch\.plan: not as a batch writes it"):
+        await rc.batch(rc.Agent(model), ["one"], run="odd", journal=journal)
 
 
 async def test_a_refused_submission_raises_and_can_be_tried_again():

@@ -150,6 +150,20 @@ async def test_the_same_question_is_asked_once():
     assert (len(model.requests), scores.choice.right) == (1, 2)
 
 
+async def test_to_ask_none_at_once_is_refused_and_does_not_wait_forever():
+    with pytest.raises(UsageError, match="at_once=0 asks nothing"):
+        await evaluate(CASES, scripted(), TOOLS, at_once=0)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [({"choice": "requird"}, "did you mean 'required'"), ({"tilte": "x"}, "did you mean 'title'")],
+)
+async def test_what_is_misspelt_is_not_measured_without_it(said, words):
+    with pytest.raises(UsageError, match=words):
+        await evaluate(CASES, scripted(), TOOLS, **said)
+
+
 async def test_a_case_whose_tool_is_not_offered_is_refused():
     with pytest.raises(UsageError, match="case bern: no tool 'get_weather' is offered; there is send"):
         await evaluate(CASES, scripted(), [send_mail])

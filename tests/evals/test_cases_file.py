@@ -109,6 +109,22 @@ def test_what_is_wrong_with_a_case_is_said_with_its_place(tmp_path, text, words)
     assert str(file) in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("{day: 2020-01-01}", "2020-01-01 is a date there; put it into quotes"),
+        ("{rate: [.nan]}", "nan is a float there"),
+        ("{on: 1}", "the name True is no text there"),
+        ("[" * 3000, "nested too deep"),
+    ],
+)
+def test_what_yaml_takes_for_more_than_json_has_is_refused(tmp_path, said, words):
+    file = tmp_path / "c.yaml"
+    file.write_text(f"- {{question: q, tool: t, arguments: {said}}}")
+    with pytest.raises(UsageError, match=words):
+        load_cases(file)
+
+
 def test_without_pyyaml_it_is_said_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "c.yaml").write_text(YAML)
     monkeypatch.setitem(sys.modules, "yaml", None)

@@ -11,7 +11,7 @@ from rightcall import Agent, Budget, Deny, Hooks, Text, ToolFailure, User, code,
 from rightcall.core.call import Call
 from rightcall.core.events import CallEnd, ResultEnd, SubagentEvent
 from rightcall.core.jsontext import dump
-from rightcall.errors import DeclarationError, MissingExtra
+from rightcall.errors import DeclarationError, MissingExtra, UsageError
 from rightcall.testing import ScriptedModel, call, reply
 
 
@@ -293,3 +293,9 @@ def test_a_program_needs_tools_and_the_extra(monkeypatch):
     monkeypatch.setattr("rightcall.core.extras.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"programs need pydantic-monty.*rightcall\[code\]"):
         code([price])
+
+
+@pytest.mark.parametrize("limit", ["calls", "seconds", "memory", "timeout"])
+def test_a_program_that_may_use_nothing_is_refused(limit):
+    with pytest.raises(UsageError, match=f"no program can do anything with .*{limit}=0"):
+        code([Desk().tool("do")], **{limit: 0})

@@ -6,6 +6,7 @@ import pytest
 
 import rightcall as rc
 from request.server import serving, whole
+from rightcall.core.message import Reasoning
 from rightcall.errors import UsageError
 
 FORGOTTEN = {
@@ -99,6 +100,17 @@ async def test_no_other_place_is_given_the_id():
             assert "previous_response_id" not in body
             assert kinds(body) == ["message"] * 3
         assert bodies(server)[1]["store"] is False
+
+
+async def test_what_another_wrote_before_is_no_reason_to_send_everything_again():
+    thought = Reasoning("Hm.", {"anthropic": {"signature": "s"}})
+    elsewhere = rc.Reply((thought, rc.Text("Hello.")), written_by="claude")
+    history = (rc.User((rc.Text("Hi"),)), elsewhere)
+    async with serving(said(1, "", "a"), said(2, "Seen.")) as server:
+        await rc.Agent(model_at(server.url), [look]).run("Look!", history=history)
+        one, two = bodies(server)
+        assert kinds(one) == ["message"] * 3
+        assert (two["previous_response_id"], kinds(two)) == ("resp_1", ["function_call_output"])
 
 
 async def test_a_recovered_run_goes_on_with_what_the_vendor_has(tmp_path):

@@ -69,6 +69,9 @@ def test_verdicts_rise_with_the_number_and_with_the_share():
     assert shares == ["fine", "warning", "over"]
     with pytest.raises(UsageError, match="tools must rise"):
         rc.footprint(made("t"), thresholds={"tools": (9, 5, 1)})
+    for odd in ((), (1, 2), (1, 2, "3"), (1, 2, float("nan"))):
+        with pytest.raises(UsageError, match="tools are 3 numbers"):
+            rc.footprint(made("t"), thresholds={"tools": odd})
     with pytest.raises(UsageError, match='no "tolls"'):
         rc.footprint(made("t"), thresholds={"tolls": (1, 2, 3)})
     with pytest.raises(UsageError, match="a turn at least"):

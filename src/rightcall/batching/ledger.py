@@ -15,7 +15,7 @@ from rightcall.core.budget import Stop
 from rightcall.core.entry import Entry, ReplyReceived, RunEnded, StepDone
 from rightcall.core.message import Reply, User
 from rightcall.core.ports import Steps
-from rightcall.errors import UsageError, VendorError
+from rightcall.errors import JournalError, UsageError, VendorError
 from rightcall.record.steps import recorded
 
 Known = TypeVar("Known")
@@ -117,7 +117,12 @@ class Ledger:
 
     def _known(self, key: str, kind: type[Known]) -> Known | None:
         entry = self._recorded(key)
-        return msgspec.json.decode(entry.value, type=kind) if isinstance(entry, StepDone) else None
+        if not isinstance(entry, StepDone):
+            return None
+        try:
+            return msgspec.json.decode(entry.value, type=kind)
+        except msgspec.DecodeError as error:
+            raise JournalError(f"the step {key}", f"not as a batch writes it: {error}") from error
 
     def _recorded(self, key: str) -> Entry | None:
         return self._own.get(key) or recorded(self._steps, key)

@@ -152,7 +152,7 @@ def _by_origin(specs: Sequence[Spec]) -> str:
 
 def _stranger(specs: Iterable[Spec]) -> str | None:
     """Whose words a text about these tools is, where any of them is not the developer's."""
-    return next((spec.origin for spec in specs if spec.origin), None)
+    return ", ".join(dict.fromkeys(spec.origin for spec in specs if spec.origin)) or None
 
 
 def _no_such(name: str, specs: dict[str, Any]) -> str:

@@ -58,13 +58,19 @@ def checked_thresholds(given: Thresholds | Then) -> Thresholds:
     """The thresholds, or an error that says what is wrong with them."""
     thresholds: Thresholds = {"then": given} if isinstance(given, str) else given
     _KNOWN.check(thresholds)
-    for name, values in (
-        ("tools", thresholds.get("tools", _TOOLS)),
-        ("share", thresholds.get("share", _SHARE)),
+    for name, values, known in (
+        ("tools", thresholds.get("tools", _TOOLS), _TOOLS),
+        ("share", thresholds.get("share", _SHARE), _SHARE),
     ):
-        if list(values) != sorted(values) or values[0] < 0:
+        if len(values) != len(known) or not all(map(_is_number, values)):
+            raise UsageError(f"footprint: {name} are {len(known)} numbers, as {known}, not {values}")
+        if list(values) != sorted(values):
             raise UsageError(f"footprint: {name} must rise, and {values} does not")
     return thresholds
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and value >= 0
 
 
 def verdicts(tools: int, tokens: int, context: int, thresholds: Thresholds) -> tuple[Verdict, Verdict]:

@@ -18,6 +18,7 @@ from rightcall.core.budget import Budget, Stop
 from rightcall.core.entry import ReplyReceived, RunEnded, RunStarted
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reply
+from rightcall.core.options import checked
 from rightcall.core.ports import AsyncJournal, Journal, Model
 from rightcall.core.request import Request, ToolChoice
 from rightcall.core.tool import Spec
@@ -36,6 +37,7 @@ KEY = "t1.model"
 """The reply, as any run calls its first."""
 
 
+@checked("evaluate")
 async def evaluate(  # noqa: PLR0913 - all by name
     cases: Sequence[Case],
     model: Model | None,
@@ -60,6 +62,8 @@ async def evaluate(  # noqa: PLR0913 - all by name
     ``size`` the tools stand among so many, drawn from the ``catalogue``. With a ``choice`` of
     ``required`` it must call some tool. ``seconds`` are for one reply.
     """
+    if at_once < 1:
+        raise UsageError(f"evaluate: at_once={at_once} asks nothing; ask one at once at least")
     specs = specs_of(tools)
     asked: dict[str, Request] = {}
     runs: list[tuple[Case, str]] = []

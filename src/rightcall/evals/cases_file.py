@@ -6,6 +6,7 @@ What is wrong with a case is said with its file and its number.
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,33 @@ def _yaml(file: Path, text: str) -> JsonValue:
         found: JsonValue = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise UsageError(f"{file}: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{file}: nested too deep") from error
+    _refuse_unsayable(file, found)
     return found
+
+
+def _refuse_unsayable(file: Path, found: Any) -> None:
+    """Refuse what YAML takes for something that JSON has not, as a date: no model can ever say it."""
+    seen: set[int] = set()
+    left = [found]
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            # An anchor, which may stand for much, and for itself.
+            continue
+        if isinstance(value, dict | list):
+            seen.add(id(value))
+            left += value if isinstance(value, list) else value.values()
+            for name in value if isinstance(value, dict) else ():
+                if not isinstance(name, str):
+                    raise UsageError(f"{file}: the name {name!r} is no text there; put it into quotes")
+        elif not _is_json(value):
+            raise UsageError(f"{file}: {value} is a {type(value).__name__} there; put it into quotes")
+
+
+def _is_json(value: object) -> bool:
+    return isfinite(value) if isinstance(value, float) else isinstance(value, str | int | None)
 
 
 def _json(place: str, text: str) -> JsonValue:

@@ -91,10 +91,11 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         """Whether the tools stay as they are."""
         return not is_live(self.tools)
 
-    def toolbox(self, source: ToolSource | None = None) -> Toolbox:
+    def toolbox(self, source: ToolSource | None = None, *, is_live: bool = False) -> Toolbox:
         """The tools, as a run needs them."""
         tools = self.tools if source is None else source
-        box = self.telling.toolbox(tools if isinstance(tools, Toolbox) else Toolbox(tools))
+        whole = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        box = self.telling.toolbox(whole, is_live=is_live)
         if self.errors == "words":
             # A tool that says what it wants, as one whose words are a stranger's does, gets it.
             box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
@@ -105,8 +106,10 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
 
     def offered(self, tools: Toolbox, mode: OutputMode | None) -> Offered:
         """The tools with the one that stands for the answer, where there is one."""
-        box = Toolbox(tools, self.form.tool) if self.form and mode == "tool" else tools
-        return self.telling.offered(box)
+        if self.form is None or mode != "tool":
+            return self.telling.offered(tools)
+        answer = self.form.tool
+        return self.telling.offered(Toolbox(tools, answer), answer.name)
 
     def applied(self, setup: Setup, mode: OutputMode | None) -> Setup:
         """The setup with everything that hangs on the model and the tools."""
@@ -114,7 +117,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         if self.is_fixed:
             offered = self.offered(self.toolbox(), mode)
         else:
-            following = Following(self.tools, self.toolbox)
+            following = Following(self.tools, partial(self.toolbox, is_live=True))
             offered = self.offered(following.toolbox, mode)
             follow = partial(self._changed, following, mode)
         tokens = spec_tokens(offered.specs)

@@ -31,10 +31,17 @@ class Telling(Struct, frozen=True, eq=False):
             return self.defer
         return ALL if isinstance(self.defer, bool) else Defer(which=self.defer)
 
-    def toolbox(self, box: Toolbox) -> Toolbox:
-        """The tools, marked, with those that find others among them."""
+    def toolbox(self, box: Toolbox, *, is_live: bool = False) -> Toolbox:
+        """The tools, marked, with those that find others among them.
+
+        Where they are live, one that was to be deferred may be gone, which is nobody's mistake.
+        """
         if self.defer is not False:
-            box = box.deferred(self.settings.which)
+            which = self.settings.which
+            if is_live and which is not None and not callable(which):
+                there, names = box.names(), [which] if isinstance(which, str) else which
+                which = [name for name in names if name in there]
+            box = box.deferred(which)
         if self.descriptions == "full" and not any(each.deferred for each in box):
             return box
         from rightcall.builtin.finding import lookup_tool, search_tool  # noqa: PLC0415 - light until used
@@ -57,13 +64,16 @@ class Telling(Struct, frozen=True, eq=False):
 
         return shortened
 
-    def offered(self, box: Toolbox) -> "Offered":
-        """What the model is told of the tools at first, and what it is told once it found them."""
+    def offered(self, box: Toolbox, answer: str = "") -> "Offered":
+        """What the model is told of the tools at first, and what it is told once it found them.
+
+        ``answer`` is the one that stands for the answer: no search or manual knows of it.
+        """
         first, later = [], {}
         written = self._written()
         for each in box:
             spec = written(each.spec)
-            if each.name in (SEARCH, LOOKUP):
+            if each.name in (SEARCH, LOOKUP, answer):
                 spec = each.spec
             elif each.deferred or self.descriptions == "lines":
                 later[each.name] = spec
@@ -136,7 +146,10 @@ class _Hiding:
         def refuse(**_: Any) -> None:
             raise ToolFailure(f"{name} is not offered yet. Find it with {self._how} first.")
 
-        return Tool(name, found.description, handler=refuse, effect="pure", facts=found.facts)
+        # Text is taken as text: what is wrong with it is not that it is no JSON.
+        takes = {"parameters": found.parameters} if found.input == "text" else {}
+        given: dict[str, Any] = {**takes, "input": found.input, "facts": found.facts}
+        return Tool(name, found.description, handler=refuse, effect="pure", **given)
 
     def names(self) -> Sequence[str]:
         return [name for name in self._tools.names() if name not in self._hidden]

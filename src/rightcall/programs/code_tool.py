@@ -25,7 +25,7 @@ from rightcall.core.parts import Result
 from rightcall.core.tool import Effect, Facts, Tool
 from rightcall.declare.function import tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import DeclarationError, ToolFailure
+from rightcall.errors import DeclarationError, ToolFailure, UsageError
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import guard_above
 from rightcall.loop.nested import Nesting, nesting_of
@@ -78,6 +78,11 @@ def code(
     box = Toolbox([_wide(each) for each in Toolbox(tools)])
     if not len(box):
         raise DeclarationError(name, "a program needs tools to call.", where="tools")
+    if calls < 1 or memory < 1 or not (seconds > 0 and timeout > 0):
+        raise UsageError(
+            f"rc.code: no program can do anything with calls={calls}, seconds={seconds:g}, "
+            f"memory={memory}, timeout={timeout:g}; each is more than nothing"
+        )
     limits = ProgramLimits(calls=calls, seconds=seconds, memory=memory)
     programs = _Programs(box, stubs_of(box), limits, timeout)
 

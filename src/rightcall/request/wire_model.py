@@ -359,7 +359,9 @@ class WireModel:
     def _priced(self, reply: Reply, request: Request) -> Reply:
         reply = replace(believable(reply, self._provider), written_by=self._writer)
         if self._keeping is not None:
-            reply = self._keeping.kept(reply, request)
+            # What it was asked after is the conversation as it was sent.
+            _, readable = self._encoder(request.conversation)
+            reply = self._keeping.kept(reply, readable.request(request))
         if self._price is None or reply.usage.cost is not None:
             # A vendor that says what it charged knows better than any table.
             return reply

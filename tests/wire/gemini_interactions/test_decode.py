@@ -151,11 +151,23 @@ def test_one_that_failed_says_why():
         (b"{}", "without a status"),
         (b'{"status": "in_progress", "id": "v1"}', "no reply yet"),
         (b"\xff", "not JSON"),
+        (b'{"status": "completed", "steps": 3}', "of another shape"),
+        (b'{"status": "completed", "steps": [[]]}', "of another shape"),
     ],
 )
 def test_what_is_no_reply_is_a_protocol_error(body, words):
     with pytest.raises(ProtocolError, match=words):
         interactions.decode(body)
+
+
+def test_a_body_in_a_list_is_the_body_and_an_event_of_another_shape_is_an_error():
+    body = WIRES["single-call"][1]
+    assert interactions.decode(b"[" + body + b"]") == interactions.decode(body)
+    over = {"event_type": "interaction.completed"}
+    with pytest.raises(ProtocolError, match=r"interaction\.completed of another shape"):
+        fed(interactions.decoder(), stream({**over, "interaction": []}))
+    odd = stream({**over, "interaction": {"status": [1]}})
+    assert reply_of(fed(interactions.decoder(), odd)).stop == "error"
 
 
 def test_a_body_in_place_of_a_stream_is_read_and_a_cut_one_is_truncated():

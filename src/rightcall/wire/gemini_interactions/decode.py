@@ -56,6 +56,7 @@ _any = msgspec.json.Decoder().decode
 _start = msgspec.json.Decoder(_RawStart).decode
 _whole = msgspec.json.Decoder(_RawWhole).decode
 _done = msgspec.json.Decoder(_RawDone).decode
+_each = msgspec.json.Decoder(list[Raw]).decode
 
 
 class Decoder(SseReply[ReplyBuilder]):
@@ -90,7 +91,10 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
     kind = value.get("event_type") or event.name
     handler = _ON.get(kind) if isinstance(kind, str) else None
     if handler is not None:
-        handler(reply, value, data)
+        try:
+            handler(reply, value, data)
+        except msgspec.ValidationError as problem:
+            raise ProtocolError(f"{NAME}: a {kind} of another shape: {problem}") from problem
     elif value.get("error"):
         raise refused(value)
 
@@ -120,14 +124,18 @@ def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
         kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
         raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
     if isinstance(value, list) and value:
-        value = value[0]
+        value, body = value[0], bytes(_each(body)[0])
     if not isinstance(value, dict):
         raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
     if value.get("error"):
         raise refused(value)
     if not isinstance(value.get("status"), str):
         raise ProtocolError(f"{NAME}: a reply without a status: {excerpt(body)}")
-    _end(reply, value, _whole(body))
+    try:
+        raw = _whole(body)
+    except msgspec.ValidationError as problem:
+        raise ProtocolError(f"{NAME}: a reply of another shape: {problem}") from problem
+    _end(reply, value, raw)
 
 
 def _step_start(reply: ReplyBuilder, event: Mapping[str, Any], data: bytes) -> None:
@@ -156,7 +164,7 @@ def _created(reply: ReplyBuilder, event: Mapping[str, Any], _: bytes) -> None:
 
 def _over(reply: ReplyBuilder, event: Mapping[str, Any], data: bytes) -> None:
     said = mapping(event.get("interaction"))
-    if said.get("status") not in WAITING:
+    if str(said.get("status")) not in WAITING:
         _end(reply, said, _done(data).interaction or _RawWhole())
 
 
