@@ -483,3 +483,15 @@ def test_what_the_model_makes_is_saved_over_nothing_that_is_there(home, capsys):
         assert (home / f"out/image-{number}.png").read_bytes() == b"PNG"
     assert main([*draw, "--save", "draws.py"]) == 2
     assert "--save draws.py: File exists" in capsys.readouterr().err
+
+
+def test_tools_can_be_found_in_place_of_being_sent(home, capsys):
+    (home / "finds.py").write_text(
+        "from rightcall.testing import ScriptedModel, call, reply\n"
+        "model = ScriptedModel([reply(call('search_tools', queries=['weather'])), "
+        "reply(call('get_weather', city='Rome')), 'Sunny.'])\n"
+    )
+    assert ask("--defer", "--descriptions", "short", "--model", "finds.py:model", "Weather?") == 0
+    said, told = capsys.readouterr()
+    assert said == "Sunny.\n"
+    assert "returned: get_weather" in told

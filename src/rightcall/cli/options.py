@@ -37,6 +37,7 @@ def add_agent_options(parser: ArgumentParser) -> None:
         help="what the model is to be",
     )
     add_tool_options(parser)
+    _add_telling(parser)
     parser.add_argument(
         "--choice",
         default="auto",
@@ -59,6 +60,20 @@ def add_agent_options(parser: ArgumentParser) -> None:
     _add_limits(parser)
     asked = "Some tools want a person's yes. On a terminal you are asked; elsewhere it is no."
     add_approval_options(parser, asked)
+
+
+def _add_telling(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--defer",
+        action="store_true",
+        help="send no tool until the model has found it by a search; for many tools",
+    )
+    parser.add_argument(
+        "--descriptions",
+        choices=("full", "short", "lines"),
+        default="full",
+        help="what is sent of each tool: all, a line and its schema, or a line (default: full)",
+    )
 
 
 def add_dry_run(parser: ArgumentParser) -> None:

@@ -101,6 +101,8 @@ class Session:
                 ),
             ),
             max_tokens=options.max_tokens,
+            defer=options.defer,
+            descriptions=options.descriptions,
             observers=observers if self._keeping is None else (*observers, self._keeping),
         )
 
