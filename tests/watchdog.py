@@ -47,7 +47,8 @@ class Watchdog:
         now, queued, stolen = time.monotonic(), _queued(), _stolen()
         waited = sum(max(queued[each] - self._queued.get(each, 0), 0) for each in queued) / 1e9
         self.longest = max(self.longest, now - self._last - waited - (stolen - self._stolen))
-        self._last, self._queued, self._stolen = now, queued, stolen
+        # To read all this gives up the interpreter many times, and is no stall of the loop's.
+        self._last, self._queued, self._stolen = time.monotonic(), queued, stolen
 
 
 def _queued() -> dict[str, int]:
