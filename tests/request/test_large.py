@@ -26,6 +26,9 @@ def shown(media: rc.Media) -> Results:
 def test_a_large_file_is_known_wherever_it_stands(media, much):
     assert holds_much((rc.User((rc.Text("Look."), media)),)) is much
     assert holds_much((shown(media),)) is much
+    history = (rc.User((media,)), rc.Reply(()), rc.User((rc.Text("And now?"),)))
+    assert holds_much(history) is much
+    assert not holds_much(history, begun=True)
     assert reads_files([media.data, "Look."]) is much
 
 

@@ -4,8 +4,11 @@ from rightcall.core.message import Results, Transcript, User
 from rightcall.core.parts import is_much
 
 
-def holds_much(messages: Transcript) -> bool:
-    """Whether some message since the last reply holds a large file; what is older is written already."""
+def holds_much(messages: Transcript, *, begun: bool = False) -> bool:
+    """Whether some message holds a large file.
+
+    Of a conversation that is ``begun``, whether one since the last reply does: what is older is written.
+    """
     for message in reversed(messages):
         match message:
             case User(content=content):
@@ -14,6 +17,8 @@ def holds_much(messages: Transcript) -> bool:
             case Results(results=results):
                 if any(is_much(part) for result in results for part in result.content):
                     return True
-            case _:
+            case _ if begun:
                 return False
+            case _:
+                pass
     return False

@@ -34,9 +34,7 @@ from rightcall.request.retry import Retry
 from rightcall.request.unstrict import Unstrict
 from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of, is_whole
 
-_EXCERPT = 200
-_REFUSED = 400
-
+_EXCERPT, _REFUSED = 200, 400
 _UNHEARD = ("rate_limit", "overloaded")
 """The kinds of refusals after which it is certain that nothing was done."""
 
@@ -285,7 +283,9 @@ class WireModel:
     async def _written(self, request: Request) -> Outgoing:
         """The request as it is sent; large files are written where they hold nobody up."""
         write = partial(self._encoded, request, stream=self._streaming)
-        return await asyncio.to_thread(write) if holds_much(request.messages) else write()
+        begun = id(request.conversation) in self._encoders
+        much = holds_much(request.messages, begun=begun)
+        return await asyncio.to_thread(write) if much else write()
 
     def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
         if self._defaults:
