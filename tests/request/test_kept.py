@@ -129,3 +129,45 @@ async def test_a_recovered_run_goes_on_with_what_the_vendor_has(tmp_path):
 def test_other_dialects_say_that_they_keep_nothing():
     with pytest.raises(UsageError, match="state='vendor' is for vendors that keep conversations"):
         rc.connect("openai:m", api_key="k", state="vendor")
+
+
+CONV = {"extra": {"conversation": "conv_1"}}
+GONE = {"message": "Conversation with id 'conv_1' not found.", "type": "invalid_request_error"}
+
+
+async def test_a_conversation_is_named_in_place_of_a_reply_and_told_what_is_new():
+    async with serving(said(1, "", "a"), said(2, "Seen."), said(3, "Bye.")) as server:
+        agent = rc.Agent(model_at(server.url), [look], options=CONV)
+        first = await agent.run("Look!")
+        # Another model spoke in between: the conversation has not heard it.
+        elsewhere = (rc.User((rc.Text("And?"),)), rc.Reply((rc.Text("Nothing."),), written_by="claude"))
+        await agent.run("Thanks.", history=(*first.transcript, *elsewhere))
+        sent = bodies(server)
+        assert [body["conversation"] for body in sent] == ["conv_1"] * 3
+        assert not any("previous_response_id" in body for body in sent)
+        assert [kinds(body) for body in sent] == [["message"], ["function_call_output"], ["message"] * 3]
+
+
+async def test_a_conversation_that_is_gone_is_left_and_everything_said():
+    gone = whole(json.dumps({"error": GONE}).encode(), 404)
+    replies = said(1, "Hi."), gone, said(2, "Yes."), said(3, "Good.")
+    async with serving(*replies) as server:
+        agent = rc.Agent(model_at(server.url), options=CONV)
+        first = await agent.run("one")
+        second = await agent.run("two", history=first.transcript)
+        await agent.run("three", history=second.transcript)
+        _, lost, full, after = bodies(server)
+        assert (lost["conversation"], kinds(lost)) == ("conv_1", ["message"])
+        assert ("conversation" in full, kinds(full)) == (False, ["message"] * 3)
+        assert ("conversation" in after, after["previous_response_id"]) == (False, "resp_2")
+
+
+async def test_a_conversation_cannot_be_rewritten():
+    async with serving(said(1, "Hi.")) as server:
+        agent = rc.Agent(model_at(server.url), options=CONV)
+        first = await agent.run("one")
+        with pytest.raises(rc.errors.EncodeError, match="cut or changed"):
+            await agent.run("two", history=first.transcript[1:])
+        with pytest.raises(rc.errors.EncodeError, match='connect with state="vendor"'):
+            await rc.Agent(model_at(server.url, state=None), options=CONV).run("one")
+        assert len(bodies(server)) == 1

@@ -3,6 +3,9 @@
 A reply that was kept says so in its vendor bag: where, and after which messages. Only that place is
 given its id, and only while the conversation before it is the one that was sent; a history that was
 trimmed or changed, and a place that has forgotten, are sent everything.
+
+A conversation that was made there before (``extra={"conversation": …}``) is named instead of a reply, and
+grows with each request. Nothing can be taken out of it, so a history that was cut or changed is refused.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +20,13 @@ from msgspec.structs import replace
 from rightcall.core.message import Message, Reply, Transcript
 from rightcall.core.ports import Decoder, Dialect, Encode
 from rightcall.core.request import Outgoing, Request, Sign
-from rightcall.errors import RightcallError, VendorError
+from rightcall.errors import EncodeError, RightcallError, VendorError
+from rightcall.log import request_logger
 from rightcall.wire.encoding import EncodeCache, mapping
 
 _KEPT = "kept"
+CONVERSATION = "conversation"
+"""The member of a request that names a conversation which the vendor keeps."""
 
 
 class Since(Struct, frozen=True):
@@ -55,6 +61,8 @@ class KeptDialect:
     def __init__(self, dialect: Telling, place: str, forgot: Callable[[VendorError], bool]) -> None:
         self.name = dialect.name
         self._dialect, self._place, self._forgot = dialect, place, forgot
+        self._gone: set[str] = set()
+        """Conversations that the vendor has no more."""
 
     def authorize(self, key: str, /) -> Mapping[str, str] | Sign:
         """The headers that carry the key."""
@@ -81,7 +89,9 @@ class KeptDialect:
         return self._encode(EncodeCache(), request, model=model, stream=stream)
 
     def _encode(self, cache: EncodeCache, request: Request, /, *, model: str, stream: bool) -> Outgoing:
-        since = self._since(request.messages)
+        if conversation_of(request) in self._gone:
+            request = _outside(request)
+        since = self._since(request)
         return self._dialect.encode(request, model=model, stream=stream, cache=cache, since=since)
 
     def kept(self, reply: Reply, request: Request) -> Reply:
@@ -89,30 +99,62 @@ class KeptDialect:
         bag = mapping(reply.vendor.get(self.name))
         if not bag.get("id"):
             return reply
-        kept = {"at": self._place, "after": _digest(request.messages)}
+        kept = {"at": self._at(request), "after": _digest(request.messages)}
         return replace(reply, vendor={**reply.vendor, self.name: {**bag, _KEPT: kept}})
 
     def anew(self, request: Request, refusal: RightcallError) -> Request | None:
         """The request with everything in it, where this refusal means that the vendor has forgotten."""
-        forgot = isinstance(refusal, VendorError) and self._forgot(refusal)
-        if not forgot or not self._since(request.messages).response:
+        if not isinstance(refusal, VendorError) or not self._forgot(refusal):
             return None
-        return replace(
-            request, messages=tuple([_bare(message, self.name) for message in request.messages])
-        )
+        conversation = conversation_of(request)
+        if conversation and conversation not in self._gone:
+            request_logger.warning("%s has no conversation %s; going on without it", self._place, conversation)
+            self._gone.add(conversation)
+        elif not self._since(request).response:
+            return None
+        messages = tuple([_bare(message, self.name) for message in request.messages])
+        return replace(_outside(request), messages=messages)
 
-    def _since(self, messages: Transcript) -> Since:
+    def _at(self, request: Request) -> str:
+        conversation = conversation_of(request)
+        return f"{self._place}#{conversation}" if conversation not in ("", *self._gone) else self._place
+
+    def _since(self, request: Request) -> Since:
         """The last reply that this place has, if it was given to just this conversation."""
+        messages, place = request.messages, self._at(request)
+        grows = place != self._place
         for at, reply in _replies(messages):
             bag = mapping(reply.vendor.get(self.name))
             kept = mapping(bag.get(_KEPT))
-            if kept.get("at") != self._place:
+            if kept.get("at") != place:
+                if grows:
+                    continue
                 # Another's words, which this place has never seen.
                 return Since()
             if at + 1 < len(messages) and kept.get("after") == _digest(messages[:at]):
                 return Since(str(bag.get("id")), at + 1)
+            if grows:
+                raise EncodeError(
+                    self.name,
+                    "the history was cut or changed, and a conversation that the vendor keeps cannot be; "
+                    "leave the history as it is, without a window, or name another conversation.",
+                    where=CONVERSATION,
+                )
             return Since()
         return Since()
+
+
+def conversation_of(request: Request) -> str:
+    """The vendor's conversation that a request belongs to; empty for none."""
+    named = mapping(request.options.get("extra")).get(CONVERSATION)
+    return str(mapping(named).get("id") or "") if isinstance(named, Mapping) else str(named or "")
+
+
+def _outside(request: Request) -> Request:
+    """The request, belonging to no conversation."""
+    extra = mapping(request.options.get("extra"))
+    left = {key: value for key, value in extra.items() if key != CONVERSATION}
+    return replace(request, options={**request.options, "extra": left}) if CONVERSATION in extra else request
 
 
 def _replies(messages: Transcript) -> Iterator[tuple[int, Reply]]:

@@ -27,7 +27,7 @@ from rightcall.wire.encoding import (
     native_of,
     with_examples,
 )
-from rightcall.wire.kept import Since
+from rightcall.wire.kept import CONVERSATION, Since, conversation_of
 from rightcall.wire.logprobs import alternatives
 from rightcall.wire.openai_responses.messages import input_items
 from rightcall.wire.openai_responses.reply import Item, items_in, text_in
@@ -108,7 +108,12 @@ def encode(
         include.append("message.output_text.logprobs")
         body.update({"top_logprobs": most} if most else {})
     body.update(store=since is not None, include=include, stream=stream)
-    if since is not None and since.response:
+    if conversation := conversation_of(request):
+        if since is None:
+            raise EncodeError(
+                NAME, f'{conversation} grows by itself; connect with state="vendor".', where=CONVERSATION
+            )
+    elif since is not None and since.response:
         body["previous_response_id"] = since.response
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])

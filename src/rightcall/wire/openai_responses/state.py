@@ -8,6 +8,7 @@ from rightcall.wire import openai_responses
 from rightcall.wire.kept import KeptDialect
 
 _FORGOTTEN = "previous_response_not_found"
+_NOT_FOUND = 404
 
 
 def kept_at(place: str) -> KeptDialect:
@@ -16,4 +17,5 @@ def kept_at(place: str) -> KeptDialect:
 
 
 def _forgot(refusal: VendorError) -> bool:
-    return refusal.vendor_code == _FORGOTTEN or "previous_response_id" in refusal.body
+    is_lost = refusal.status == _NOT_FOUND and "onversation" in refusal.body
+    return is_lost or refusal.vendor_code == _FORGOTTEN or "previous_response_id" in refusal.body
