@@ -10,7 +10,7 @@ from rightcall.core.message import Results
 from rightcall.core.parts import Result
 from rightcall.core.transport import Incoming
 from rightcall.declare.attachment import reads_files
-from rightcall.request.large import holds_much
+from rightcall.request.wire_model import holds_much
 from rightcall.wire.encoding import base64_raw
 from watchdog import LONGEST, stall_of
 

@@ -21,7 +21,7 @@ from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
-from rightcall.models.opening import Key, as_text, opened
+from rightcall.models.opening import Key, Wanted, as_text
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
@@ -73,7 +73,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     if name not in PROVIDERS and is_local(name):
         return _local(name, carrier, as_text(api_key, name), profile, template, family)
     provider, place, model = _resolve(name)
-    door = opened(provider, place, model, base_url, api_key, carrier)
+    door = Wanted(provider, place, model, base_url, api_key, carrier).opened()
     address = door.address(place if place in PROVIDERS else "", headers or {})
     prices = _prices(provider.prices, model)
     made = WireModel(

@@ -50,31 +50,42 @@ class Opened(Struct, frozen=True, kw_only=True):
         )
 
 
-def opened(
-    provider: Provider,
-    place: str,
-    model: str,
-    base_url: str | None,
-    api_key: Key | None,
-    carrier: Transport,
-) -> Opened:
-    """Where and how ``model`` is asked. What cannot work is a UsageError, before anything is sent."""
-    match provider.signed_with:
-        case "aws":
-            return _aws(provider, place, model, base_url, api_key, carrier)
-        case "google":
-            return _google(provider, place, model, base_url, api_key, carrier)
-        case "entra":
-            return _azure(provider, place, model, base_url, api_key, carrier)
-        case _:
-            url = base_url or _url(provider, place)
-            key = api_key or _key(provider, place, must=base_url is None)
-            return _keyed(provider, place, url, model, key, carrier)
+class Wanted(Struct, frozen=True):
+    """What a developer asked for, and the row of who has it."""
+
+    provider: Provider
+    place: str
+    """The provider, as it was named; errors begin with it."""
+    model: str
+    base_url: str | None
+    api_key: Key | None
+    carrier: Transport
+
+    def opened(self) -> Opened:
+        """Where and how it is asked. What cannot work is a UsageError, before anything is sent."""
+        ways = {"aws": _aws, "google": _google, "entra": _azure}
+        return ways.get(self.provider.signed_with, _keyed)(self)
+
+    def key(self, *, must: bool = False) -> Key | None:
+        """The key that was given, or the environment's; a UsageError if there ``must`` be one."""
+        if self.api_key:
+            return self.api_key
+        variables = self.provider.keys
+        for variable in variables:
+            if key := os.environ.get(variable):
+                return key
+        if variables and must:
+            raise UsageError(f"{self.place}: no key; set {' or '.join(variables)}, or pass api_key=")
+        return None
+
+    def url(self) -> str:
+        """The address that was given, or the provider's, the customer's own names put into it."""
+        return self.base_url or _url(self.provider, self.place)
 
 
-def _keyed(
-    provider: Provider, place: str, url: str, model: str, key: Key | None, carrier: Transport
-) -> Opened:
+def _keyed(wanted: Wanted) -> Opened:
+    provider, place, carrier = wanted.provider, wanted.place, wanted.carrier
+    url, key, model = wanted.url(), wanted.key(must=wanted.base_url is None), wanted.model
     if key is None or isinstance(key, str):
         return Opened(url=url, model=model, key=key, key_header=provider.key_header, carrier=carrier)
 
@@ -90,39 +101,25 @@ def _keyed(
     return Opened(url=url, model=model, key=None, carrier=given)
 
 
-def _aws(
-    provider: Provider,
-    place: str,
-    model: str,
-    base_url: str | None,
-    api_key: Key | None,
-    carrier: Transport,
-) -> Opened:
+def _aws(wanted: Wanted) -> Opened:
     from rightcall.models.aws.signed_transport import signed  # noqa: PLC0415 - light until used
 
-    key = as_text(api_key, place) or _key(provider, place, must=False)
-    invoke = provider.dialect == "anthropic"
-    url, key, carrier = signed(base_url or _url(provider, place), key, carrier, invoke=invoke)
-    return Opened(url=url, model=model, key=key, carrier=carrier)
+    key = as_text(wanted.key(), wanted.place) or None
+    invoke = wanted.provider.dialect == "anthropic"
+    url, key, carrier = signed(wanted.url(), key, wanted.carrier, invoke=invoke)
+    return Opened(url=url, model=wanted.model, key=key, carrier=carrier)
 
 
-def _azure(
-    provider: Provider,
-    place: str,
-    model: str,
-    base_url: str | None,
-    api_key: Key | None,
-    carrier: Transport,
-) -> Opened:
+def _azure(wanted: Wanted) -> Opened:
     from rightcall.models.azure.address import azure_address  # noqa: PLC0415 - light until used
     from rightcall.models.azure.entra import WAYS, entra_source  # noqa: PLC0415 - light until used
 
-    url = azure_address(base_url, place, provider.dialect, model)
-    key = api_key or _key(provider, place, must=False)
+    key, carrier, model = wanted.key(), wanted.carrier, wanted.model
+    url = azure_address(wanted.base_url, wanted.place, wanted.provider.dialect, model)
     source = entra_source() if key is None else None
-    if key is None and source is None and base_url is None:
-        raise UsageError(f"{place}: no key; set {WAYS}")
-    header = provider.key_header
+    if key is None and source is None and wanted.base_url is None:
+        raise UsageError(f"{wanted.place}: no key; set {WAYS}")
+    header = wanted.provider.key_header
     if isinstance(key, str) and key.startswith(_TOKENS):
         header = ""
     elif key is not None and not isinstance(key, str):
@@ -132,23 +129,17 @@ def _azure(
     return Opened(url=url, model=model, key=key, key_header=header, carrier=carrier)
 
 
-def _google(
-    provider: Provider,
-    place: str,
-    model: str,
-    base_url: str | None,
-    api_key: Key | None,
-    carrier: Transport,
-) -> Opened:
+def _google(wanted: Wanted) -> Opened:
     from rightcall.models.google import vertex  # noqa: PLC0415 - light until used
     from rightcall.models.google.credentials import google_credentials  # noqa: PLC0415 - the same
     from rightcall.models.google.raw_predict_transport import (  # noqa: PLC0415 - the same
         RawPredictTransport,
     )
 
+    provider, model, base_url, carrier = wanted.provider, wanted.model, wanted.base_url, wanted.carrier
     where = vertex.location(model)
     url = (base_url or os.environ.get(provider.url_variable) or vertex.endpoint(where)).rstrip("/")
-    key = api_key or (_key(provider, place, must=False) if not vertex.is_project_set() else None)
+    key = wanted.api_key if vertex.is_project_set() else wanted.key()
     if isinstance(key, str) and not key.startswith(_TOKENS) and provider.dialect == "gemini":
         url = base_url or vertex.endpoint("global")
         path = vertex.gemini_path(model, where, project=None)
@@ -163,7 +154,7 @@ def _google(
         carrier = TokenTransport(carrier, GivenTokens(lambda: text))
     else:
         carrier = TokenTransport(carrier, GivenTokens(key))
-    project = vertex.project_named(known, place, model)
+    project = vertex.project_named(known, wanted.place, model)
     if provider.dialect == "anthropic":
         at = f"{url.removesuffix('/v1')}{vertex.claude_path(where, project)}"
         return Opened(url=at, model=model, key=None, carrier=RawPredictTransport(carrier))
@@ -196,12 +187,3 @@ def _url(provider: Provider, place: str) -> str:
         # Where a name may have underscores, its host has hyphens.
         url = url.replace(f"{{{name}}}", found.replace("_", "-").lower())
     return url
-
-
-def _key(provider: Provider, place: str, *, must: bool) -> str | None:
-    for variable in provider.keys:
-        if key := os.environ.get(variable):
-            return key
-    if provider.keys and must:
-        raise UsageError(f"{place}: no key; set {' or '.join(provider.keys)}, or pass api_key=")
-    return None

@@ -4,8 +4,8 @@ A reply that was kept says so in its vendor bag: where, and after which messages
 given its id, and only while the conversation before it is the one that was sent; a history that was
 trimmed or changed, and a place that has forgotten, are sent everything.
 
-A conversation that was made there before (``extra={"conversation": …}``) is named instead of a reply, and
-grows with each request. Nothing can be taken out of it, so a history that was cut or changed is refused.
+A conversation that was made there before (``extra={"conversation": …}``) is named instead of a reply,
+and grows with each request. Nothing can be taken out of it: a history that was cut is refused.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -108,7 +108,8 @@ class KeptDialect:
             return None
         conversation = conversation_of(request)
         if conversation and conversation not in self._gone:
-            request_logger.warning("%s has no conversation %s; going on without it", self._place, conversation)
+            told = "%s has no conversation %s; going on without it"
+            request_logger.warning(told, self._place, conversation)
             self._gone.add(conversation)
         elif not self._since(request).response:
             return None
@@ -136,8 +137,8 @@ class KeptDialect:
             if grows:
                 raise EncodeError(
                     self.name,
-                    "the history was cut or changed, and a conversation that the vendor keeps cannot be; "
-                    "leave the history as it is, without a window, or name another conversation.",
+                    "the history was cut or changed, and a conversation that a vendor keeps cannot be. "
+                    "Leave the history as it is, without a window, or name another conversation.",
                     where=CONVERSATION,
                 )
             return Since()
@@ -153,8 +154,10 @@ def conversation_of(request: Request) -> str:
 def _outside(request: Request) -> Request:
     """The request, belonging to no conversation."""
     extra = mapping(request.options.get("extra"))
+    if CONVERSATION not in extra:
+        return request
     left = {key: value for key, value in extra.items() if key != CONVERSATION}
-    return replace(request, options={**request.options, "extra": left}) if CONVERSATION in extra else request
+    return replace(request, options={**request.options, "extra": left})
 
 
 def _replies(messages: Transcript) -> Iterator[tuple[int, Reply]]:

@@ -108,13 +108,7 @@ def encode(
         include.append("message.output_text.logprobs")
         body.update({"top_logprobs": most} if most else {})
     body.update(store=since is not None, include=include, stream=stream)
-    if conversation := conversation_of(request):
-        if since is None:
-            raise EncodeError(
-                NAME, f'{conversation} grows by itself; connect with state="vendor".', where=CONVERSATION
-            )
-    elif since is not None and since.response:
-        body["previous_response_id"] = since.response
+    body.update(_continued(request, since))
     _merge(body, options.get("extra"))
     tools = items_in(body.get("tools")) + (ours.tools if body.get("tools") is sent else [])
     offered = [text_in(tool.get("type")) for tool in tools]
@@ -123,6 +117,16 @@ def encode(
         items = [_IN_JSON, *items]
     body["input"] = body.pop("input", None) or items
     return Outgoing(path=PATH, body=as_bytes(body, NAME), held=ours.held)
+
+
+def _continued(request: Request, since: Since | None) -> Item:
+    """What the request goes on from; a conversation is named in ``extra``."""
+    if conversation := conversation_of(request):
+        if since is None:
+            reason = f'{conversation} grows by itself; connect with state="vendor".'
+            raise EncodeError(NAME, reason, where=CONVERSATION)
+        return {}
+    return {"previous_response_id": since.response} if since and since.response else {}
 
 
 def _settings(request: Request) -> Item:

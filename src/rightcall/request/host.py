@@ -1,0 +1,133 @@
+"""The host that a model is asked at.
+
+What is sent there carries the key or is signed. Errors leave here with who was asked and which request
+it was in them, and with no secret.
+"""
+
+import time
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from logging import DEBUG
+from urllib.parse import urlsplit
+
+from rightcall.core.ports import Dialect
+from rightcall.core.request import Outgoing, Prepared
+from rightcall.core.secret import redact_formats
+from rightcall.core.transport import Incoming, Timeouts, Transport
+from rightcall.errors import ProtocolError, RightcallError, TransportError, UsageError, VendorError
+from rightcall.log import request_logger
+from rightcall.request.address import Address, authorized
+from rightcall.request.whole import Errand, body_of, is_whole
+
+_EXCERPT, _REFUSED = 200, 400
+_HEADERS = {"content-type": "application/json", "user-agent": "rightcall"}
+
+
+class Host:
+    """One address, spoken to in one dialect."""
+
+    def __init__(
+        self, dialect: Dialect, transport: Transport, address: Address, timeouts: Timeouts
+    ) -> None:
+        self._dialect = dialect
+        self._transport = transport
+        self._address = address
+        self._timeouts = timeouts
+        self.url = address.url.rstrip("/")
+        carried = authorized(dialect, address)
+        self._sign = None if isinstance(carried, Mapping) else carried
+        self._own_headers = {**(carried if isinstance(carried, Mapping) else {}), **address.headers}
+        place = urlsplit(self.url)
+        names = {name.lower() for name in self._own_headers}
+        if "@" in place.netloc and "authorization" in names:
+            raise UsageError(
+                f"{place.hostname}: the address holds a user and a password, and there is a key, too; a "
+                "request carries one of them. Leave the key out, or take the user out of the address"
+            )
+        self.place = f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
+        """The address without what opens it."""
+        self.provider = address.provider or place.hostname or ""
+
+    def post(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
+        """Send a question."""
+        url = self._address.at(outgoing.path)
+        headers = self._headers("POST", url, outgoing.headers, outgoing.body)
+        return self._transport.post(url, headers=headers, body=outgoing.body, timeouts=self._timeouts)
+
+    def carry(self, errand: Errand) -> AbstractAsyncContextManager[Incoming]:
+        """Send an errand."""
+        url = errand.path if "://" in errand.path else self._address.at(errand.path)
+        if urlsplit(url)[:2] != urlsplit(self.url)[:2]:
+            # The key was meant for the address that was asked.
+            raise ProtocolError(f"the vendor points to another host, {redact_formats(url)[:_EXCERPT]}")
+        headers = self._headers(errand.method, url, errand.headers, errand.body)
+        if errand.method == "GET":
+            return self._transport.get(url, headers=headers, timeouts=self._timeouts)
+        return self._transport.post(url, headers=headers, body=errand.body, timeouts=self._timeouts)
+
+    def _headers(self, method: str, url: str, own: Mapping[str, str], body: bytes) -> Mapping[str, str]:
+        headers = {**_HEADERS, **own, **self._own_headers}
+        if self._sign is not None:
+            sent = Prepared(method=method, url=url, headers=headers, body=body, time=time.time())
+            headers |= self._sign(sent)
+        return headers
+
+    async def admit(self, incoming: Incoming) -> None:
+        """Let a reply pass that may be one; raise the refusal that came in its place."""
+        if request_logger.isEnabledFor(DEBUG):
+            named = self._request_id(incoming)
+            request_logger.debug("%s: HTTP %d, request %s", self.place, incoming.status, named or "-")
+        is_page = "text/html" in incoming.headers.get("content-type", "")
+        if incoming.status >= _REFUSED or is_page:
+            raise self._refusal(incoming, await body_of(incoming))
+
+    def _refusal(self, incoming: Incoming, body: bytes) -> VendorError:
+        if key := self._address.key:
+            # Before it is cut: of half a key, nobody could tell what it is.
+            body = body.replace(key.encode(), b"[key]")
+        return self._dialect.error(incoming.status, incoming.headers, body)
+
+    def what_came(self, error: RightcallError, incoming: Incoming, head: bytes) -> RightcallError:
+        """Say what came in place of a reply of which nothing could be read."""
+        began = head.lstrip()
+        is_page = began.startswith(b"<")
+        if not isinstance(error, ProtocolError) or not (is_page or is_whole(head)):
+            return error
+        found: RightcallError
+        if is_page:
+            found = self._refusal(incoming, head)
+        elif began:
+            came = " ".join(self._without_secrets(began.decode(errors="replace")).split())
+            came = came if len(came) <= _EXCERPT else f"{came[:_EXCERPT]}…"
+            api = f"the {self._dialect.name} API"
+            found = type(error)(f"what came is no answer of {api}, but: {came}; check the address")
+        else:
+            found = type(error)("the reply is empty")
+        found.__cause__ = error
+        return found
+
+    def complete(self, error: RightcallError, incoming: Incoming | None) -> None:
+        """Put into an error who was asked and which request it was, and take secrets out of it.
+
+        Vendors quote the key that they refuse, and what else they were sent; nobody else may.
+        """
+        words = [self._without_secrets(str(part)) for part in error.args]
+        named = "" if incoming is None else self._request_id(incoming)
+        if isinstance(error, VendorError):
+            error.provider = self.provider
+            error.vendor_code = self._without_secrets(error.vendor_code)
+            error.request_id = self._without_secrets(error.request_id or named)
+            error.body = self._without_secrets(error.body)
+        elif words and isinstance(error, ProtocolError | TransportError):
+            request = f" (request {self._without_secrets(named)})" if named else ""
+            told = words[0].removeprefix(f"{self._dialect.name}: ")
+            words[0] = f"{self.provider}: {told}{request}"
+        error.args = tuple(words)
+
+    def _request_id(self, incoming: Incoming) -> str:
+        # Which headers name a request, the dialect knows.
+        return self._dialect.error(incoming.status, incoming.headers, b"").request_id
+
+    def _without_secrets(self, text: str) -> str:
+        key = self._address.key
+        return redact_formats(text.replace(key, "[key]") if key else text)
