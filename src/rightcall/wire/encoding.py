@@ -99,11 +99,16 @@ def as_bytes(value: object, dialect: str) -> bytes:
 
 def mapping(value: object) -> Mapping[str, Any]:
     """An object, such as a vendor's bag; an empty one for anything else."""
-    return value if isinstance(value, Mapping) else {}
+    # Asked first, as most are: an abstract class looks long, at what is not of it the longest.
+    if type(value) is dict:
+        return value
+    return value if value is not None and isinstance(value, Mapping) else {}
 
 
 def sequence(value: object) -> Sequence[Any]:
     """The items of an array; none for anything else."""
+    if value is None:
+        return ()
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 

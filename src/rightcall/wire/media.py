@@ -67,8 +67,10 @@ def check_taken(media: Media, table: MediaTable, dialect: str, where: str) -> bo
 
 def first_new(messages: Transcript) -> int:
     """Where the messages begin that no reply has answered yet."""
-    ends = range(len(messages), 0, -1)
-    return next((end for end in ends if isinstance(messages[end - 1], Reply)), 0)
+    for end in range(len(messages), 0, -1):
+        if isinstance(messages[end - 1], Reply):
+            return end
+    return 0
 
 
 def place_of(at: int, new: int) -> str:

@@ -70,11 +70,11 @@ def encode(
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     vendor_tools = sequence(request.options.get("vendor_tools"))
-    ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
-    if tools := [*ours, *vendor_tools]:
+    ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _ours(request.specs))
+    if tools := [*ours.sent, *vendor_tools]:
         body["tools"] = tools
-    is_mixed = bool(vendor_tools) or any(spec.native.get(NAME) for spec in request.specs)
-    if config := _tool_config(request, model, mixed=is_mixed and not model.startswith(_VERTEX)):
+    is_mixed = bool(vendor_tools) or ours.native
+    if config := _tool_config(request, model, ours, mixed=is_mixed and not model.startswith(_VERTEX)):
         body["toolConfig"] = config
     if settings := _generation(request, model):
         body["generationConfig"] = settings
@@ -117,6 +117,26 @@ def _token(message: Message) -> str:
     return token if isinstance(token, str) else ""
 
 
+class _Ours(msgspec.Struct, frozen=True):
+    """Our tools, and what a request must know of them beside."""
+
+    sent: list[msgspec.Raw]
+    names: frozenset[str]
+    """Those that can be chosen: what is native and has no name is a tool of the vendor's own."""
+    native: bool
+    strict: frozenset[bool | None]
+    """What they say of being strict."""
+
+
+def _ours(specs: Sequence[Spec]) -> _Ours:
+    return _Ours(
+        sent=_tools(specs),
+        names=frozenset(spec.name for spec in specs if "name" in spec.native.get(NAME, _NAMED)),
+        native=any(spec.native.get(NAME) for spec in specs),
+        strict=frozenset(spec.strict for spec in specs),
+    )
+
+
 def _tools(specs: Sequence[Spec]) -> list[msgspec.Raw]:
     # A definition with a name is a function's; one without is a tool of the vendor's: googleSearch.
     own = [tool for spec in specs if (tool := _native(spec)) and "name" not in tool]
@@ -150,17 +170,15 @@ def _description(spec: Spec) -> str:
     return f"{description}\nExamples: {', '.join(map(dump, spec.examples))}"
 
 
-def _tool_config(request: Request, model: str, *, mixed: bool) -> Json:
+def _tool_config(request: Request, model: str, ours: _Ours, *, mixed: bool) -> Json:
     config: Json = {}
     mode: Json | None
-    # What is native and has no name is a tool of the vendor's own, which nobody can choose.
-    names = [spec.name for spec in request.specs if "name" in spec.native.get(NAME, _NAMED)]
+    names = ours.names
     match request.choice:
         case "auto":
             # There is one mode for all: who asks for one strict tool gets it for the others too.
             # Unasked it is left alone: it is no strict mode, which some tools can have and others not.
-            all_held = wish_in(request.options) is True
-            held = any(spec.strict or (all_held and spec.strict is None) for spec in request.specs)
+            held = True in ours.strict or (None in ours.strict and wish_in(request.options) is True)
             mode = {"mode": "VALIDATED"} if held else None
         case "none":
             mode = {"mode": "NONE"} if names else None
