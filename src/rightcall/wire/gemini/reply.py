@@ -182,6 +182,8 @@ class ReplyBuilder:
         self._usage: dict[str, Any] = {}
         self._vendor: dict[str, Any] = {}
         self._likely: list[Token] = []
+        self._is_made = False
+        """Whether there is a picture or a sound among it."""
 
     @property
     def is_ended(self) -> bool:
@@ -205,7 +207,8 @@ class ReplyBuilder:
                 continue
             self._is_answered = True
             self._note(candidate)
-            self._likely += of_gemini(_object(candidate.get("logprobsResult")))
+            if "logprobsResult" in candidate:
+                self._likely += of_gemini(_object(candidate["logprobsResult"]))
             for place, part in enumerate(_objects(_object(candidate.get("content")).get("parts"))):
                 self._part(part, arguments(position, place) if "functionCall" in part else "", events)
             word = _string(candidate.get("finishReason"))
@@ -225,7 +228,7 @@ class ReplyBuilder:
             stop = "calls"
         told = FAULTS.get(word) if stop == "error" else None
         return Reply(
-            content=tuple(joined(self._content)),
+            content=tuple(joined(self._content) if self._is_made else self._content),
             stop=stop,
             stop_word=word,
             usage=_usage(self._usage),
@@ -269,7 +272,9 @@ class ReplyBuilder:
         elif part:
             self._end_call(events)
             self._end_spoken()
-            self._content.append(media_in(part) or Unknown({NAME: part}))
+            made = media_in(part)
+            self._is_made = self._is_made or made is not None
+            self._content.append(made or Unknown({NAME: part}))
 
     def _say(self, part: dict[str, Any], events: list[ModelEvent]) -> None:
         voice: _Voice = "reasoning" if part.get("thought") is True else "text"

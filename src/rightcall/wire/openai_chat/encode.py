@@ -89,7 +89,7 @@ def encode(
         body["stop"] = [stop] if isinstance(stop, str) else list(sequence(stop))
     if options.get("user") and host.user:
         body["user"] = options["user"]
-    if host.caches:
+    if host.caches and options:
         body |= of_openai(options, TTLS, NAME)
     if (most := alternatives(options, NAME)) is not None:
         body |= {"logprobs": True, **({"top_logprobs": most} if most else {})}
