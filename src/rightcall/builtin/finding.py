@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
-from rightcall.core.jsontext import dump
+from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.offer import Offer
 from rightcall.core.tokens import spec_tokens
 from rightcall.core.tool import Facts, Spec, Tool
@@ -21,8 +21,22 @@ _FUSED = 60
 _SEVERAL = 5
 
 
-def search_tool(box: Toolbox, settings: Defer) -> Tool:
-    """The tool that finds others, and has them offered."""
+_QUERIES: JsonObject = {
+    "type": "object",
+    "properties": {
+        "queries": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10}
+    },
+    "required": ["queries"],
+    "additionalProperties": False,
+}
+
+
+Loads: TypeAlias = Callable[[Sequence[Spec]], Mapping[str, JsonObject]]
+"""What a vendor is told, by dialect, to load tools that were found."""
+
+
+def search_tool(box: Toolbox, settings: Defer, name: str = SEARCH, loads: Loads | None = None) -> Tool:
+    """The tool that finds others, and has them offered. By another name it is OpenAI's own."""
     finder = _Finder([each.spec for each in box if each.deferred], settings)
 
     async def search_tools(queries: list[str]) -> Offer:
@@ -31,25 +45,24 @@ def search_tool(box: Toolbox, settings: Defer) -> Tool:
             return Offer("No tool has any of these words. Try others, or do without a tool.")
         lines = "\n".join(f"- {spec.name}: {line(spec)}" for spec in found)
         words = f"From your next turn on you can call:\n{lines}"
-        return Offer(words, tuple(spec.name for spec in found), _stranger(found))
+        names = tuple(spec.name for spec in found)
+        return Offer(words, names, _stranger(found), {} if loads is None else loads(found))
 
-    return Tool(
-        SEARCH,
+    told = (
         f"Find tools. There are {len(finder.specs)} more than you see{_by_origin(finder.specs)}; what "
         "is found here you can call from your next turn on. Give two or three short phrasings of what "
-        'you want to do, and of each thing if there are several: ["send email", "mail a message"].',
-        {
-            "type": "object",
-            "properties": {
-                "queries": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10}
-            },
-            "required": ["queries"],
-            "additionalProperties": False,
-        },
+        'you want to do, and of each thing if there are several: ["send email", "mail a message"].'
+    )
+    own: JsonObject = {"type": name, "execution": "client", "description": told, "parameters": _QUERIES}
+    return Tool(
+        name,
+        told,
+        _QUERIES,
         search_tools,
         short="Find more tools by what they do.",
         effect="read",
         facts=_OURS,
+        native={} if name == SEARCH else {"openai_responses": own},
     )
 
 

@@ -1,6 +1,10 @@
 """What a tool returns that finds other tools."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
+
+from rightcall.core.jsontext import JsonObject
 
 
 class Offer(Struct, frozen=True, gc=False):
@@ -10,3 +14,5 @@ class Offer(Struct, frozen=True, gc=False):
     names: tuple[str, ...] = ()
     source: str | None = None
     """Whose words these are, when they are not the developer's."""
+    vendor: Mapping[str, JsonObject] = {}
+    """What the result says in place of the words, by dialect: what a vendor is to load."""

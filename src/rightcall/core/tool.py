@@ -90,6 +90,9 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spel
     """What the text is held to, by the notation it is written in."""
     cache: bool = False
     """Have the vendor keep the tools up to this one, where that can be said of a tool."""
+    found: bool = False
+    """The model found it by a search, and the vendor is to load it in the search's place, instead of
+    among the tools; for dialects in which that can be said."""
 
 
 class _Declared(Worded):

@@ -10,6 +10,8 @@ from rightcall.declare.toolbox import Selection
 from rightcall.errors import UsageError
 
 SEARCH, LOOKUP = "search_tools", "tool_lookup"
+VENDOR_SEARCH = {"anthropic": SEARCH, "openai_responses": "tool_search"}
+"""The dialects whose vendors load what a search finds, and what the search is called there."""
 
 Embedder: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
 """Gives each text a vector, such that the vectors of texts that mean the same are near each other."""
@@ -33,6 +35,9 @@ class Defer(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
     find it first."""
     embed: Embedder | None = None
     """Ranks by meaning, too; the words of names, descriptions and schemas alone unless given."""
+    vendor: bool = False
+    """Have the vendor load what is found where the search stands (Anthropic's tool references, OpenAI's
+    ``tool_search``), so that the tools before it never change."""
 
     def __post_init__(self) -> None:
         if self.limit < 1 or self.tokens < 1:

@@ -9,6 +9,7 @@ from unicodedata import normalize
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # sendEmail, HTTPServer: a word begins at a capital after a small letter, or before one.
 _ASCII_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SIGNS = re.compile("[\u00a0-\u00a9\u00ab-\u00b1\u00b6-\u00b8\u00bb\u2010-\u2027\u2190-\u2bff]+")
 _VOWEL = re.compile("[aeiouy]")
 
 _EMPTY = frozenset(
@@ -41,6 +42,9 @@ _LEFT = 4
 
 def terms(text: str, *, empty: bool = False) -> list[str]:
     """The words of a text, in order; those that say nothing only if ``empty`` is so."""
+    if not text.isascii():
+        # Dashes, quotes and arrows are all that keeps most texts from being plain, and are no words.
+        text = _SIGNS.sub(" ", text)
     words = _ASCII_WORD.findall(text) if text.isascii() else [*_pieces(normalize("NFKC", text))]
     return list(map(_any_term, words)) if empty else [term for term in map(_term, words) if term]
 

@@ -19,7 +19,7 @@ import msgspec
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import shorten
+from rightcall.core.jsontext import JsonValue, shorten
 from rightcall.core.limits import Limits
 from rightcall.core.media_type import sniff
 from rightcall.core.offer import Offer
@@ -66,10 +66,12 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     content: tuple[Part, ...]
     told = NOBODYS
     offers: tuple[str, ...] = ()
+    vendor: Mapping[str, JsonValue] = {}
     if type(outcome) is Returned:
         value = outcome.value
         if type(value) is Offer:
-            source, offers, value = value.source or source, value.names, value.text
+            source, offers, vendor = value.source or source, value.names, value.vendor
+            value = value.text
         # A short plain string needs nothing done to it, and is what most tools return.
         plain = type(value) is str and value.isascii() and len(value) <= limits.max_output_bytes
         if plain and source is None:
@@ -96,6 +98,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         vouched=told.own,
         names=told.names,
         offers=offers,
+        vendor=vendor,
     )
 
 

@@ -95,7 +95,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         """The tools, as a run needs them."""
         tools = self.tools if source is None else source
         whole = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-        box = self.telling.toolbox(whole, is_live=is_live)
+        box = self.telling.toolbox(whole, self.model, is_live=is_live)
         if self.errors == "words":
             # A tool that says what it wants, as one whose words are a stranger's does, gets it.
             box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
@@ -124,7 +124,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         return replace(
             setup,
             model=self.model,
-            tools=offered.after(()).tools,
+            tools=offered.after({}).tools,
             specs=offered.specs,
             offered=offered if offered.later else None,
             follow=follow,

@@ -4,13 +4,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from rightcall.core.jsontext import JsonObject, parse
 from rightcall.core.message import Results, Transcript
-from rightcall.core.ports import Tools
+from rightcall.core.ports import Model, Tools
 from rightcall.core.tool import Spec, Tool
-from rightcall.declare.defer import LOOKUP, SEARCH, Defer, Descriptions
+from rightcall.declare.defer import LOOKUP, SEARCH, VENDOR_SEARCH, Defer, Descriptions
 from rightcall.declare.toolbox import Selection, Toolbox
-from rightcall.errors import ToolFailure
+from rightcall.errors import ToolFailure, UsageError
 
 Deferred: TypeAlias = bool | Selection | Defer
 """Which tools are deferred: all, some, or as a ``Defer`` says."""
@@ -31,8 +33,20 @@ class Telling(Struct, frozen=True, eq=False):
             return self.defer
         return ALL if isinstance(self.defer, bool) else Defer(which=self.defer)
 
-    def toolbox(self, box: Toolbox, *, is_live: bool = False) -> Toolbox:
-        """The tools, marked, with those that find others among them.
+    def searched_by(self, model: Model | None) -> str:
+        """What the search is called: another word where a model's vendor is to load what it finds."""
+        if not self.settings.vendor or model is None:
+            return SEARCH
+        dialect = getattr(getattr(model, "dialect", None), "name", "")
+        if dialect not in VENDOR_SEARCH:
+            raise UsageError(
+                f"{model!r} has no vendor that loads what was found; defer=rc.Defer(vendor=True) is for "
+                f"models that are asked by {' or '.join(VENDOR_SEARCH)}. Leave vendor= out"
+            )
+        return VENDOR_SEARCH[dialect]
+
+    def toolbox(self, box: Toolbox, model: Model | None = None, *, is_live: bool = False) -> Toolbox:
+        """The tools, marked, with those that find others among them, for a model.
 
         Where they are live, one that was to be deferred may be gone, which is nobody's mistake.
         """
@@ -51,10 +65,25 @@ class Telling(Struct, frozen=True, eq=False):
         finds = any(each.deferred for each in box)
         whole = box
         if finds:
-            whole = Toolbox(whole, search_tool(box, self.settings))
+            name = self.searched_by(model)
+            loads = self._loads(model) if self.settings.vendor and model is not None else None
+            whole = Toolbox(whole, search_tool(box, self.settings, name, loads))
         if self.descriptions == "short" and len(box):
             whole = Toolbox(whole, lookup_tool(box, listed=False))
         return whole
+
+    def _loads(self, model: Any) -> Callable[[Sequence[Spec]], Mapping[str, JsonObject]]:
+        """What tells the vendor to load what was found: by name, or by the definitions themselves."""
+        written = self._written()
+
+        def loads(specs: Sequence[Spec]) -> Mapping[str, JsonObject]:
+            references = [{"type": "tool_reference", "tool_name": spec.name} for spec in specs]
+            if model.dialect.name == "anthropic":
+                return {"anthropic": {"content": references}}
+            told = model.tools_as_sent([written(spec) for spec in specs])
+            return {model.dialect.name: {"tools": [parse(told[spec.name]) for spec in specs]}}
+
+        return loads
 
     def _written(self) -> Callable[[Spec], Spec]:
         """What is told of a tool in place of its whole manual."""
@@ -73,10 +102,10 @@ class Telling(Struct, frozen=True, eq=False):
         written = self._written()
         for each in box:
             spec = written(each.spec)
-            if each.name in (SEARCH, LOOKUP, answer):
+            if each.name in (*VENDOR_SEARCH.values(), LOOKUP, answer) and not each.deferred:
                 spec = each.spec
             elif each.deferred or self.descriptions == "lines":
-                later[each.name] = spec
+                later[each.name] = replace(spec, found=True) if self.settings.vendor else spec
                 continue
             first.append(spec)
         how = LOOKUP if self.descriptions == "lines" else SEARCH
@@ -93,13 +122,15 @@ class Offered(Struct, frozen=True, eq=False):
     only_by: str = ""
     """The tool by which alone those become callable; nothing where a call by name will do."""
 
-    def after(self, found: Collection[str]) -> "Offered":
+    def after(self, found: Mapping[str, Spec | None]) -> "Offered":
         """The tools that can be called, and what the model is told, once it has found some.
 
-        What was told before stays as it is and where it is, so that vendors have it in their caches.
+        What was told before stays as it is and where it is, so that vendors have it in their caches. A
+        tool that a vendor was told to load is told of for as long as that stands in the conversation.
         """
         there = [name for name in found if name in self.later]
-        specs = (*self.specs, *[self.later[name] for name in there])
+        gone = [spec for spec in found.values() if spec and spec.found and spec.name not in self.later]
+        specs = (*self.specs, *[self.later[name] for name in there], *gone)
         hidden = frozenset(self.later) - frozenset(there) if self.only_by else frozenset()
         return Offered(_Hiding(self.tools, hidden, self.only_by) if hidden else self.tools, specs)
 
@@ -109,7 +140,8 @@ class Finding:
 
     def __init__(self, offered: Offered | None) -> None:
         self._offered = offered
-        self._found: dict[str, None] = {}
+        self._found: dict[str, Spec | None] = {}
+        """What was found, as it was told last; None for what is not there."""
         self._seen = 0
 
     def look(self, messages: Transcript, changed: Offered | None) -> Offered | None:
@@ -126,9 +158,11 @@ class Finding:
         for message in messages[self._seen :]:
             if isinstance(message, Results):
                 for result in message.results:
-                    self._found.update(dict.fromkeys(result.offers))
+                    self._found.update({name: self._found.get(name) for name in result.offers})
         self._seen = len(messages)
         is_new = changed is not None or len(self._found) > before
+        for name in self._found if is_new else ():
+            self._found[name] = self._offered.later.get(name, self._found[name])
         return self._offered.after(self._found) if is_new else None
 
 

@@ -1,13 +1,20 @@
 """A server's list of tools, judged entry by entry, and their schemas."""
 
+import asyncio
+import sys
+from pathlib import Path
+
 import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     JSONRPCResponse,
 )
 
+import rightcall as rc
+from rightcall.mcp import connect
 from rightcall.mcp.client.listing import MOST_TOOLS, refuse
 from rightcall.mcp.client.sdk_client import FilteredStream
+from rightcall.testing import ScriptedModel, call, reply
 
 
 def nested(levels: int) -> dict[str, object]:
@@ -131,3 +138,18 @@ async def test_there_is_an_end_of_tools():
     result = await sifted(*({**GOOD, "name": f"t{number}"} for number in range(MOST_TOOLS + 300)))
     assert len(result["tools"]) == MOST_TOOLS
     assert len(result["_meta"]["rightcall/refused"]) == 100
+
+
+async def test_a_server_with_a_thousand_tools_need_not_be_waited_for():
+    many = [sys.executable, str(Path(__file__).parent / "many.py"), "1000"]
+    script = [reply("ready"), reply(call("search_tools", queries=["tool"])), reply("found")]
+    async with connect(many, name="many", wait_for_tools=False) as server:
+        assert server.names() == ()
+        agent = rc.Agent(ScriptedModel(script), [server], defer=True)
+        assert (await agent.run("Are you there?")).text == "ready"
+        async with asyncio.timeout(20):
+            while not len(server):
+                await asyncio.sleep(0.01)
+        assert len(server) == 1000
+        result = await agent.run("Find it.")
+    assert len(result.calls[0].result.offers) == 5

@@ -180,7 +180,10 @@ class Connection:
                 asyncio.timeout(self._settings.connect_timeout) as deadline,
                 self._sdk_client() as client,
             ):
-                await self._take_tools(client)
+                if self._settings.wait_for_tools:
+                    await self._take_tools(client)
+                else:
+                    self._signals.change()
                 deadline.reschedule(None)
                 self._announce(client)
                 if client.protocol_version in MODERN_PROTOCOL_VERSIONS:

@@ -31,6 +31,9 @@ from rightcall.mcp.client.settings import Options, Settings, settings_of
 from rightcall.mcp.pins import Definition
 from rightcall.process.deadline_validator import DeadlineValidator
 
+_FEW = 20
+"""So many definitions are read in no time."""
+
 _Change: TypeAlias = Callable[[Tool], Tool | None]
 """What becomes of a tool; None: it is left out."""
 
@@ -134,7 +137,7 @@ class Server(LiveView):
         self._connection = Connection(settings, self._notes, self._take_tools)
         self._calls = RemoteCalls(self._connection, settings.name, settings.limits.timeout)
         self._background: Background | None = None
-        self._accepted: AcceptedTools | None = None
+        self._accepted = None if settings.wait_for_tools else AcceptedTools()
         self._version = 0
         self.protocol_version = ""
         self.instructions = ""
@@ -232,7 +235,10 @@ class Server(LiveView):
             refused = {each.name: refusal for each in listing.definitions}
             self._accepted = AcceptedTools(listing=listing, refused=refused)
         else:
-            self._accepted = accept(listing, self._settings, self._put)
+            # Every definition is read for orders to the model: a thousand take long.
+            work = partial(accept, listing, self._settings, self._put)
+            is_long = len(listing.definitions) > _FEW
+            self._accepted = await asyncio.to_thread(work) if is_long else work()
         self._version += 1
         self._tell(self._accepted, before)
 

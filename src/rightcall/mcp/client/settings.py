@@ -42,6 +42,9 @@ class Options(LimitOptions, total=False):
     protocol: Protocol
     connect_timeout: float
     """Seconds in which the server must have started and listed its tools."""
+    wait_for_tools: bool
+    """False: it is open once it is connected, and its tools are there when it has listed them. For
+    servers with very many; an agent sees them from its next turn on."""
     reconnects: int
     """How often in a row a lost server is started again before it is given up for a while."""
     cool_down: float
@@ -65,6 +68,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     record: Callable[[Note], None] | None = None
     protocol: Protocol = "auto"
     connect_timeout: float = 30.0
+    wait_for_tools: bool = True
     reconnects: int = 3
     cool_down: float = 30.0
     max_message_bytes: int = 16 * 1024 * 1024

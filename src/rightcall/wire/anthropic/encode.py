@@ -256,7 +256,8 @@ def _tools(specs: Sequence[Spec], wish: Wish, mode: StrictMode, output: JsonObje
 
 def _defined(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
     """A tool: as the vendor has it, or as we do, with what the vendor takes besides."""
-    if more := members_of(spec, NAME):
+    more = members_of(spec, NAME) | ({"defer_loading": True} if spec.found else {})
+    if more:
         return {**_tool(spec, strict), **more}
     return native_of(spec, NAME) or _tool(spec, strict)
 

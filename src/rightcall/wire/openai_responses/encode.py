@@ -155,7 +155,9 @@ def _ours(request: Request, cache: EncodeCache) -> _Ours:
 def _functions(specs: Sequence[Spec], wish: Wish) -> _Ours:
     strict = chosen([spec for spec in specs if _is_function(spec)], wish, strict_mode())
     tools = [_tool(spec, strict.schemas.get(spec.name)) for spec in specs]
-    return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in tools], strict.held)
+    # What was found stands where it was: in the output of the search.
+    sent = [tool for spec, tool in zip(specs, tools, strict=True) if not spec.found]
+    return _Ours(tools, [msgspec.Raw(as_bytes(tool, NAME)) for tool in sent], strict.held)
 
 
 def _is_function(spec: Spec) -> bool:
