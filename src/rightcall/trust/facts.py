@@ -37,6 +37,8 @@ class Settled(Struct, frozen=True, kw_only=True):
     dangers: tuple[Danger, ...] = _DANGERS
     targets: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
+    parameters: frozenset[str] = frozenset()
+    """Every one that the schema names."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """What was stated of parameters and fields."""
     guessed: Mapping[str, Kind] = field(default_factory=dict)
@@ -56,6 +58,10 @@ class Settled(Struct, frozen=True, kw_only=True):
     def is_consequential(self) -> bool:
         """Whether a call does something that somebody may regret."""
         return self.acts or self.reach == "outside" or bool(self.dangers)
+
+    def is_harmless(self, name: str) -> bool:
+        """Whether a parameter that the schema names neither says who or where nor gives access."""
+        return name in self.parameters and name not in self.targets and name not in self.widens
 
     @property
     def acts(self) -> bool:
@@ -113,6 +119,7 @@ def settled(tool: Tool) -> Settled:
         dangers=_first(facts.dangers, () if reads or _is_stated(facts) else _DANGERS),
         targets=targets,
         content=content,
+        parameters=frozenset(known),
         kinds=facts.kinds,
         guessed={
             name: kind
