@@ -29,6 +29,7 @@ from rightcall.trust.keys import keys
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
 from rightcall.trust.spelling import without_links
+from rightcall.trust.superlatives import Rank, ranks_in, singled_out
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
 _MOST_SHOWN = 3
@@ -82,6 +83,8 @@ class Guard:
         self._calls: dict[str, Call] = {}
         """The calls of the last reply, by id, in order."""
         self._ran: Counter[str] = Counter()
+        self._ranks: frozenset[Rank] = frozenset() if above is None else above._ranks  # noqa: SLF001
+        """By which ranks the user has singled something out."""
 
     @property
     def tools(self) -> Tools:
@@ -118,6 +121,8 @@ class Guard:
             case Results(results):
                 # What came back at once was asked for at once: the model knew nothing of it yet.
                 echoes = [self._echoes(each) if self.tainted else _NO_ECHO for each in results]
+                if self._ranks:
+                    self._single_out(results)
                 found = zip(results, echoes, strict=True)
                 return tuple([piece for each in found for piece in self._see_result(*each)])
 
@@ -126,6 +131,7 @@ class Guard:
         match "agent" if message.author == "user" and self._above is not None else message.author:
             case "user" | "developer" as author:
                 self.provenance.vouch(message.text, author)
+                self._ranks |= ranks_in(message.text)
                 return Piece(message.text, Label(writer=author))
             case "runtime":
                 return Piece(message.text, Label(writer="runtime", private=self.private))
@@ -157,6 +163,15 @@ class Guard:
         fields = result.fields[len(result.vouched) :]
         for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
             self.provenance.name(name, result.name, facts.kind_in(field), echoes)
+
+    def _single_out(self, results: tuple[Result, ...]) -> None:
+        """Take what the user named by its rank for named, in lists that no hijacked model has chosen."""
+        for result in results:
+            call, facts = self._calls.get(result.call_id), self._known(result.name).facts
+            is_whole = not self.tainted or (call is not None and call.as_json in ("", "{}"))
+            if is_whole and result.outcome == "returned" and facts.untrusted is not True:
+                for nouns, text in singled_out(result, facts, self._ranks):
+                    self.provenance.choose(nouns, text)
 
     def _echoes(self, result: Result) -> frozenset[int]:
         """What a result may merely repeat: whatever a hijacked model put into the call."""
