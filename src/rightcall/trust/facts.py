@@ -3,16 +3,27 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, get_args
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.jsontext import JsonObject, leaves
-from rightcall.core.tool import Danger, Effect, Facts, Reach, Tool
+from rightcall.core.tool import Tool
+from rightcall.trust.kinds import (
+    gives_access,
+    is_identity,
+    is_source,
+    is_widening,
+    kind_of,
+    kind_of_name,
+)
 
 Fields: TypeAlias = bool | tuple[str, ...]
 
 _DANGERS: tuple[Danger, ...] = get_args(Danger)
 _FIELDS = ("untrusted", "private", "reach", "targets")
+STRICT: frozenset[Danger] = frozenset({"deletes", "credentials"})
+"""What cannot be undone wants somebody's word: that a system knows of it is no order to destroy it."""
 
 
 class Settled(Struct, frozen=True, kw_only=True):
@@ -26,6 +37,19 @@ class Settled(Struct, frozen=True, kw_only=True):
     dangers: tuple[Danger, ...] = _DANGERS
     targets: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
+    parameters: frozenset[str] = frozenset()
+    """Every one that the schema names."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """What was stated of parameters and fields."""
+    guessed: Mapping[str, Kind] = field(default_factory=dict)
+    """What their schemas and names say of the other parameters."""
+    identity: tuple[str, ...] | None = None
+    """The fields that say who got in touch; None for those that are named so."""
+    sources: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = ()
+    widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By parameter; empty where the choices are not listed, and go by what they are called."""
+    finds_by: tuple[str, ...] = ()
     derived: bool = False
     missing: tuple[str, ...] = _FIELDS
     """The facts that nobody stated."""
@@ -33,7 +57,40 @@ class Settled(Struct, frozen=True, kw_only=True):
     @property
     def is_consequential(self) -> bool:
         """Whether a call does something that somebody may regret."""
-        return self.effect in ("idempotent", "write") or self.reach == "outside" or bool(self.dangers)
+        return self.acts or self.reach == "outside" or bool(self.dangers)
+
+    def is_harmless(self, name: str) -> bool:
+        """Whether a parameter that the schema names neither says who or where nor gives access."""
+        return name in self.parameters and name not in self.targets and name not in self.widens
+
+    @property
+    def acts(self) -> bool:
+        """Whether a call does something, rather than look."""
+        return self.effect in ("idempotent", "write")
+
+    def kind_in(self, field: str) -> Kind | None:
+        """What stands in a field of a result, by the path to it; None where nobody can tell.
+
+        Of the names on the path the last that says something counts: ``author.email``.
+        """
+        steps = field.split(".") if field else []
+        for end in range(len(steps), 0, -1):
+            for start in range(end):
+                if (stated := self.kinds.get(".".join(steps[start:end]))) is not None:
+                    return stated
+            if (named := kind_of_name(steps[end - 1])) is not None:
+                return self.kinds.get("*", named)
+        return self.kinds.get("*")
+
+    def is_identity(self, field: str) -> bool:
+        """Whether a field, by the path to it, says who got in touch."""
+        if self.identity is None:
+            return any(is_identity(step) for step in field.split("."))
+        return _is_in(field, self.identity)
+
+    def is_outsiders(self, field: str) -> bool:
+        """Whether outsiders could have written what stands in a field, by the path to it."""
+        return self.untrusted if isinstance(self.untrusted, bool) else _is_in(field, self.untrusted)
 
     @property
     def reads_private(self) -> bool:
@@ -64,6 +121,18 @@ def settled(tool: Tool) -> Settled:
         dangers=_first(facts.dangers, () if reads or _is_stated(facts) else _DANGERS),
         targets=targets,
         content=content,
+        parameters=frozenset(known),
+        kinds=facts.kinds,
+        guessed={
+            name: kind
+            for name, schema in _properties(tool.parameters).items()
+            if name not in facts.kinds and (kind := kind_of(name, schema)) is not None
+        },
+        identity=() if facts.directory else facts.identity,
+        sources=_first(facts.sources, tuple(name for name in targets if is_source(name))),
+        bounded=_first(facts.bounded, tuple(_amounts(tool))),
+        widens=_widening(tool),
+        finds_by=facts.finds_by,
         derived=facts.derived or pure,
         missing=() if pure else tuple(name for name in _FIELDS if getattr(facts, name) is None),
     )
@@ -108,6 +177,13 @@ def _either(facts: list[tuple[bool | tuple[str, ...], bool]]) -> bool | None:
     return None if any(is_missing for _, is_missing in facts) else False
 
 
+def _is_in(field: str, fields: tuple[str, ...]) -> bool:
+    """Whether a field is one of some, or below one."""
+    steps = field.split(".")
+    ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
+    return any(".".join(each) in fields for each in ends)
+
+
 def _first(stated: Any, otherwise: Any) -> Any:
     return otherwise if stated is None else stated
 
@@ -129,6 +205,29 @@ def _risky(parameters: JsonObject) -> Iterator[str]:
     for name, schema in _properties(parameters).items():
         if not (isinstance(schema, Mapping) and (listed(schema) or schema.get("type") == "boolean")):
             yield name
+
+
+def _amounts(tool: Tool) -> Iterator[str]:
+    """The parameters of a tool that does something that hold an amount."""
+    if tool.effect in ("idempotent", "write"):
+        for name, schema in _properties(tool.parameters).items():
+            if tool.facts.kinds.get(name, kind_of(name, schema)) == "amount":
+                yield name
+
+
+def _widening(tool: Tool) -> dict[str, frozenset[str]]:
+    """By parameter: the choices that give others more access."""
+    if tool.facts.widens is not None:
+        return {name: frozenset(choices) for name, choices in tool.facts.widens.items()}
+    if tool.effect not in ("idempotent", "write"):
+        return {}
+    wide = dict[str, frozenset[str]]()
+    for name in _properties(tool.parameters):
+        if choices := offered(tool.parameters, name):
+            wide[name] = frozenset(filter(is_widening, choices))
+        if not wide.get(name) and not choices and gives_access(name):
+            wide[name] = frozenset()
+    return {name: choices for name, choices in wide.items() if choices or gives_access(name)}
 
 
 def listed(schema: Mapping[str, Any]) -> tuple[Any, ...]:
