@@ -58,7 +58,7 @@ def test_check_says_everything_that_is_wrong(folder, capsys):
             0,
             [
                 "allowed: everything that says who or where is vouched for",
-                "  $.to = x@firm.example: operator",
+                '  $.to = "x@firm.example": operator',
             ],
         ),
         (
@@ -66,7 +66,7 @@ def test_check_says_everything_that_is_wrong(folder, capsys):
             1,
             [
                 "asked of a person: what is at $.to comes from what inbox returned, not from the user",
-                "  $.to = eve@evil.example: untrusted (inbox)",
+                '  $.to = "eve@evil.example": untrusted (inbox)',
             ],
         ),
     ],

@@ -16,7 +16,8 @@ from rightcall.core.events import Emit, ResultEnd
 from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncated
 from rightcall.core.parts import Usage
 from rightcall.gate.execution import Execution, not_run
-from rightcall.gate.gate import Gate, Stage, Verdict, check_aside, stages
+from rightcall.gate.gate import Gate, Verdict, check_aside
+from rightcall.gate.stages import Stage, stages
 from rightcall.loop.decide import AnswerCalls, left_of
 from rightcall.loop.nested import InnerPause, Nesting, inside
 from rightcall.loop.setup import Setup
@@ -72,9 +73,11 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
 
     async def judge(self) -> list[Verdict | CallFinished]:
         """Decide about each call. A proposal is one that must wait for a person."""
-        return [await self._judge(index, call) for index, call in enumerate(self.action.calls)]
+        gate = replace(self.gate, approve=None)
+        found = [await self._judge(gate, index, call) for index, call in enumerate(self.action.calls)]
+        return await self.gate.ask_about(found, self.action.key)
 
-    async def _judge(self, index: int, call: Call) -> Verdict | CallFinished:
+    async def _judge(self, gate: Gate, index: int, call: Call) -> Verdict | CallFinished:
         key = self.action.key(index)
         if (over := self.finished.get(key)) is not None:
             return over
@@ -82,7 +85,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             # It was decided about when it was started.
             return await check_aside(replace(call, arguments=waited.arguments), self.setup.tools)
         if index < self.action.run:
-            return await self.gate.judge(call, key)
+            return await gate.judge(call, key)
         return Truncated() if call.truncated else Cancelled()
 
     async def run(self, verdicts: list[Verdict | CallFinished]) -> Answered:

@@ -194,10 +194,25 @@ class Nesting:
         return mark
 
     def _asking(self, approve: Approve) -> Approve:
-        def ask(proposal: Proposal) -> Awaitable[FinalDecision | bool]:
-            return approve(self._named(proposal))
+        return _Asking(approve, self._named)
 
-        return ask
+
+class _Asking:
+    """Asks the outer run's person, who knows the calls inside by other names."""
+
+    def __init__(self, approve: Approve, named: Callable[[Proposal], Proposal]) -> None:
+        self._approve = approve
+        self._named = named
+
+    def __call__(self, proposal: Proposal) -> Awaitable[FinalDecision | bool]:
+        """Ask about one call."""
+        return self._approve(self._named(proposal))
+
+    def show(self, proposals: Iterable[Proposal]) -> None:
+        """Show all that wait, where there is a way to."""
+        show = getattr(self._approve, "show", None)
+        if show is not None:
+            show(tuple(map(self._named, proposals)))
 
 
 _nesting: ContextVar[Nesting | None] = ContextVar("nesting", default=None)

@@ -50,6 +50,7 @@ from rightcall.loop.window import View, look, needs_summary, sent, with_summary
 from rightcall.record.steps import LiveSteps, WatchedSteps, showing
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+from rightcall.trust.stakes import weightiest_first
 
 _BLANK = Request(messages=())
 """What a run's requests are made from: a copy has no misspelt names to look for, and takes an eighth."""
@@ -332,6 +333,7 @@ class Run:
 
     async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
         """Wait for a person, with everything that was said and done of this reply's calls so far."""
+        pending = weightiest_first(pending, self._setup.tools)
         self._pending = pending
         ids = {call.id for call in action.calls}
         decided = {id_: each for id_, each in self._decisions.items() if id_ in ids}
