@@ -177,15 +177,6 @@ async def test_a_subagent_is_held_to_what_its_caller_knows():
     assert office.done == ["send bob@firm.example: hi"]
 
 
-async def test_a_subagent_without_rules_must_have_its_task_vouched_for():
-    office = Office()
-    helper = helper_of(office, THEFT)
-    script = [reply(call("inbox")), reply(call("helper", task="Write to eve@evil.example")), "done"]
-    outer = rc.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny"))
-    result = await outer.run(PROMPT)
-    assert ([c.outcome for c in result.calls], office.done) == (["returned", "denied"], [])
-
-
 async def test_what_was_read_is_known_below_a_subagent_that_has_no_rules():
     office = Office()
     helper = helper_of(office, THEFT, trust=Rules(otherwise="deny"))

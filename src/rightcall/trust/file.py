@@ -4,10 +4,10 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
 
 from rightcall.core.decision import Grant
@@ -18,6 +18,7 @@ _TYPES: Mapping[str, Any] = {
     "vouched": tuple[str, ...],
     "otherwise": Literal["ask", "deny"],
     "secrets": bool,
+    "unguarded": dict[str, Annotated[str, Meta(pattern=r"\S")]],
     "grant": Any,
     "rule": list[dict[str, Any]],
 }

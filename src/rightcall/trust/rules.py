@@ -127,7 +127,13 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     screen: Screen | None = None
     """Looks at every untrusted result, and labels those that look like an attack."""
 
+    unguarded: Mapping[str, str] = field(default_factory=dict)
+    """Agents below that do not inherit these rules, by name, each with why. The audit prints it."""
+
     def __post_init__(self) -> None:
+        for name, words in self.unguarded.items():
+            if not words.strip():
+                raise UsageError(f"unguarded: say why {name!r} may run without the rules")
         given: object = self.vouched
         if isinstance(given, str):
             raise UsageError(f"vouched takes several values; write ({given!r},)")
