@@ -10,7 +10,7 @@ from rightcall.core.parts import Media, Result, Text
 from rightcall.core.tool import Facts
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
-from rightcall.trust.guard import Finding, Guard, labels
+from rightcall.trust.guard import GO_ON, Finding, Guard, labels
 from rightcall.trust.rules import Rules
 from trust.kit import EVIL, Office, checked, exchange, guard_of
 
@@ -52,10 +52,7 @@ def test_where_nobody_is_to_be_asked_the_model_is_told_to_go_on():
     office = Office()
     guard = guard_of(office, *read_mail(office), otherwise="deny")
     decision = guard.judge(checked(office.tools, "send", to=["zed@z.example"], body="hi")).decision
-    assert decision == Deny(
-        "what is at $.to[0] was named by nobody but the model. "
-        "Go on with the rest of the task without it."
-    )
+    assert decision == Deny("what is at $.to[0] was named by nobody but the model", GO_ON)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check, takes_long
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain
+from rightcall.gate.screened import screened
 from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger, whole
 from rightcall.trust.approval import approval_for, covers
@@ -127,7 +128,7 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         with watched_by(self.guard):
             execution = await execute(checked)
         if self.guard is not None and self.guard.rules.screen is not None:
-            execution = await _screened(execution, self.guard.rules.screen)
+            execution = await screened(execution, checked.tool, self.guard.rules.screen)
         return await hooks.after_tool(execution, checked.tool) if hooks.has("after_tool") else execution
 
     def _has_nothing_to_say(self, checked: CheckedCall) -> bool:
@@ -265,8 +266,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         match decision:
             case Allow():
                 return checked
-            case Deny(reason):
-                return Denied(reason)
+            case Deny(reason, then):
+                return Denied(reason, then=then)
             case Answer(text):
                 return Returned(text)
             case Rewrite() if checked.call.form == "approval":
@@ -324,13 +325,6 @@ def _review(checked: CheckedCall, guard: Guard | None) -> Finding:
     if checked.tool.approval and isinstance(finding.decision, Allow | None):
         return Finding(decision=Ask(), evidence=finding.evidence)
     return finding
-
-
-async def _screened(execution: Execution, screen: Callable[[str], Awaitable[bool]]) -> Execution:
-    """Mark the result as suspected where a screen takes outsiders' words in it for an attack."""
-    if execution.result.source is None or not await screen(execution.result.text):
-        return execution
-    return replace(execution, result=replace(execution.result, suspected=True))
 
 
 def final_decision(answer: object) -> FinalDecision:

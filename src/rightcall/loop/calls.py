@@ -13,7 +13,8 @@ from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import FinalDecision, Proposal
 from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
-from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncated
+from rightcall.core.message import said
+from rightcall.core.outcome import Cancelled, Denied, Failed, Outcome, TimedOut, Truncated
 from rightcall.core.parts import Usage
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.gate import Gate, Verdict, check_aside
@@ -189,7 +190,10 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         return replace(left, calls=max(left.calls - len(found), 0) // max(runs, 1))
 
     async def _not_run(self, key: str, call: Call, outcome: Outcome) -> Entry:
-        return _finished(key, call, not_run(call, outcome))
+        execution = not_run(call, outcome)
+        if isinstance(outcome, Denied) and outcome.then:
+            execution = replace(execution, notes=(said(outcome.then, "runtime"),))
+        return _finished(key, call, execution)
 
     async def _run(self, key: str, call: Call, checked: CheckedCall, left: float | None) -> Entry:
         ledger: list[Usage] = []

@@ -45,7 +45,7 @@ from rightcall.loop.offering import Finding
 from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.loop.state import Spent, State, given, judged, paused, replied, told
+from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
 from rightcall.record.steps import LiveSteps, WatchedSteps, showing
 from rightcall.trust.guard import Guard
@@ -326,7 +326,7 @@ class Run:
             ran=sum((entry.attempts > 0) + entry.calls for entry in done),
             seconds=answered.seconds,
             usage=sum((entry.usage for entry in done if entry.usage), Usage()),
-            notes=tuple(note for entry in done for note in entry.notes),
+            notes=once(note for entry in done for note in entry.notes),
         )
         self._state = given(self._state, tuple(entry.result for entry in done), spent, action.limit)
         return None

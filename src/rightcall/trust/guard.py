@@ -29,6 +29,8 @@ from rightcall.trust.rules import Case, Rules, first
 from rightcall.trust.spelling import active
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
+GO_ON = "What was refused stays refused. Go on with the rest of the task without it."
+"""What the model is told, in a turn of its own, after results among which a call was refused."""
 _MOST_SHOWN = 3
 _MOST_EVIDENCE = 200
 _NO_ECHO: frozenset[int | str] = frozenset()
@@ -245,8 +247,7 @@ class Guard:
     def _refused(self, why: str, evidence: tuple[Evidence, ...]) -> Finding:
         if self.rules.otherwise == "ask":
             return Finding(decision=Ask(why), reason=why, evidence=evidence)
-        words = f"{why}. Go on with the rest of the task without it."
-        return Finding(decision=Deny(words), reason=why, evidence=evidence)
+        return Finding(decision=Deny(why, GO_ON), reason=why, evidence=evidence)
 
     def _known(self, name: str, tool: Tool | None = None) -> tuple[Tool, Settled, frozenset[str]]:
         """A tool with its facts, and every name of a member in its schema."""

@@ -61,7 +61,7 @@ def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
     Those may repeat what the model wrote, so they vouch for nothing.
     """
     private, name = facts.reads_private, result.name
-    if result.outcome not in ("returned", "failed"):
+    if result.own or result.outcome not in ("returned", "failed"):
         yield Piece(result.text, Label(writer="runtime", source=name))
     elif result.source is None and facts.untrusted is not True:
         for text in _texts(result.text):
