@@ -100,6 +100,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         source=source,
         vouched=told.own,
         names=told.names,
+        fields=told.fields,
         offers=offers,
         what=what if source is not None else "",
         own=own,

@@ -29,14 +29,16 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     targets: tuple[Evidence, ...]
     """What in it says who or where, each with where it was seen."""
     links: tuple[Evidence, ...]
-    """What in its content leads somewhere."""
+    """What in its content leads somewhere, or tells."""
+    bounds: tuple[Evidence, ...] = ()
+    """The amounts and the choices that must have been asked for."""
     calls: int
     """How often the tool was called before in this conversation."""
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """All of it."""
-        return (*self.targets, *self.links)
+        return (*self.targets, *self.links, *self.bounds)
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metaclass=Spelt):
@@ -117,6 +119,9 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
     vouched: tuple[str, ...] = ()
     """The operator's allowlist: values, or patterns such as ``*@example.com``."""
+    directories: tuple[str, ...] = ()
+    """Tools, by name or pattern, that look up what the user or the operator entered: contacts, staff.
+    The people in their results are known."""
     grant: Grant | Literal["model"] | None = None
     """What a request may do. ``"model"``: the model is asked, before it has read anything."""
     policy: tuple[Rule, ...] | None = None
@@ -128,7 +133,6 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """Look for keys and passwords in what goes outside."""
     screen: Screen | None = None
     """Looks at every untrusted result, and labels, rewords or withholds what looks like an attack."""
-
     unguarded: Mapping[str, str] = field(default_factory=dict)
     """Agents below that do not inherit these rules, by name, each with why. The audit prints it."""
 
@@ -136,6 +140,7 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
         for name, words in self.unguarded.items():
             if not words.strip():
                 raise UsageError(f"unguarded: say why {name!r} may run without the rules")
-        given: object = self.vouched
-        if isinstance(given, str):
-            raise UsageError(f"vouched takes several values; write ({given!r},)")
+        for option in ("vouched", "directories"):
+            given: object = getattr(self, option)
+            if isinstance(given, str):
+                raise UsageError(f"{option} takes several values; write ({given!r},)")
