@@ -72,7 +72,7 @@ def test_a_file_says_all_that_rules_can_say():
     )
 
 
-THERE = "vouched, directories, otherwise, secrets, unguarded, grant, rule"
+THERE = "vouched, directories, otherwise, secrets, memory, unguarded, grant, rule"
 
 
 def test_everything_wrong_is_said_at_once_with_its_line():

@@ -293,7 +293,7 @@ def test_what_was_put_into_a_store_does_not_come_back_as_the_systems_word():
     )
     listed = exchange(office.tools, "contacts", ["GB11 0000 1111 2222", "GB99 9999"], name="bob")
     guard = guard_of(office, "Ask bob", *read_mail(office), *planted, *listed)
-    assert guard.trace("GB11 0000 1111 2222")[0].origin == "nowhere"
+    assert guard.trace("GB11 0000 1111 2222")[0].origin == "untrusted"
     assert guard.trace("GB99 9999")[0].origin == "trusted"
 
 
@@ -365,12 +365,7 @@ def test_every_message_has_its_labels():
         {"runtime"},
     ]
     assert {piece.label.private for piece in found[3]} == {True}
-    assert [piece.text for piece in found[3] if piece.label.writer == "tool"] == [
-        "desk",
-        "subject",
-        "body",
-        "bob@firm.example",
-    ]
+    assert [piece.text for piece in found[3] if piece.label.writer == "tool"] == ["bob@firm.example"]
 
 
 def test_a_screens_suspicion_is_a_label():

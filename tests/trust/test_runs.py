@@ -361,8 +361,8 @@ async def test_the_results_message_keeps_whose_words_are_whose():
     office = Office()
     result = await agent_of(office, call("inbox"), call("channels")).run(PROMPT)
     inbox, channels = (m.results[0] for m in result.transcript if isinstance(m, Results))
-    own = ("sender", "desk", "subject", "body", "stranger@else.example", "bob@firm.example")
-    assert (inbox.vouched, inbox.fields) == (own, ("", "", "", "", "sender", "desk"))
+    own = ("stranger@else.example", "bob@firm.example")
+    assert (inbox.vouched, inbox.fields) == (own, ("sender", "desk"))
     assert channels.names == ("general", f"Fun {EVIL}")
     assert said("x").author == "user"
 

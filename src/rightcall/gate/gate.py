@@ -43,6 +43,7 @@ from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check, takes_long
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain
+from rightcall.gate.remembered import recognised, remember
 from rightcall.gate.screened import screened
 from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger, whole
@@ -125,8 +126,10 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             await hooks.before_tool(checked, partial(self._carried_out, checked))
         if steps is not None and effect != "pure":
             await steps.note(f"{key}.started", CallStarted(key=key, call_id=call.id))
+        await remember(self.guard, checked)
         with watched_by(self.guard):
             execution = await execute(checked)
+        execution = await recognised(self.guard, execution)
         if self.guard is not None and self.guard.rules.screen is not None:
             execution = await screened(execution, checked.tool, self.guard.rules.screen)
         return await hooks.after_tool(execution, checked.tool) if hooks.has("after_tool") else execution

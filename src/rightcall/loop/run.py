@@ -178,8 +178,8 @@ class Run:
         if self._guard is None:
             return
         turned = monotonic()
-        for message in self._state.messages[self._shown :]:
-            self._guard.see(message)
+        for at, message in enumerate(self._state.messages[self._shown :], self._shown):
+            self._guard.see(self._guard.recall(message) if at < self._begins else message)
             if monotonic() - turned > _TURN:
                 await asyncio.sleep(0)
                 turned = monotonic()
@@ -238,6 +238,7 @@ class Run:
             speculation=self._speculation,
             position=len(self._state.messages),
             ids=self._ids,
+            tainted=None if self._guard is None else self._guard.tainted,
         )
 
     def _speculate(self, turn: int) -> Speculation:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from rightcall.core.decision import Approval, Evidence, Grant
     from rightcall.trust.file import read_rules
     from rightcall.trust.guard import Finding, Guard, inert, labels
+    from rightcall.trust.ledger import Ledger
     from rightcall.trust.provenance import Label, Piece
     from rightcall.trust.rules import Rule, Rules
     from rightcall.trust.screening import screen_with
@@ -20,6 +21,7 @@ __all__ = [
     "Grant",
     "Guard",
     "Label",
+    "Ledger",
     "Path",
     "Piece",
     "Report",
@@ -41,6 +43,7 @@ lazily(
         "Grant": "core.decision",
         "Guard": "trust.guard",
         "Label": "trust.provenance",
+        "Ledger": "trust.ledger",
         "Path": "trust.trifecta",
         "Piece": "trust.provenance",
         "Report": "trust.trifecta",

@@ -13,6 +13,7 @@ from rightcall.core.jsontext import JsonObject, JsonValue, leaves
 from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
 from rightcall.trust.facts import Settled
+from rightcall.trust.ledger import Ledger
 from rightcall.trust.spelling import compares
 
 Action: TypeAlias = Literal["allow", "deny", "ask", "rewrite"]
@@ -133,6 +134,8 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """Look for keys and passwords in what goes outside."""
     screen: Screen | None = None
     """Looks at every untrusted result, and labels, rewords or withholds what looks like an attack."""
+    memory: Ledger | None = None
+    """Remembers what was written after outsiders had spoken, so that a later run knows it again."""
     unguarded: Mapping[str, str] = field(default_factory=dict)
     """Agents below that do not inherit these rules, by name, each with why. The audit prints it."""
 
