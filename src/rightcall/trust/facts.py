@@ -84,11 +84,13 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     def is_identity(self, field: str) -> bool:
         """Whether a field, by the path to it, says who got in touch."""
-        steps = field.split(".")
         if self.identity is None:
-            return any(is_identity(step) for step in steps)
-        ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
-        return any(".".join(each) in self.identity for each in ends)
+            return any(is_identity(step) for step in field.split("."))
+        return _is_in(field, self.identity)
+
+    def is_outsiders(self, field: str) -> bool:
+        """Whether outsiders could have written what stands in a field, by the path to it."""
+        return self.untrusted if isinstance(self.untrusted, bool) else _is_in(field, self.untrusted)
 
     @property
     def reads_private(self) -> bool:
@@ -173,6 +175,13 @@ def _either(facts: list[tuple[bool | tuple[str, ...], bool]]) -> bool | None:
     if any(value and not is_missing for value, is_missing in facts):
         return True
     return None if any(is_missing for _, is_missing in facts) else False
+
+
+def _is_in(field: str, fields: tuple[str, ...]) -> bool:
+    """Whether a field is one of some, or below one."""
+    steps = field.split(".")
+    ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
+    return any(".".join(each) in fields for each in ends)
 
 
 def _first(stated: Any, otherwise: Any) -> Any:

@@ -28,11 +28,13 @@ from rightcall.trust.facts import STRICT, WORST, settled
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
 from rightcall.trust.spelling import without_links
+from rightcall.trust.superlatives import Rank, ranks_in, singled_out
 from rightcall.trust.written import EARLIER, NO_ECHO, Echo, Written, echo_of, relabelled
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
 GO_ON = "What was refused stays refused. Go on with the rest of the task without it."
 """What the model is told, in a turn of its own, after results among which a call was refused."""
+_LAX_TO_STRICT = (type(None), Allow, Rewrite, Ask, Deny)
 _MOST_SHOWN = 3
 _MOST_EVIDENCE = 200
 _UNVOUCHED = ("unfit", "untrusted", "nowhere")
@@ -84,6 +86,8 @@ class Guard:
         """The calls of the last reply, by id, in order."""
         self._ran: Counter[str] = Counter()
         self._written: Written = Written(None if above is None else above._written)  # noqa: SLF001
+        self._ranks: frozenset[Rank] = frozenset() if above is None else above._ranks  # noqa: SLF001
+        """By which ranks the user has singled something out."""
 
     @property
     def tools(self) -> Tools:
@@ -120,6 +124,8 @@ class Guard:
             case Results(results):
                 # What came back at once was asked for at once: the model knew nothing of it yet.
                 echoes = [self._echoes(each) if self.tainted else NO_ECHO for each in results]
+                if self._ranks:
+                    self._single_out(results)
                 found = zip(results, echoes, strict=True)
                 return tuple([piece for each in found for piece in self._see_result(*each)])
 
@@ -128,6 +134,7 @@ class Guard:
         match "agent" if message.author == "user" and self._above is not None else message.author:
             case "user" | "developer" as author:
                 self.provenance.vouch(message.text, author)
+                self._ranks |= ranks_in(message.text)
                 return Piece(message.text, Label(writer=author))
             case "runtime":
                 return Piece(message.text, Label(writer="runtime", private=self.private))
@@ -167,6 +174,16 @@ class Guard:
         for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
             if name not in back:
                 self.provenance.name(name, result.name, facts.kind_in(field), echo.keys)
+
+    def _single_out(self, results: tuple[Result, ...]) -> None:
+        """Take what the user named by its rank for named, in lists that no hijacked model has chosen."""
+        for result in results:
+            call, facts = self._calls.get(result.call_id), self._known(result.name).facts
+            is_whole = not self.tainted or (call is not None and call.as_json in ("", "{}"))
+            is_whole = is_whole and not self._written.back_in(result)
+            if is_whole and result.outcome == "returned" and facts.untrusted is not True:
+                for nouns, text in singled_out(result, facts, self._ranks):
+                    self.provenance.choose(nouns, text)
 
     def _echoes(self, result: Result) -> Echo:
         """What a result may merely repeat: whatever a hijacked model put into the call."""
@@ -336,17 +353,7 @@ def inert(transcript: Transcript, tools: Tools, rules: Rules | None = None) -> s
 
 
 def _strictness(finding: Finding) -> int:
-    match finding.decision:
-        case Deny():
-            return 4
-        case Ask():
-            return 3
-        case Rewrite():
-            return 2
-        case Allow():
-            return 1
-        case _:
-            return 0
+    return _LAX_TO_STRICT.index(type(finding.decision))
 
 
 def _bounded(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
