@@ -6,6 +6,7 @@ from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
     from rightcall.core.decision import Approval, Evidence, Grant
+    from rightcall.trust.asking import question, question_lines
     from rightcall.trust.file import read_rules
     from rightcall.trust.guard import Finding, Guard, inert, labels
     from rightcall.trust.ledger import Ledger
@@ -30,6 +31,8 @@ __all__ = [
     "audit",
     "inert",
     "labels",
+    "question",
+    "question_lines",
     "read_rules",
     "screen_with",
 ]
@@ -52,6 +55,8 @@ lazily(
         "audit": "trust.trifecta",
         "inert": "trust.guard",
         "labels": "trust.guard",
+        "question": "trust.asking",
+        "question_lines": "trust.asking",
         "read_rules": "trust.file",
         "screen_with": "trust.screening",
     },

@@ -159,7 +159,7 @@ class Guard:
         for piece in pieces_of(result, facts):
             label = piece.label
             if label.writer == "tool" and piece.text in back:
-                label = replace(label, writer="outsider", source=EARLIER)
+                label = replace(label, writer="outsider", source=f"{label.source}{EARLIER}")
                 piece = replace(piece, label=label)  # noqa: PLW2901 - the same, seen through
             if label.writer == "outsider":
                 self.tainted = True

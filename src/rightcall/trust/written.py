@@ -13,8 +13,8 @@ from rightcall.trust.keys import keys
 from rightcall.trust.provenance import opened
 from rightcall.trust.traces import IsWritten, came_back, is_of_token, is_opaque, tokens_back, traces_of
 
-EARLIER = "what was written earlier"
-"""Where a value was seen that came back from somewhere."""
+EARLIER = " (written there before)"
+"""Said of the tool through which something came back."""
 
 
 class Echo(Struct, frozen=True, kw_only=True):
