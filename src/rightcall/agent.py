@@ -287,7 +287,6 @@ class Agent(Generic[Deps, Out]):
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
             return result.text if self._basis.form is None else result.output
 
-        asks = unpriced(self._basis.model, self.tools)
         return tool(
             delegate,
             name=name or self.name,
@@ -297,7 +296,9 @@ class Agent(Generic[Deps, Out]):
             # What it raises was said by its model's vendor.
             errors="neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
-        ).replace(delegates=True, inside=self.tools.get, unpriced=asks)
+        ).replace(
+            delegates=True, inside=self.tools.get, unpriced=unpriced(self._basis.model, self.tools)
+        )
 
     async def _delegated(
         self, task: User, context: Context[Any], budget: Budget
