@@ -139,8 +139,7 @@ class Agent(Generic[Deps, Out]):
             telling=Telling(descriptions, defer),
         )
         self.tools = basis.toolbox()
-        self.budget = budget or Budget()
-        self._journal, self._retry_broken = journal, retry_broken
+        self.budget, self._journal, self._retry_broken = budget or Budget(), journal, retry_broken
         settings["observers"] = plain_observers(settings.get("observers", ()))
         settings["hooks"] = gathered(settings.get("hooks"))  # type: ignore[typeddict-item]
         setup = Setup(
@@ -287,6 +286,7 @@ class Agent(Generic[Deps, Out]):
                 raise ToolFailure(f"The agent stopped without an answer: {result.stop}.")
             return result.text if self._basis.form is None else result.output
 
+        asks = unpriced(self._basis.model, self.tools)
         return tool(
             delegate,
             name=name or self.name,
@@ -296,9 +296,7 @@ class Agent(Generic[Deps, Out]):
             # What it raises was said by its model's vendor.
             errors="neutral",
             facts=facts_together(self.tools, is_guarded=self._setup.trust is not None),
-        ).replace(
-            delegates=True, inside=self.tools.get, unpriced=unpriced(self._basis.model, self.tools)
-        )
+        ).replace(delegates=True, inside=self.tools.get, unpriced=asks)
 
     async def _delegated(
         self, task: User, context: Context[Any], budget: Budget
