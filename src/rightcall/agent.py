@@ -32,7 +32,7 @@ from rightcall.gate.gate import Decisions, decided_about, guard_above
 from rightcall.gate.hooks import gathered
 from rightcall.loop.basis import Basis, Defaults, look_for_tools, user_message
 from rightcall.loop.events import Event, events_of
-from rightcall.loop.nested import nesting_of
+from rightcall.loop.nested import nesting_of, rules_below
 from rightcall.loop.offering import Deferred, Telling
 from rightcall.loop.result import Out, RunResult
 from rightcall.loop.resumed import check_standing, forget, resumed_once
@@ -134,13 +134,12 @@ class Agent(Generic[Deps, Out]):
             max_tokens=settings.get("max_tokens"),
             window=settings.get("window"),
             form=None if output is None else form_of(output),
-            label=trust is not None,
+            rules=trust,
             errors=errors,
             telling=Telling(descriptions, defer),
         )
         self.tools = basis.toolbox()
-        self.budget = budget or Budget()
-        self._journal, self._retry_broken = journal, retry_broken
+        self.budget, self._journal, self._retry_broken = budget or Budget(), journal, retry_broken
         settings["observers"] = plain_observers(settings.get("observers", ()))
         settings["hooks"] = gathered(settings.get("hooks"))  # type: ignore[typeddict-item]
         setup = Setup(
@@ -274,7 +273,7 @@ class Agent(Generic[Deps, Out]):
 
         async def delegate(task: str, context: Context[Any]) -> Any:
             try:
-                author: Author = "agent" if self._setup.trust is not None else "user"
+                author: Author = "agent" if self.trust or guard_above() else "user"
                 result = await self._delegated(said(task, author), context, budget or self.budget)
             except RightcallError as error:
                 if error.result is not None:
@@ -368,6 +367,8 @@ class Agent(Generic[Deps, Out]):
         """What a run uses; ``wanted`` is what one that goes on has been asked for."""
         above = guard_above()
         setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
+        if self.trust is None and (trust := rules_below(above, self.name, run)) is not None:
+            setup, basis = replace(setup, trust=trust), replace(basis, rules=trust)
         mode = basis.mode if wanted is None else wanted.mode
         if basis is self._basis and self._is_fixed and mode == basis.mode:
             return setup

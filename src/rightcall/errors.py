@@ -289,12 +289,15 @@ class ToolFailure(RightcallError):
     """Raise it inside a tool for a failure you expect; the model reads the message and adapts.
 
     ``retryable=True`` says that the same call may succeed later: it is tried again, with backoff, as
-    often as the tool's ``limits.retries`` allows, before the model hears of it.
+    often as the tool's ``limits.retries`` allows, before the model hears of it. ``own=True`` says that
+    the message is the tool's own and repeats nothing of what outsiders wrote: it is shown as it is, also
+    where the tool's results are not to be trusted.
     """
 
     code = "tool_failure"
 
-    def __init__(self, message: str, *, retryable: bool = False) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, own: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.retryable = retryable
+        self.own = own

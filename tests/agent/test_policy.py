@@ -198,8 +198,8 @@ async def test_decisions_are_recorded_with_who_made_them():
     )
     decided = [entry for entry in journal.entries(result.run) if isinstance(entry, CallDecided)]
     assert decided == [
-        CallDecided(key="t1.0.send", call_id="a", decision=Deny(), by="person"),
         CallDecided(key="t1.1.find", call_id="b", decision=Deny("no"), by="policy"),
+        CallDecided(key="t1.0.send", call_id="a", decision=Deny(), by="person"),
     ]
 
 

@@ -426,7 +426,7 @@ def test_on_a_terminal_the_person_is_asked(home, typed, result):
         assert terminal.is_silent(2 * PATIENCE)
         assert asked == (
             '→ send_mail {"to":"bob","body":"Hi"}\nThe model wants to run send_mail with\n'
-            '{\n  "to": "bob",\n  "body": "Hi"\n}\n'
+            '  | to: "bob"\n  | body: "Hi"\n'
             "(y: this call; r: every one in this run; t: every one with these targets)\n"
             "Run it? [y/N/why not] "
         )

@@ -73,7 +73,7 @@ def test_explain_tells_the_fields_of_a_result_apart(folder, capsys):
             0,
             [
                 "allowed: everything that says who or where is vouched for",
-                "  $.to = x@firm.example: operator",
+                '  $.to = "x@firm.example": operator',
             ],
         ),
         (
@@ -81,7 +81,7 @@ def test_explain_tells_the_fields_of_a_result_apart(folder, capsys):
             1,
             [
                 "asked of a person: what is at $.to comes from what inbox returned, not from the user",
-                "  $.to = eve@evil.example: untrusted (inbox)",
+                '  $.to = "eve@evil.example": untrusted (inbox)',
             ],
         ),
     ],

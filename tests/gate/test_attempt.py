@@ -459,7 +459,7 @@ async def test_when_too_many_threads_are_stuck_the_model_is_told_so(own_threads,
         await run(stuck(event))
     done = await run(rc.tool(plain), '{"number": 1}')
     words = "Too many earlier calls are stuck and still running; try again later."
-    assert (done.outcome, done.result.text) == (Failed(words), words)
+    assert (done.outcome, done.result.text) == (Failed(words, own=True), words)
     assert (await run(rc.tool(plain_async), '{"number": 1}')).outcome == Returned(2)
     event.set()
 

@@ -7,25 +7,18 @@ from rightcall.core.tool import Facts
 from rightcall.gate.fields import NOBODYS, Told, told_apart
 
 MAIL = Text('[{"from":"bob","body":"hi","thread":{"name":"Plans","body":{"x":7}},"n":3}]')
-OWN = ("from", "body", "thread", "n", "bob", "name")
 
 
 @pytest.mark.parametrize(
     ("facts", "told"),
     [
-        (Facts(untrusted=("body",)), Told((*OWN, "Plans", "3"))),
-        (Facts(untrusted=("body", "name")), Told((*OWN, "3"))),
-        (
-            Facts(untrusted=("thread.body",)),
-            Told(("from", "body", "thread", "n", "bob", "hi", "name", "Plans", "3")),
-        ),
-        (Facts(untrusted=("thread",)), Told(("from", "body", "thread", "n", "bob", "hi", "3"))),
+        (Facts(untrusted=("body",)), Told(("bob", "Plans", "3"))),
+        (Facts(untrusted=("body", "name")), Told(("bob", "3"))),
+        (Facts(untrusted=("thread.body",)), Told(("bob", "hi", "Plans", "3"))),
+        (Facts(untrusted=("thread",)), Told(("bob", "hi", "3"))),
         (Facts(untrusted=("elsewhere",)), Told(is_clean=True)),
-        (Facts(untrusted=("body",), names=("name",)), Told((*OWN, "3"), ("Plans",))),
-        (
-            Facts(untrusted=False, names=("name",)),
-            Told((*OWN[:5], "hi", "name", "x", "7", "3"), ("Plans",)),
-        ),
+        (Facts(untrusted=("body",), names=("name",)), Told(("bob", "3"), ("Plans",))),
+        (Facts(untrusted=False, names=("name",)), Told(("bob", "hi", "7", "3"), ("Plans",))),
         (Facts(untrusted=True, names=("name",)), Told((), ("Plans",))),
     ],
 )
@@ -55,11 +48,20 @@ def test_no_more_is_kept_than_the_limit_allows():
     told = told_apart(
         [Text('{"a":"' + "x" * 50 + '","b":"y","body":"z"}')], Facts(untrusted=("body",)), 20
     )
-    assert told == Told(("a", "b", "body", "y"), (), ("", "", "", "b"))
+    assert told == Told(("y",), (), ("b",))
 
 
 def test_each_text_is_kept_with_its_field():
     facts = Facts(untrusted=("body",), names=("name",))
     told = told_apart([MAIL], facts, 1000)
     kept = dict(zip((*told.own, *told.names), told.fields, strict=True))
-    assert (kept["bob"], kept["3"], kept["Plans"], kept["from"]) == ("from", "n", "thread.name", "")
+    assert (kept["bob"], kept["3"], kept["Plans"]) == ("from", "n", "thread.name")
+    assert "from" not in kept
+
+
+@pytest.mark.parametrize(
+    ("key", "is_clean"), [("reactions", True), ("eve@evil.example", False), ("GB29", False)]
+)
+def test_a_key_vouches_for_nothing_and_one_that_is_no_field_may_be_anybodys(key, is_clean):
+    told = told_apart([Text(f'{{"{key}": 1}}')], Facts(untrusted=("body",)), 1000)
+    assert (told.is_clean, told.own) == (is_clean, () if is_clean else ("1",))

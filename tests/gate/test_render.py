@@ -100,7 +100,11 @@ def capped(limit: int, tool: rc.Tool = TOOL) -> rc.Tool:
 @pytest.mark.parametrize("tool", [TOOL, None], ids=["with-tool", "without"])
 def test_every_outcome_has_its_words(outcome, words, tool):
     assert render(call(), outcome, tool) == Result(
-        call_id="c1", name="search", outcome=outcome.kind, content=(Text(words),), source=None
+        call_id="c1",
+        name="search",
+        outcome=outcome.kind,
+        content=(Text(words),),
+        own=isinstance(outcome, Failed) and not outcome.message,
     )
 
 
@@ -303,6 +307,7 @@ async def test_nothing_of_an_unforeseen_exception_reaches_the_model(exception, u
         name="act",
         outcome="failed",
         content=(Text("act failed for a reason it did not give."),),
+        own=True,
     )
     assert isinstance(done.outcome, Failed)
     assert done.outcome.message == ""

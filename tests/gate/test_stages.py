@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import rightcall as rc
 from rightcall.core.outcome import Invalid
-from rightcall.gate.gate import stages
+from rightcall.gate.stages import stages
 
 TOGETHER = rc.Tool("together", "")
 ALONE = rc.Tool("alone", "", serial=True)

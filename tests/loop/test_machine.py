@@ -149,7 +149,7 @@ def with_doubts(end: End, in_doubt: set[str]) -> End:
         if result.call_id not in in_doubt:
             return result
         text = replace(result.content[0], text=words.format(name=result.name))
-        return replace(result, outcome="interrupted", content=(text,))
+        return replace(result, outcome="interrupted", content=(text,), own=False)
 
     messages = [
         Results(tuple(map(doubted, message.results))) if isinstance(message, Results) else message

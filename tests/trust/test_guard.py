@@ -10,7 +10,7 @@ from rightcall.core.parts import Media, Result, Text
 from rightcall.core.tool import Facts
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
-from rightcall.trust.guard import Finding, Guard, labels
+from rightcall.trust.guard import GO_ON, Finding, Guard, labels
 from rightcall.trust.rules import Rules
 from trust.kit import EVIL, Office, checked, exchange, guard_of
 
@@ -52,10 +52,7 @@ def test_where_nobody_is_to_be_asked_the_model_is_told_to_go_on():
     office = Office()
     guard = guard_of(office, *read_mail(office), otherwise="deny")
     decision = guard.judge(checked(office.tools, "send", to=["zed@z.example"], body="hi")).decision
-    assert decision == Deny(
-        "what is at $.to[0] was named by nobody but the model. "
-        "Go on with the rest of the task without it."
-    )
+    assert decision == Deny("what is at $.to[0] was named by nobody but the model", GO_ON)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +293,7 @@ def test_what_was_put_into_a_store_does_not_come_back_as_the_systems_word():
     )
     listed = exchange(office.tools, "contacts", ["GB11 0000 1111 2222", "GB99 9999"], name="bob")
     guard = guard_of(office, "Ask bob", *read_mail(office), *planted, *listed)
-    assert guard.trace("GB11 0000 1111 2222")[0].origin == "nowhere"
+    assert guard.trace("GB11 0000 1111 2222")[0].origin == "untrusted"
     assert guard.trace("GB99 9999")[0].origin == "trusted"
 
 
@@ -368,12 +365,7 @@ def test_every_message_has_its_labels():
         {"runtime"},
     ]
     assert {piece.label.private for piece in found[3]} == {True}
-    assert [piece.text for piece in found[3] if piece.label.writer == "tool"] == [
-        "desk",
-        "subject",
-        "body",
-        "bob@firm.example",
-    ]
+    assert [piece.text for piece in found[3] if piece.label.writer == "tool"] == ["bob@firm.example"]
 
 
 def test_a_screens_suspicion_is_a_label():

@@ -178,15 +178,6 @@ async def test_a_subagent_is_held_to_what_its_caller_knows():
     assert office.done == ["send bob@firm.example: hi"]
 
 
-async def test_a_subagent_without_rules_must_have_its_task_vouched_for():
-    office = Office()
-    helper = helper_of(office, THEFT)
-    script = [reply(call("inbox")), reply(call("helper", task="Write to eve@evil.example")), "done"]
-    outer = rc.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny"))
-    result = await outer.run(PROMPT)
-    assert ([c.outcome for c in result.calls], office.done) == (["returned", "denied"], [])
-
-
 async def test_what_was_read_is_known_below_a_subagent_that_has_no_rules():
     office = Office()
     helper = helper_of(office, THEFT, trust=Rules(otherwise="deny"))
@@ -371,8 +362,8 @@ async def test_the_results_message_keeps_whose_words_are_whose():
     office = Office()
     result = await agent_of(office, call("inbox"), call("channels")).run(PROMPT)
     inbox, channels = (m.results[0] for m in result.transcript if isinstance(m, Results))
-    own = ("sender", "desk", "subject", "body", "stranger@else.example", "bob@firm.example")
-    assert (inbox.vouched, inbox.fields) == (own, ("", "", "", "", "sender", "desk"))
+    own = ("stranger@else.example", "bob@firm.example")
+    assert (inbox.vouched, inbox.fields) == (own, ("sender", "desk"))
     assert channels.names == ("general", f"Fun {EVIL}")
     assert said("x").author == "user"
 

@@ -153,7 +153,7 @@ def _anthropic(shell: Command) -> Callable[..., Awaitable[Any]]:
             weakref.finalize(handler, shutil.rmtree, directory, ignore_errors=True)
             places.append(Path(directory, "state"))
         if not command:
-            raise ToolFailure("There is no command to run.")
+            raise ToolFailure("There is no command to run.", own=True)
         return show(await _run(shell, "-c", _SESSION, "bash", str(places[0]), command))
 
     return handler

@@ -130,6 +130,9 @@ async def _answers(
 ) -> dict[str, FinalDecision]:
     """What a person says now, or has said for all; nothing where nobody is there."""
     ask, answers = approver(options, view), dict[str, FinalDecision]()
+    show = getattr(ask, "show", None)
+    if show is not None and len(pending) > 1:
+        show(pending)
     for proposal in pending:
         answers[proposal.call_id] = answer = final_decision(await ask(proposal))
         if answer == NOBODY:

@@ -1,12 +1,12 @@
 """What a person types, or what a pipe holds: lines, and decisions about calls."""
 
 import asyncio
-import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TextIO
 
 from rightcall.cli.places import state_folder
@@ -14,12 +14,11 @@ from rightcall.cli.summary import View
 from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal, Scope
 from rightcall.core.sanitize import printable
 from rightcall.gate.gate import Approve
+from rightcall.trust.asking import question, summary
 
 MAX_LINE = 16 * 1024 * 1024
 """Bytes after which a line from a pipe is cut in two."""
 MAX_HISTORY = 1000
-MOST_SHOWN = 4000
-"""Characters of a call's arguments that a person is shown."""
 NOBODY = Deny("nobody is there to approve it")
 """The answer where there is neither a person nor an option that speaks for one."""
 _CATCH_UP = 0.05
@@ -33,7 +32,6 @@ _NO = frozenset({"", "n", "no"})
 _YES: dict[str, Scope] = {"y": "once", "yes": "once", "r": "run", "t": "target"}
 """What counts as a yes, and how far it goes."""
 _HOW_FAR = "(y: this call; r: every one in this run; t: every one with these targets)"
-_SEEN = {"untrusted": "from outsiders, in what came from", "nowhere": "named by nobody but the model"}
 
 
 def is_typed() -> bool:
@@ -92,7 +90,7 @@ def approver(options: Namespace, view: View) -> Approve:
     if options.yes or options.no:
         return _always(Allow() if options.yes else Deny())
     if sys.stdin.isatty() and view.people.isatty():
-        return _asking(view)
+        return _Person(view)
     return _always(NOBODY)
 
 
@@ -103,39 +101,37 @@ def _always(decision: FinalDecision) -> Approve:
     return decide
 
 
-def _asking(view: View) -> Approve:
+class _Person:
     """Asks on the terminal, one question at a time."""
-    alone = asyncio.Lock()
 
-    async def ask(proposal: Proposal) -> FinalDecision:
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._alone = asyncio.Lock()
+        self._told = ""
+
+    def show(self, proposals: Sequence[Proposal]) -> None:
+        """Have them told together before the first question."""
+        self._told = f"{summary(proposals, _columns())}\n"
+
+    async def __call__(self, proposal: Proposal) -> FinalDecision:
         """Only a clear yes is one; other words are a no, and given to the model as the reason."""
-        async with alone:
+        people = self._view.people
+        async with self._alone:
             # The run is a little ahead of whoever shows it; the call must be seen before the question.
             await asyncio.sleep(_CATCH_UP)
-            view.hush()
-            view.people.write(f"{question(proposal)}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
-            view.people.flush()
+            self._view.hush()
+            told, self._told = self._told, ""
+            asked = question(proposal, _columns())
+            people.write(f"{told}{asked}\n{_HOW_FAR}\nRun it? [y/N/why not] ")
+            people.flush()
             answer = printable((await _line()).strip())
         if (scope := _YES.get(answer.lower())) is not None:
             return Allow(scope)
         return Deny() if answer.lower() in _NO else Deny(answer)
 
-    return ask
 
-
-def question(proposal: Proposal) -> str:
-    """What a person must know to decide: the tool, why they are asked, the whole of the arguments."""
-    text = json.dumps(proposal.arguments, ensure_ascii=False, indent=2)
-    if len(text) > MOST_SHOWN:
-        text = f"{text[:MOST_SHOWN]}…\n({len(text):,} characters in all; the rest is not shown)"
-    reason = f" ({proposal.reason})" if proposal.reason else ""
-    doubts = [
-        f"\n{each.path} {each.value}: {_SEEN[each.origin]} {each.source}".rstrip()
-        for each in proposal.evidence
-        if not each.is_vouched
-    ]
-    who = f"The agent {proposal.agent}" if proposal.agent else "The model"
-    return printable(f"{who} wants to run {proposal.name}{reason} with\n{text}{''.join(doubts)}")
+def _columns() -> int:
+    return get_terminal_size().columns
 
 
 async def _line() -> str:

@@ -46,6 +46,8 @@ class Deny(Struct, frozen=True, gc=False, omit_defaults=True, tag="deny", metacl
     """Do not run it; the reason is for the model."""
 
     reason: str = ""
+    then: str = ""
+    """What the model is to do instead. An agent says it in a turn of its own: results give no orders."""
 
 
 class Ask(Struct, frozen=True, gc=False, omit_defaults=True, tag="ask", metaclass=Spelt):

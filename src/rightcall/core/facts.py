@@ -72,6 +72,9 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     finds_by: tuple[str, ...] = ()
     """The fields that decide what it finds, where outsiders could have written them: who writes into one
     can have something else found."""
+    what: str = ""
+    """What its result is, in a few words that the model reads beside those of outsiders: ``"a mail from
+    an unknown sender"``."""
     derived: bool = False
     """What it returns is made of its arguments, as a model's answer is and a pure tool's: it vouches for
     no more than they do."""

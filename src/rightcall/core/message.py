@@ -71,6 +71,8 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     """What its words are from, where the vendor says; spans are those of ``text``."""
     logprobs: tuple[Token, ...] = ()
     """How likely each token was, where that was asked for."""
+    tainted: bool | None = None
+    """Whether outsiders had spoken when it was written; None where no rules of trust watched."""
 
     @property
     def text(self) -> str:

@@ -43,6 +43,8 @@ class Failed(Struct, frozen=True, gc=False, tag="failed"):
     retryable: bool = False
     cause: str = ""
     """The exception's type and message, bounded, without what looks like a secret. For the record."""
+    own: bool = False
+    """The message repeats nothing of what outsiders wrote."""
 
 
 class Invalid(Struct, frozen=True, gc=False, tag="invalid"):
@@ -71,6 +73,8 @@ class Denied(Struct, frozen=True, gc=False, tag="denied"):
     reason: str = ""
     ran: bool = False
     """The no came after the tool had run, and only its result is withheld."""
+    then: str = ""
+    """What the model is to do instead; told in a turn of its own, and no part of the result."""
 
 
 class TimedOut(Struct, frozen=True, gc=False, tag="timed_out"):

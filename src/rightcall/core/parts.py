@@ -93,6 +93,12 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     """The field that each of ``vouched``, and then of ``names``, stood in, by the path to it."""
     suspected: bool = False
     """A screen took it for an attempt to give orders. One more label, and never the only wall."""
+    what: str = ""
+    """What it is, in the words of the tool's author."""
+    planted: tuple[str, ...] = ()
+    """What in it this agent itself wrote, in an earlier run and after outsiders had spoken."""
+    own: bool = False
+    """The words are the runtime's, or the tool's own: nobody else could have written any of them."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     offers: tuple[str, ...] = ()
     """The deferred tools that the model is offered because of it, from its next turn on."""

@@ -6,9 +6,19 @@ that turn the direction of writing round can make a command read as another.
 """
 
 import re
+import unicodedata
 from typing import Any
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Printable to Python, and yet: blanks and joiners that show nothing, quotation marks that are none, and
+# what boxes are drawn with.
+_DISGUISED = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+    "\u02ba\u02dd\u02ee\u05f4\u1cd3\u201c-\u201f\u2033\u2036\u275d\u275e\u3003\u301d-\u301f\uff02"
+    "\u01c0\u2016\u2223\u2225\u2500-\u259f\u2758-\u275a\uff5c]"
+)
+_MOST_MARKS = 2
+"""Marks above and below one letter; more would reach into other lines."""
 _PICTURES = 0x2400
 """Unicode has a picture for each of ASCII's control characters from here on."""
 
@@ -46,11 +56,25 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with every character that would not be seen written as its number, except new lines.
+    """The text in one line of which every character is seen for what it is; the others as their numbers.
 
-    For somebody who decides by what they read: nothing in it is hidden, not even between the letters.
+    For somebody who decides by what they read. Nothing is hidden between the letters, nothing turns the
+    direction of writing round, and nothing passes for a quotation mark or for the edge of a box. What
+    is JSON stays JSON.
     """
-    return "".join([c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text])
+    if text.isascii() and text.isprintable():
+        return text
+    shown, marks = [], 0
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        is_seen = character.isprintable() and not _DISGUISED.match(character) and marks <= _MOST_MARKS
+        shown.append(character if is_seen else _number(character))
+    return "".join(shown)
+
+
+def _number(character: str) -> str:
+    units = character.encode("utf-16-be", errors="surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _shown(found: re.Match[str]) -> str:

@@ -55,6 +55,8 @@ class Roles(Protocol):
     def bounded(self) -> tuple[str, ...] | None: ...
     @property
     def widens(self) -> Mapping[str, tuple[str, ...]] | None: ...
+    @property
+    def what(self) -> str: ...
 
 
 def check_tool(tool: Declared) -> None:
@@ -67,6 +69,7 @@ def check_tool(tool: Declared) -> None:
     _check_examples(tool)
 
 
+_LONGEST_WHAT = 200
 GRAMMARS = ("lark", "regex")
 """The notations that a vendor takes."""
 
@@ -146,6 +149,10 @@ def _needed(tool: Declared) -> list[str]:
 
 
 def _check_roles(tool: Declared) -> None:
+    what = tool.facts.what
+    if len(what) > _LONGEST_WHAT or not what.isprintable():
+        reason = f"must be one line of at most {_LONGEST_WHAT} characters."
+        raise DeclarationError(tool.name, reason, where="facts.what")
     known = _keys(tool.parameters.get("properties"))
     for where in ("targets", "content", "sources", "bounded", "widens"):
         for name in getattr(tool.facts, where) or ():

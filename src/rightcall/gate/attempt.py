@@ -208,7 +208,7 @@ async def _failed(error: BaseException, tool: Tool, number: int) -> Failed:
 def _told(error: BaseException, tool: Tool, number: int) -> Failed:
     again = _is_retryable(error, tool)
     if isinstance(error, ToolFailure):
-        return Failed(cut(str(error), _LONGEST_WORDS), retryable=again)
+        return Failed(cut(str(error), _LONGEST_WORDS), retryable=again, own=error.own)
     outcome = failed(error, tool)
     if again and number <= tool.limits.retries:
         # The traceback is told once, of the last attempt.

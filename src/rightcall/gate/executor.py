@@ -20,8 +20,9 @@ from rightcall.gate import check as gate_check
 from rightcall.gate.attempt import Setting, SystemClock, attempt, retry
 from rightcall.gate.checked_async import checked_async
 from rightcall.gate.execution import Execution, not_run
-from rightcall.gate.gate import Approve, Gate, Verdict, stages
+from rightcall.gate.gate import Approve, Gate, Verdict
 from rightcall.gate.render import render
+from rightcall.gate.stages import stages
 from rightcall.log import tool_logger
 
 

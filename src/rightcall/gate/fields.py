@@ -1,5 +1,6 @@
 """A structured value into whose words are in it: the system's, outsiders', names that those chose."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from rightcall.core.parts import Part, Text
 Fields: TypeAlias = bool | tuple[str, ...]
 
 _LONGEST_NAME = 255
+_FIELD = re.compile(r"[A-Za-z_]{1,40}")
 
 
 class Told(Struct, frozen=True):
@@ -55,6 +57,9 @@ def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
             elif not _steps(place) or _is_in(place, text, facts.untrusted or False):
                 # What is in no field is nobody's in particular.
                 is_clean = False
+            elif place[-1] == text:
+                # A key vouches for nothing, and one that is no name of a field may be anybody's word.
+                is_clean = is_clean and _FIELD.fullmatch(text) is not None
             else:
                 own[text, field_at(place, text)] = None
     if is_clean:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field, json, to_builtins
 from msgspec.structs import replace
@@ -43,10 +43,13 @@ from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check, takes_long
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.hooks import NO_HOOKS, HookChain
+from rightcall.gate.remembered import recognised, remember
+from rightcall.gate.screened import screened
 from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger, whole
 from rightcall.trust.approval import approval_for, covers
 from rightcall.trust.guard import Finding, Guard
+from rightcall.trust.stakes import weightiest_first
 
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
 """Decides what happens to a checked call; None leaves it to the tool and the rules of trust."""
@@ -55,10 +58,13 @@ Decisions: TypeAlias = Mapping[str, FinalDecision | bool]
 """A person's decisions by call id; True allows, False denies."""
 
 Approve: TypeAlias = Callable[[Proposal], Awaitable[FinalDecision | bool]]
-"""Asks a person about a proposal, here and now."""
+"""Asks a person about a proposal, here and now. One with a method ``show`` is given all proposals of a
+turn first, where there are several: those that matter most first."""
 
 Verdict: TypeAlias = CheckedCall | Outcome | Proposal
 """A call that may run, the outcome of one that may not, or what a person must be asked."""
+
+Other = TypeVar("Other")
 
 Execute: TypeAlias = Callable[[CheckedCall], Awaitable[Execution]]
 
@@ -86,6 +92,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
     """What has been decided already, by call id; whoever decided it then decides it now."""
     approvals: list[Approval] = field(default_factory=list)
     """What a person has said yes to beyond one call; grows when they do so again."""
+    waiting: dict[str, tuple[CheckedCall, Finding]] = field(default_factory=dict)
+    """What was found of the calls that a person must decide about, by call id."""
     dry_run: bool = False
     """Nothing is changed: what does more than look is not run, and nobody is asked about it."""
 
@@ -118,10 +126,12 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             await hooks.before_tool(checked, partial(self._carried_out, checked))
         if steps is not None and effect != "pure":
             await steps.note(f"{key}.started", CallStarted(key=key, call_id=call.id))
+        await remember(self.guard, checked)
         with watched_by(self.guard):
             execution = await execute(checked)
+        execution = await recognised(self.guard, execution)
         if self.guard is not None and self.guard.rules.screen is not None:
-            execution = await _screened(execution, self.guard.rules.screen)
+            execution = await screened(execution, checked.tool, self.guard.rules.screen)
         return await hooks.after_tool(execution, checked.tool) if hooks.has("after_tool") else execution
 
     def _has_nothing_to_say(self, checked: CheckedCall) -> bool:
@@ -183,16 +193,50 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
                 evidence=finding.evidence,
             )
             if self.approve is None:
+                self.waiting[checked.call.id] = (checked, finding)
                 return proposal
             decision, by = await self._ask(proposal, self.approve, key), "person"
+        return await self._settled(checked, key, replace(finding, decision=decision), by)
+
+    async def _settled(self, checked: CheckedCall, key: str, finding: Finding, by: str) -> Verdict:
+        """Record what was decided about a call, and do it."""
+        decision = finding.decision
         if decision is None:
             return checked
+        assert not isinstance(decision, Ask)
         if by == "person" and isinstance(decision, Allow):
             approval = approval_for(checked, decision.scope)
             if approval is not None and approval not in self.approvals:
                 self.approvals.append(approval)
-        await self._note_decision(key, checked.call, replace(finding, decision=decision), by)
+        await self._note_decision(key, checked.call, finding, by)
         return await self._carried_out(checked, decision)
+
+    async def ask_about(
+        self, verdicts: Sequence[Verdict | Other], key_of: Callable[[int], str]
+    ) -> list[Verdict | Other]:
+        """The verdicts, with a person's answer in place of each proposal; as they are without a person.
+
+        A gate without ``approve`` that shares this one's lists has come to them. What matters most is
+        asked first, and an approver that can is shown all of it before.
+        """
+        decided = list(verdicts)
+        at = {each.call_id: index for index, each in enumerate(decided) if isinstance(each, Proposal)}
+        if self.approve is None or not at:
+            return decided
+        proposals = [each for each in decided if isinstance(each, Proposal)]
+        waiting = weightiest_first(proposals, self.tools)
+        show = getattr(self.approve, "show", None)
+        if show is not None and len(waiting) > 1:
+            show(waiting)
+        for proposal in waiting:
+            checked, finding = self.waiting.pop(proposal.call_id)
+            key = key_of(at[proposal.call_id])
+            said: FinalDecision = Allow()
+            if finding.each_time or not covers(self.approvals, checked):
+                said = await self._ask(proposal, self.approve, key)
+            told = replace(finding, decision=said)
+            decided[at[proposal.call_id]] = await self._settled(checked, key, told, "person")
+        return decided
 
     async def _ask(self, proposal: Proposal, approve: Approve, key: str) -> FinalDecision:
         """Ask the person who is there. The answer is a step: nobody is asked twice."""
@@ -225,8 +269,8 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         match decision:
             case Allow():
                 return checked
-            case Deny(reason):
-                return Denied(reason)
+            case Deny(reason, then):
+                return Denied(reason, then=then)
             case Answer(text):
                 return Returned(text)
             case Rewrite() if checked.call.form == "approval":
@@ -286,13 +330,6 @@ def _review(checked: CheckedCall, guard: Guard | None) -> Finding:
     return finding
 
 
-async def _screened(execution: Execution, screen: Callable[[str], Awaitable[bool]]) -> Execution:
-    """Mark the result as suspected where a screen takes outsiders' words in it for an attack."""
-    if execution.result.source is None or not await screen(execution.result.text):
-        return execution
-    return replace(execution, result=replace(execution.result, suspected=True))
-
-
 def final_decision(answer: object) -> FinalDecision:
     """Read what an approver or the caller answered. Only a clear yes is one."""
     if isinstance(answer, bool):
@@ -345,23 +382,3 @@ def _watched(guard: Guard) -> Iterator[None]:
         yield
     finally:
         _guard.reset(token)
-
-
-Stage: TypeAlias = list[tuple[int, CheckedCall]]
-"""Calls that run at once, each with its position among all."""
-
-
-def stages(calls: Sequence[object]) -> list[Stage]:
-    """The stages to run one after the other, in the model's order: serial calls are barriers.
-
-    What is not a checked call is in no stage.
-    """
-    found: list[Stage] = []
-    barrier = True
-    for position, call in enumerate(calls):
-        if isinstance(call, CheckedCall):
-            if barrier or call.tool.serial:
-                found.append([])
-            found[-1].append((position, call))
-            barrier = call.tool.serial
-    return found

@@ -65,7 +65,8 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     facts = _NOTHING if tool is None else tool.facts
     source = call.name if facts.untrusted or facts.names else None
     content: tuple[Part, ...]
-    told = NOBODYS
+    told, own = NOBODYS, False
+    what = facts.what
     offers: tuple[str, ...] = ()
     vendor: Mapping[str, JsonValue] = {}
     if type(outcome) is Returned:
@@ -84,11 +85,14 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
             if source is not None and type(value) is not str and has_fields(facts):
                 told = told_apart(content, facts, limits.max_output_bytes)
                 source = None if told.is_clean else source
-            content = _finish(content, source, limits.max_output_bytes)
+            content = _finish(content, source, limits.max_output_bytes, what)
     elif type(outcome) is Failed and outcome.message:
-        content = _finish(encode(outcome.message, limits), source, _most_words(limits))
+        own = outcome.own
+        source = None if own else source
+        content = _finish(encode(outcome.message, limits), source, _most_words(limits), what)
     else:
-        source = None
+        # Of any other outcome it goes without saying.
+        source, own = None, type(outcome) is Failed
         content = (Text(cut(encodable(_words(call, outcome)), _most_words(limits))),)
     return Result(
         call_id=call.id,
@@ -101,13 +105,15 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         fields=told.fields,
         offers=offers,
         vendor=vendor,
+        what=what if source is not None else "",
+        own=own,
     )
 
 
 def reworded(result: Result, text: str, tool: Tool) -> Result:
     """The result with other words, under the same labels."""
     limits = tool.limits
-    content = _finish(encode(text, limits), result.source, limits.max_output_bytes)
+    content = _finish(encode(text, limits), result.source, limits.max_output_bytes, result.what)
     return msgspec.structs.replace(result, content=content)
 
 
@@ -168,14 +174,17 @@ def _unknown(outcome: UnknownTool) -> str:
     return f"{words} Available: {', '.join(names)}" + (f" and {more} more." if more else ".")
 
 
-def _finish(content: tuple[Part, ...], source: str | None, limit: int) -> tuple[Part, ...]:
+def _finish(
+    content: tuple[Part, ...], source: str | None, limit: int, what: str = ""
+) -> tuple[Part, ...]:
     """Texts within the limit, and in an envelope when their source is not to be trusted."""
     if len(content) == 1:
-        return (_bounded(content[0], source, limit),)
+        return (_bounded(content[0], source, limit, what),)
     sizes = [_size(part.text) if isinstance(part, Text) else 0 for part in content]
     whole = max(sum(sizes), 1)
     return tuple(
-        _bounded(part, source, limit * size // whole) for part, size in zip(content, sizes, strict=True)
+        _bounded(part, source, limit * size // whole, what)
+        for part, size in zip(content, sizes, strict=True)
     )
 
 
@@ -187,17 +196,17 @@ def _as_words(part: Part) -> Part:
     return Text(f"{part.name}:\n{text}" if part.name else text)
 
 
-def _bounded(part: Part, source: str | None, limit: int) -> Part:
+def _bounded(part: Part, source: str | None, limit: int, what: str) -> Part:
     if not isinstance(part, Text):
         return part
-    return Text(cut(part.text, limit) if source is None else _enveloped(part.text, source, limit))
+    return Text(cut(part.text, limit) if source is None else _enveloped(part.text, source, limit, what))
 
 
-def _enveloped(text: str, source: str, limit: int) -> str:
+def _enveloped(text: str, source: str, limit: int, what: str) -> str:
     """Text in an envelope within the limit; an empty one where not even that fits."""
     room = limit
     while True:
-        envelope = _envelope(cut(text, room), source)
+        envelope = _envelope(cut(text, room), source, what)
         size = len(envelope.encode())
         if size <= limit or room == 0:
             return envelope
@@ -205,9 +214,10 @@ def _enveloped(text: str, source: str, limit: int) -> str:
         room = room * limit // size
 
 
-def _envelope(text: str, source: str) -> str:
+def _envelope(text: str, source: str, what: str) -> str:
     """Text labelled with where it came from, and encoded so that it cannot pretend to be more."""
-    encoded = msgspec.json.encode({"untrusted_source": source, "content": text}).decode()
+    label = {"untrusted_source": source, "what": what} if what else {"untrusted_source": source}
+    encoded = msgspec.json.encode({**label, "content": text}).decode()
     return _HIDDEN.sub(_escape, encoded)
 
 

@@ -49,7 +49,8 @@ class Threads:
     async def run(self, function: Callable[[], Any], job: Job) -> Any:
         """Run ``function`` in a thread. If this is cancelled, the job is abandoned."""
         if self.abandoned >= MAX_ABANDONED:
-            raise ToolFailure("Too many earlier calls are stuck and still running; try again later.")
+            words = "Too many earlier calls are stuck and still running; try again later."
+            raise ToolFailure(words, own=True)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         context = contextvars.copy_context()

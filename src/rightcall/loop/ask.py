@@ -66,6 +66,8 @@ class Question(Struct, frozen=True, kw_only=True, eq=False):
     """Where in the transcript the reply will stand."""
     ids: Collection[str]
     """Call ids that the transcript holds already."""
+    tainted: bool | None = None
+    """Whether outsiders have spoken, where somebody watches for that."""
 
 
 class Draft:
@@ -196,6 +198,10 @@ class _Piece:
         return Call(id=self.call.id, name=self.call.name, arguments=text, truncated=True)
 
 
+def _watched(reply: Reply, tainted: bool | None) -> Reply:  # noqa: FBT001 - a label
+    return reply if tainted is None else replace(reply, tainted=tainted)
+
+
 async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
     started = setup.clock.now()
@@ -214,7 +220,7 @@ async def ask(setup: Setup, question: Question) -> Entry:
         seconds = max(seconds, question.seconds or 0.0)
     return ReplyReceived(
         key=question.key,
-        reply=generated.reply,
+        reply=_watched(generated.reply, question.tainted),
         seconds=seconds,
         raw=generated.raw,
         passed_over=generated.passed_over,

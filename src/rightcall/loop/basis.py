@@ -49,6 +49,8 @@ from rightcall.loop.setup import (
 )
 from rightcall.loop.window import UNKNOWN_CONTEXT, Window, default_window
 from rightcall.trust.facts import labelled
+from rightcall.trust.inheriting import held
+from rightcall.trust.rules import Rules
 from rightcall.wire.history import Said
 
 
@@ -72,8 +74,8 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
     """None for what the model's context leaves."""
     form: Form | None = None
     """The form that an answer must have."""
-    label: bool = False
-    """Whether rules of trust take results for outsiders' words."""
+    rules: Rules | None = None
+    """The rules of trust that hold."""
     errors: ErrorWords = "neutral"
     """What the model reads of an exception of tools that do not say."""
     telling: Telling = Telling()
@@ -99,9 +101,9 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         if self.errors == "words":
             # A tool that says what it wants, as one whose words are a stranger's does, gets it.
             box = Toolbox([each.replace(errors=each.errors or self.errors) for each in box])
-        if self.label:
+        if self.rules is not None:
             # What rules take for outsiders' words must be shown to the model as such.
-            box = Toolbox([labelled(each) for each in box])
+            box = Toolbox([labelled(held(each, self.rules)) for each in box])
         return box
 
     def offered(self, tools: Toolbox, mode: OutputMode | None) -> Offered:

@@ -13,10 +13,12 @@ from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import FinalDecision, Proposal
 from rightcall.core.entry import CallFinished, Entry
 from rightcall.core.events import Emit, ResultEnd
-from rightcall.core.outcome import Cancelled, Failed, Outcome, TimedOut, Truncated
+from rightcall.core.message import said
+from rightcall.core.outcome import Cancelled, Denied, Failed, Outcome, TimedOut, Truncated
 from rightcall.core.parts import Usage
 from rightcall.gate.execution import Execution, not_run
-from rightcall.gate.gate import Gate, Stage, Verdict, check_aside, stages
+from rightcall.gate.gate import Gate, Verdict, check_aside
+from rightcall.gate.stages import Stage, stages
 from rightcall.loop.decide import AnswerCalls, left_of
 from rightcall.loop.nested import InnerPause, Nesting, inside
 from rightcall.loop.setup import Setup
@@ -72,9 +74,11 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
 
     async def judge(self) -> list[Verdict | CallFinished]:
         """Decide about each call. A proposal is one that must wait for a person."""
-        return [await self._judge(index, call) for index, call in enumerate(self.action.calls)]
+        gate = replace(self.gate, approve=None)
+        found = [await self._judge(gate, index, call) for index, call in enumerate(self.action.calls)]
+        return await self.gate.ask_about(found, self.action.key)
 
-    async def _judge(self, index: int, call: Call) -> Verdict | CallFinished:
+    async def _judge(self, gate: Gate, index: int, call: Call) -> Verdict | CallFinished:
         key = self.action.key(index)
         if (over := self.finished.get(key)) is not None:
             return over
@@ -82,7 +86,7 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
             # It was decided about when it was started.
             return await check_aside(replace(call, arguments=waited.arguments), self.setup.tools)
         if index < self.action.run:
-            return await self.gate.judge(call, key)
+            return await gate.judge(call, key)
         return Truncated() if call.truncated else Cancelled()
 
     async def run(self, verdicts: list[Verdict | CallFinished]) -> Answered:
@@ -186,7 +190,10 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         return replace(left, calls=max(left.calls - len(found), 0) // max(runs, 1))
 
     async def _not_run(self, key: str, call: Call, outcome: Outcome) -> Entry:
-        return _finished(key, call, not_run(call, outcome))
+        execution = not_run(call, outcome)
+        if isinstance(outcome, Denied) and outcome.then:
+            execution = replace(execution, notes=(said(outcome.then, "runtime"),))
+        return _finished(key, call, execution)
 
     async def _run(self, key: str, call: Call, checked: CheckedCall, left: float | None) -> Entry:
         ledger: list[Usage] = []

@@ -29,6 +29,9 @@ from rightcall.gate.render import reworded
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import PausedCall
 from rightcall.record.steps import LiveSteps, recorded
+from rightcall.trust.guard import Guard
+from rightcall.trust.inheriting import inherited
+from rightcall.trust.rules import Rules
 
 if TYPE_CHECKING:
     from rightcall.core.message import User
@@ -120,9 +123,10 @@ class Nesting:
         """The name of the run inside, the same on every attempt."""
         self._key = key
         self._call = call
-        self._agent = call.name
+        self.agent = call.name
+        """What it is called as."""
         live = type(setup.steps) is LiveSteps
-        self.steps: Steps | None = None if live else NestedSteps(setup.steps, key, self._agent)
+        self.steps: Steps | None = None if live else NestedSteps(setup.steps, key, self.agent)
         """Where its steps are kept; None where the outer run keeps none."""
         self.emit = None if emit is None else self._marked(emit)
         self.approve = None if setup.approve is None else self._asking(setup.approve)
@@ -154,7 +158,7 @@ class Nesting:
         names = {path[0] if path else name for path, name in below}
         missing = sorted(name for name in names if tools.get(name) is None)
         if missing:
-            self.lost = lost(self._agent, ", ".join(missing))
+            self.lost = lost(self.agent, ", ".join(missing))
 
     def finished(self, execution: Execution, tool: Tool) -> Execution:
         """What the call came to, its words labelled with what the run inside has read."""
@@ -178,11 +182,11 @@ class Nesting:
         )
 
     def _named(self, proposal: Proposal) -> Proposal:
-        agent = f"{self._agent}/{proposal.agent}" if proposal.agent else self._agent
+        agent = f"{self.agent}/{proposal.agent}" if proposal.agent else self.agent
         return replace(proposal, call_id=f"{self._key}/{proposal.call_id}", agent=agent)
 
     def _marked(self, emit: Emit) -> Emit:
-        agent, key, call_id = self._agent, self._key, self._call.id
+        agent, key, call_id = self.agent, self._key, self._call.id
 
         def mark(event: StreamEvent) -> None:
             if isinstance(event, SubagentEvent):
@@ -194,10 +198,25 @@ class Nesting:
         return mark
 
     def _asking(self, approve: Approve) -> Approve:
-        def ask(proposal: Proposal) -> Awaitable[FinalDecision | bool]:
-            return approve(self._named(proposal))
+        return _Asking(approve, self._named)
 
-        return ask
+
+class _Asking:
+    """Asks the outer run's person, who knows the calls inside by other names."""
+
+    def __init__(self, approve: Approve, named: Callable[[Proposal], Proposal]) -> None:
+        self._approve = approve
+        self._named = named
+
+    def __call__(self, proposal: Proposal) -> Awaitable[FinalDecision | bool]:
+        """Ask about one call."""
+        return self._approve(self._named(proposal))
+
+    def show(self, proposals: Iterable[Proposal]) -> None:
+        """Show all that wait, where there is a way to."""
+        show = getattr(self._approve, "show", None)
+        if show is not None:
+            show(tuple(map(self._named, proposals)))
 
 
 _nesting: ContextVar[Nesting | None] = ContextVar("nesting", default=None)
@@ -217,6 +236,13 @@ def nesting_of(key: str) -> Nesting | None:
     """The nesting that a call of this key was made in; None where it is no call of a run."""
     nesting = _nesting.get()
     return nesting if nesting is not None and nesting.run == key else None
+
+
+def rules_below(above: Guard | None, name: str, run: str) -> Rules | None:
+    """The rules that an agent without its own has from the run that it is called in; None for none."""
+    nesting = nesting_of(run)
+    called = name if nesting is None else nesting.agent
+    return None if above is None else inherited(above, {name, called})
 
 
 _INSIDE = re.compile(r"t\d+\.\d+\.[\w-]+/")

@@ -45,11 +45,12 @@ from rightcall.loop.offering import Finding
 from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
 from rightcall.loop.setup import Setup
 from rightcall.loop.speculate import Speculation
-from rightcall.loop.state import Spent, State, given, judged, paused, replied, told
+from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
 from rightcall.record.steps import LiveSteps, WatchedSteps, showing
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+from rightcall.trust.stakes import weightiest_first
 
 _BLANK = Request(messages=())
 """What a run's requests are made from: a copy has no misspelt names to look for, and takes an eighth."""
@@ -177,8 +178,8 @@ class Run:
         if self._guard is None:
             return
         turned = monotonic()
-        for message in self._state.messages[self._shown :]:
-            self._guard.see(message)
+        for at, message in enumerate(self._state.messages[self._shown :], self._shown):
+            self._guard.see(self._guard.recall(message) if at < self._begins else message)
             if monotonic() - turned > _TURN:
                 await asyncio.sleep(0)
                 turned = monotonic()
@@ -237,6 +238,7 @@ class Run:
             speculation=self._speculation,
             position=len(self._state.messages),
             ids=self._ids,
+            tainted=None if self._guard is None else self._guard.tainted,
         )
 
     def _speculate(self, turn: int) -> Speculation:
@@ -325,13 +327,14 @@ class Run:
             ran=sum((entry.attempts > 0) + entry.calls for entry in done),
             seconds=answered.seconds,
             usage=sum((entry.usage for entry in done if entry.usage), Usage()),
-            notes=tuple(note for entry in done for note in entry.notes),
+            notes=once(note for entry in done for note in entry.notes),
         )
         self._state = given(self._state, tuple(entry.result for entry in done), spent, action.limit)
         return None
 
     async def _pause(self, action: AnswerCalls, pending: tuple[Proposal, ...]) -> Stop:
         """Wait for a person, with everything that was said and done of this reply's calls so far."""
+        pending = weightiest_first(pending, self._setup.tools)
         self._pending = pending
         ids = {call.id for call in action.calls}
         decided = {id_: each for id_, each in self._decisions.items() if id_ in ids}

@@ -1,6 +1,6 @@
 """Where a run stands, and how each thing that happens moves it on. Pure: values in, values out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -168,6 +168,15 @@ class Spent(Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     notes: tuple[User, ...] = ()
     """What hooks have the model told of them."""
+
+
+def once(notes: Iterable[User]) -> tuple[User, ...]:
+    """Notes without those of the runtime that say what another of them has said."""
+    kept: list[User] = []
+    for note in notes:
+        if note.author != "runtime" or note not in kept:
+            kept.append(note)
+    return tuple(kept)
 
 
 def given(

@@ -245,6 +245,8 @@ def _stub_for(result: Result) -> Result:
     }
     if result.source is not None:
         stub["untrusted_source"] = encodable(result.source)
+        if result.what:
+            stub["what"] = result.what
     # What the vendor attached may hold the whole of it again.
     return replace(result, content=(Text(dump(stub)),), vendor={})
 

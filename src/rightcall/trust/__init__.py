@@ -6,8 +6,10 @@ from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
     from rightcall.core.decision import Approval, Evidence, Grant
+    from rightcall.trust.asking import question, question_lines
     from rightcall.trust.file import read_rules
     from rightcall.trust.guard import Finding, Guard, inert, labels
+    from rightcall.trust.ledger import Ledger
     from rightcall.trust.provenance import Label, Piece
     from rightcall.trust.rules import Rule, Rules
     from rightcall.trust.screening import screen_with
@@ -20,6 +22,7 @@ __all__ = [
     "Grant",
     "Guard",
     "Label",
+    "Ledger",
     "Path",
     "Piece",
     "Report",
@@ -28,6 +31,8 @@ __all__ = [
     "audit",
     "inert",
     "labels",
+    "question",
+    "question_lines",
     "read_rules",
     "screen_with",
 ]
@@ -41,6 +46,7 @@ lazily(
         "Grant": "core.decision",
         "Guard": "trust.guard",
         "Label": "trust.provenance",
+        "Ledger": "trust.ledger",
         "Path": "trust.trifecta",
         "Piece": "trust.provenance",
         "Report": "trust.trifecta",
@@ -49,6 +55,8 @@ lazily(
         "audit": "trust.trifecta",
         "inert": "trust.guard",
         "labels": "trust.guard",
+        "question": "trust.asking",
+        "question_lines": "trust.asking",
         "read_rules": "trust.file",
         "screen_with": "trust.screening",
     },

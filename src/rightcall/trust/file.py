@@ -4,14 +4,15 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
 
 from rightcall.core.decision import Grant
 from rightcall.errors import UsageError
+from rightcall.trust.ledger import Ledger
 from rightcall.trust.rules import Rule, Rules
 
 _TYPES: Mapping[str, Any] = {
@@ -19,6 +20,8 @@ _TYPES: Mapping[str, Any] = {
     "directories": tuple[str, ...],
     "otherwise": Literal["ask", "deny"],
     "secrets": bool,
+    "memory": str,
+    "unguarded": dict[str, Annotated[str, Meta(pattern=r"\S")]],
     "grant": Any,
     "rule": list[dict[str, Any]],
 }
@@ -77,7 +80,8 @@ class _RulesReader:
     def rules(self, document: Mapping[str, Any]) -> Rules:
         values = self._members(document, _TYPES, self._line_of(""))
         grant, tables = values.pop("grant", None), values.pop("rule", None)
-        rules = Rules(**values)
+        memory = values.pop("memory", None)
+        rules = Rules(**values, memory=None if memory is None else Ledger(memory))
         if isinstance(grant, dict):
             found = self._members(grant, _GRANT, self._line_of("grant"))
             rules = replace(rules, grant=Grant(**found))

@@ -24,17 +24,19 @@ from rightcall.core.problem import json_path
 from rightcall.core.secret import may_hold_secret, redact_formats
 from rightcall.core.tool import Tool
 from rightcall.trust.evidence import Known, bounds_in, content_in, known, targets_in, words_in
-from rightcall.trust.facts import STRICT, WORST
-from rightcall.trust.keys import keys
+from rightcall.trust.facts import STRICT, WORST, settled
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
 from rightcall.trust.spelling import without_links
 from rightcall.trust.superlatives import Rank, ranks_in, singled_out
+from rightcall.trust.written import EARLIER, NO_ECHO, Echo, Written, echo_of, relabelled
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
+GO_ON = "What was refused stays refused. Go on with the rest of the task without it."
+"""What the model is told, in a turn of its own, after results among which a call was refused."""
+_LAX_TO_STRICT = (type(None), Allow, Rewrite, Ask, Deny)
 _MOST_SHOWN = 3
 _MOST_EVIDENCE = 200
-_NO_ECHO: frozenset[int] = frozenset()
 _UNVOUCHED = ("unfit", "untrusted", "nowhere")
 UNVOUCHED = "what is at"
 """How the words begin that say what nobody has vouched for."""
@@ -83,6 +85,7 @@ class Guard:
         self._calls: dict[str, Call] = {}
         """The calls of the last reply, by id, in order."""
         self._ran: Counter[str] = Counter()
+        self._written: Written = Written(None if above is None else above._written)  # noqa: SLF001
         self._ranks: frozenset[Rank] = frozenset() if above is None else above._ranks  # noqa: SLF001
         """By which ranks the user has singled something out."""
 
@@ -120,7 +123,7 @@ class Guard:
                 return (Piece(message.text, writer),)
             case Results(results):
                 # What came back at once was asked for at once: the model knew nothing of it yet.
-                echoes = [self._echoes(each) if self.tainted else _NO_ECHO for each in results]
+                echoes = [self._echoes(each) if self.tainted else NO_ECHO for each in results]
                 if self._ranks:
                     self._single_out(results)
                 found = zip(results, echoes, strict=True)
@@ -143,46 +146,82 @@ class Guard:
                 writer = Label(writer="outsider" if self.tainted else "model", private=self.private)
                 return Piece(message.text, writer)
 
-    def _see_result(self, result: Result, echoes: frozenset[int]) -> Iterator[Piece]:
+    def _see_result(self, result: Result, echo: Echo) -> Iterator[Piece]:
         facts = self._known(result.name).facts
         ran = result.outcome in _RAN
         self._ran[result.name] += ran
-        if ran and facts.is_consequential:
-            # It may have put them somewhere from where they come back as the system's word.
-            self.provenance.distrust(echoes)
+        if facts.is_consequential and (ran or result.outcome == "denied"):
+            # It may have put them somewhere from where they come back as the system's word. One that
+            # was denied may have run, with its result withheld.
+            self.provenance.distrust(echo.keys)
+            self._written.add(echo.texts, echo.targets, self._is_vouched)
+        back = self._written.back_in(result)
         for piece in pieces_of(result, facts):
             label = piece.label
+            if label.writer == "tool" and piece.text in back:
+                label = replace(label, writer="outsider", source=f"{label.source}{EARLIER}")
+                piece = replace(piece, label=label)  # noqa: PLW2901 - the same, seen through
             if label.writer == "outsider":
                 self.tainted = True
                 self.provenance.taint(piece.text, label.source)
-            elif label.writer == "tool" and not (facts.derived and echoes):
-                self.provenance.believe(piece, facts.kind_in(piece.field), echoes)
+            elif label.writer == "tool" and not ((facts.derived or echo.is_opaque) and echo.keys):
+                but = echo.keys_in(piece.text)
+                self.provenance.believe(piece, facts.kind_in(piece.field), but)
             self.private = self.private or label.private
             self.suspected = self.suspected or label.suspected
             yield piece
         fields = result.fields[len(result.vouched) :]
         for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
-            self.provenance.name(name, result.name, facts.kind_in(field), echoes)
+            if name not in back:
+                self.provenance.name(name, result.name, facts.kind_in(field), echo.keys)
 
     def _single_out(self, results: tuple[Result, ...]) -> None:
         """Take what the user named by its rank for named, in lists that no hijacked model has chosen."""
         for result in results:
             call, facts = self._calls.get(result.call_id), self._known(result.name).facts
             is_whole = not self.tainted or (call is not None and call.as_json in ("", "{}"))
+            is_whole = is_whole and not self._written.back_in(result)
             if is_whole and result.outcome == "returned" and facts.untrusted is not True:
                 for nouns, text in singled_out(result, facts, self._ranks):
                     self.provenance.choose(nouns, text)
 
-    def _echoes(self, result: Result) -> frozenset[int]:
+    def _echoes(self, result: Result) -> Echo:
         """What a result may merely repeat: whatever a hijacked model put into the call."""
         call = self._calls.get(result.call_id)
         try:
             arguments = msgspec.json.decode(call.as_json or "{}") if call is not None else {}
         except msgspec.DecodeError:
             arguments = {}
-        of = self.provenance.of
-        found = [leaf for _, leaf in leaves(arguments) if of(leaf)[0] in ("untrusted", "nowhere")]
-        return frozenset(key for leaf in found for key in keys(leaf))
+        return echo_of(*self._unvouched(arguments, self._known(result.name)), self._is_vouched)
+
+    def _is_vouched(self, text: str) -> bool:
+        return self.provenance.of(text)[0] not in _UNVOUCHED
+
+    def _unvouched(self, arguments: JsonValue, of: Known) -> tuple[list[str], list[str]]:
+        """What in a call nobody has vouched for, and what of that says who or where."""
+        given = [(place, leaf) for place, leaf in leaves(arguments) if place != (leaf,)]
+        found = [each for each in given if not self._is_vouched(each[1])]
+        named = [leaf for place, leaf in found if place and place[0] in of.facts.targets]
+        return [leaf for _, leaf in found], named
+
+    def traces_of(self, checked: CheckedCall) -> frozenset[str]:
+        """What a call would leave behind that a later run must know again; nothing for most."""
+        of = self._known(checked.tool.name, checked.tool)
+        if not self.tainted or not of.facts.is_consequential:
+            return frozenset()
+        return self._written.traces(*self._unvouched(checked.arguments, of), self._is_vouched)
+
+    def recall(self, message: Message) -> Message:
+        """A message of an earlier run as it is to be seen now: nobody may have kept all of that run."""
+        if isinstance(message, Results):
+            given = [relabelled(each, self._known(each.name).facts) for each in message.results]
+            return Results(tuple(given))
+        if isinstance(message, Reply) and message.text and message.tainted is not False:
+            tools = map(self.tools.get, self.tools.names())
+            if message.tainted or any(settled(tool).untrusted for tool in tools if tool is not None):
+                self.tainted = True
+                self.provenance.taint(message.text, "an earlier answer")
+        return message
 
     @checked("rc.trust.Guard.judge")
     def judge(self, checked: CheckedCall, *, early: bool = False) -> Finding:
@@ -277,8 +316,7 @@ class Guard:
     def _refused(self, why: str, evidence: tuple[Evidence, ...]) -> Finding:
         if self.rules.otherwise == "ask":
             return Finding(decision=Ask(why), reason=why, evidence=evidence)
-        words = f"{why}. Go on with the rest of the task without it."
-        return Finding(decision=Deny(words), reason=why, evidence=evidence)
+        return Finding(decision=Deny(why, GO_ON), reason=why, evidence=evidence)
 
     def _known(self, name: str, tool: Tool | None = None) -> Known:
         """A tool with its facts, and what its schema says of them."""
@@ -315,17 +353,7 @@ def inert(transcript: Transcript, tools: Tools, rules: Rules | None = None) -> s
 
 
 def _strictness(finding: Finding) -> int:
-    match finding.decision:
-        case Deny():
-            return 4
-        case Ask():
-            return 3
-        case Rewrite():
-            return 2
-        case Allow():
-            return 1
-        case _:
-            return 0
+    return _LAX_TO_STRICT.index(type(finding.decision))
 
 
 def _bounded(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:

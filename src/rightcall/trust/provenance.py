@@ -85,7 +85,7 @@ def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
     """
     private, name = facts.reads_private, result.name
     own = Label(writer="tool", source=name, private=private)
-    if result.outcome not in ("returned", "failed"):
+    if result.own or result.outcome not in ("returned", "failed"):
         yield Piece(result.text, Label(writer="runtime", source=name))
     elif result.source is None and facts.untrusted is not True:
         for field, text in _texts(result.text):

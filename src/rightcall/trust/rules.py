@@ -7,12 +7,13 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.call import CheckedCall
-from rightcall.core.decision import Evidence, Grant, Origin
+from rightcall.core.decision import Answer, Deny, Evidence, Grant, Origin
 from rightcall.core.facts import Danger, Effect, Reach
 from rightcall.core.jsontext import JsonObject, JsonValue, leaves
 from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
 from rightcall.trust.facts import Settled
+from rightcall.trust.ledger import Ledger
 from rightcall.trust.spelling import compares
 
 Action: TypeAlias = Literal["allow", "deny", "ask", "rewrite"]
@@ -104,8 +105,10 @@ def _is(wanted: bool | None, given: bool) -> bool:  # noqa: FBT001 - a compariso
     return wanted is None or wanted == given
 
 
-Screen: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Says whether a text that outsiders wrote looks like an attempt to give orders."""
+Screen: TypeAlias = Callable[[str], Awaitable[bool | Answer | Deny]]
+"""Says whether a text that outsiders wrote looks like an attempt to give orders: False for no; True to
+have it labelled; ``Answer`` with other words, such as a summary, for the model; ``Deny`` to have it
+withheld, with a reason for the model."""
 
 
 class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
@@ -130,10 +133,17 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     secrets: bool = True
     """Look for keys and passwords in what goes outside."""
     screen: Screen | None = None
-    """Looks at every untrusted result, and labels those that look like an attack."""
+    """Looks at every untrusted result, and labels, rewords or withholds what looks like an attack."""
+    memory: Ledger | None = None
+    """Remembers what was written after outsiders had spoken, so that a later run knows it again."""
+    unguarded: Mapping[str, str] = field(default_factory=dict)
+    """Agents below that do not inherit these rules, by name, each with why. The audit prints it."""
 
     def __post_init__(self) -> None:
-        for name in ("vouched", "directories"):
-            given: object = getattr(self, name)
+        for name, words in self.unguarded.items():
+            if not words.strip():
+                raise UsageError(f"unguarded: say why {name!r} may run without the rules")
+        for option in ("vouched", "directories"):
+            given: object = getattr(self, option)
             if isinstance(given, str):
-                raise UsageError(f"{name} takes several values; write ({given!r},)")
+                raise UsageError(f"{option} takes several values; write ({given!r},)")

@@ -13,10 +13,12 @@ from msgspec import Struct
 
 from rightcall.core.decision import Allow, Rewrite
 from rightcall.core.options import checked
+from rightcall.core.sanitize import visible
 from rightcall.core.tool import Tool
 from rightcall.trust.attempts import attempts, hijacked
 from rightcall.trust.facts import STRICT, Settled, settled
 from rightcall.trust.guard import UNVOUCHED, Finding
+from rightcall.trust.inheriting import held
 from rightcall.trust.rules import Rules
 
 _MUST = "must be vouched for"
@@ -50,6 +52,8 @@ class Report(Struct, frozen=True, kw_only=True):
     paths: tuple[Path, ...]
     missing: dict[str, tuple[str, ...]]
     """By tool: the facts that nobody stated, which are taken for the worst."""
+    unguarded: dict[str, str] = {}
+    """The agents below that run without the rules, each with what the operator said of it."""
 
     @property
     def open(self) -> tuple[Path, ...]:
@@ -80,6 +84,8 @@ class Report(Struct, frozen=True, kw_only=True):
                 lines.append(f"  It can still be pointed at what {_names(path.chosen_from)} names.")
         for tool, facts in self.missing.items():
             lines.append(f"- {tool}: nobody stated {', '.join(facts)}; taken for the worst")
+        for agent, words in self.unguarded.items():
+            lines.append(f"- {agent} runs without these rules: {visible(words)}")
         return "\n".join(lines)
 
 
@@ -90,7 +96,8 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
     ``rules`` are the agent's own unless given.
     """
     rules = rules or getattr(source, "trust", None)
-    known = [(tool, settled(tool)) for tool in getattr(source, "tools", source)]
+    tools = [tool if rules is None else held(tool, rules) for tool in getattr(source, "tools", source)]
+    known = [(tool, settled(tool)) for tool in tools]
     untrusted = tuple(tool.name for tool, facts in known if facts.untrusted)
     private = tuple(tool.name for tool, facts in known if facts.private)
     paths = []
@@ -117,6 +124,7 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
         outside=tuple(tool.name for tool, facts in known if facts.reach == "outside"),
         paths=tuple(paths),
         missing={tool.name: facts.missing for tool, facts in known if facts.missing},
+        unguarded={} if rules is None else dict(rules.unguarded),
     )
 
 

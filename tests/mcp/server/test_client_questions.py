@@ -21,7 +21,6 @@ from mcp_types import (
 import rightcall as rc
 from rightcall.core.decision import Proposal
 from rightcall.mcp.server.client_questions import (
-    MOST_SHOWN,
     Filled,
     Form,
     RootList,
@@ -122,7 +121,9 @@ def proposal(reason="", **arguments):
 
 def test_a_person_is_shown_the_whole_call():
     form = form_for(proposal("it is dear", item="tea"))
-    assert form.message == 'Run buy (it is dear) with\n{\n  "item": "tea"\n}'
+    assert form.message == (
+        'The model wants to run buy with\n  | item: "tea"\nYou are asked because:\n  | it is dear'
+    )
     assert (list(form.fields), form.required) == (["allow", "reason"], ("allow",))
 
 
@@ -132,7 +133,7 @@ def test_what_cannot_be_seen_is_written_as_its_number():
 
 def test_what_is_left_out_is_said_to_be():
     message = form_for(proposal(item="x" * 10_000)).message
-    assert len(message) < MOST_SHOWN + 200
+    assert len(message) < 5000
     assert message.endswith("characters in all; the rest is not shown)")
 
 

@@ -33,7 +33,7 @@ async def test_the_official_client_lists_and_calls_and_asks_a_person(command, sh
         "- $.b: is required and missing"
     )
     assert [bought.content[0].text] == ["bought tea"]
-    assert asked == ['Run buy with\n{\n  "name": "tea"\n}']
+    assert asked == ['The model wants to run buy with\n  | name: "tea"']
 
 
 async def test_what_tools_print_does_not_get_between_messages_and_it_ends_with_its_client(start, shop):

@@ -167,18 +167,25 @@ class WebGrant(Struct, frozen=True, kw_only=True):
     """Only these ports. None: any."""
 
 
+def _own(words: str) -> ToolFailure:
+    """A refusal in words that hold nothing of anybody's, or a plain host name at most."""
+    return ToolFailure(words, own=True)
+
+
 def locate(text: str, grant: WebGrant) -> URL:
     """The URL of a text, if its form, host and port are granted. Raises ToolFailure."""
     text = text.strip()
     if len(text) > LONGEST:
-        raise ToolFailure(f"The URL has {len(text):,} characters; {LONGEST:,} is the most.")
+        raise _own(f"The URL has {len(text):,} characters; {LONGEST:,} is the most.")
     if _DISPUTED.search(text):
-        raise ToolFailure("The URL holds a space, a backslash or a control character; encode it with %.")
+        raise ToolFailure(
+            "The URL holds a space, a backslash or a control character; encode it with %.", own=True
+        )
     named = _SCHEME.match(text)
     if named is None and not text.startswith("/"):
         text = f"https://{text}"
     elif named is None or named[1].lower() not in _SCHEMES:
-        raise ToolFailure("Only http:// and https:// can be fetched.")
+        raise _own("Only http:// and https:// can be fetched.")
     try:
         url = URL(text)
         _ = url.port
@@ -195,7 +202,11 @@ def follow(url: URL, location: str, grant: WebGrant) -> URL:
         joined = url.join(URL(location.strip()))
     except ValueError:
         raise ToolFailure(f"{shorten(str(url))} redirects to something that is not a URL.") from None
-    found = locate(str(joined), grant)
+    try:
+        found = locate(str(joined), grant)
+    except ToolFailure as failure:
+        # The address is the server's choice.
+        raise ToolFailure(failure.message) from None
     if url.scheme == "https" and found.scheme == "http":
         raise ToolFailure(f"{shorten(str(url))} redirects from https to http, which is not followed.")
     return found
@@ -216,17 +227,21 @@ def _granted(url: URL, grant: WebGrant) -> URL:
     if url.scheme not in _SCHEMES or not host or port is None:
         raise ToolFailure(f"{shorten(str(url))} is not a URL.")
     if url.user is not None or url.password is not None:
-        raise ToolFailure("A URL with a user name or a password in it is not fetched; leave them out.")
+        raise ToolFailure(
+            "A URL with a user name or a password in it is not fetched; leave them out.", own=True
+        )
     if not _is_plain(host):
         raise ToolFailure(f"{shorten(host)} is not a plain host name or address.")
     if as_address(host) is None and _ODD_ADDRESS.fullmatch(host):
-        raise ToolFailure(f"{shorten(host)} is an odd way to write an address; write it as a.b.c.d.")
-    if grant.hosts is not None and not any(_matches(host, each) for each in grant.hosts):
         raise ToolFailure(
-            f"{shorten(host)} is not among the hosts that may be reached: {_list(grant.hosts)}."
+            f"{shorten(host)} is an odd way to write an address; write it as a.b.c.d.", own=True
         )
+    if grant.hosts is not None and not any(_matches(host, each) for each in grant.hosts):
+        raise _own(f"{shorten(host)} is not among the hosts that may be reached: {_list(grant.hosts)}.")
     if grant.ports is not None and port not in grant.ports:
-        raise ToolFailure(f"Port {port} may not be reached; only {_list(sorted(grant.ports))}.")
+        raise ToolFailure(
+            f"Port {port} may not be reached; only {_list(sorted(grant.ports))}.", own=True
+        )
     return url
 
 

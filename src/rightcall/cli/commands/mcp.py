@@ -8,11 +8,12 @@ import msgspec
 
 from rightcall.cli import NO_ANSWER, OK
 from rightcall.cli.wording import json_line, one_line
-from rightcall.core.sanitize import printable
+from rightcall.core.sanitize import printable, visible
 from rightcall.errors import RightcallError, UsageError
 from rightcall.mcp import Pins, Server, connect, load_config
 from rightcall.mcp.client.endpoints import Given, endpoint_of
 from rightcall.mcp.client.remote_servers import name_of
+from rightcall.trust.asking import quotation
 
 
 def run(options: Namespace) -> int:
@@ -81,9 +82,9 @@ def _pin(server: Server, pins: Pins, *, sure: bool) -> bool:
         changed = {each.tool for each in pins.differences(server.name, server.definitions)}
     for each in server.definitions:
         if each.name in changed:
-            print(printable(f"{each.name}: {each.description}"))
+            print(quotation(each.name, each.description))
     for finding in server.findings:
-        print(printable(f"read this: {finding}"))
+        print(visible(f"read this: {finding}"))
     if not sure and not _agreed(f"Approve {len(changed)} tools of {server.name}?"):
         return False
     pins.approve(server.name, server.definitions)

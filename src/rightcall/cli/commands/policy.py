@@ -15,7 +15,7 @@ from rightcall.core.jsontext import dump
 from rightcall.core.message import Results, said
 from rightcall.core.outcome import Returned
 from rightcall.core.parts import Result
-from rightcall.core.sanitize import printable
+from rightcall.core.sanitize import printable, visible
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
 from rightcall.gate.check import check
@@ -53,7 +53,7 @@ def _explain(options: Namespace) -> int:
         print(f"rightcall: the call does not pass the gate: {checked.kind}", file=sys.stderr)
         return NO_ANSWER
     finding = _guard(options, tools).judge(checked)
-    print(printable("\n".join(_lines(finding))))
+    print("\n".join(_lines(finding)))
     return OK if isinstance(finding.decision, Allow | None) else NO_ANSWER
 
 
@@ -90,5 +90,5 @@ def _lines(finding: Finding) -> list[str]:
     lines = [f"{told}: {finding.reason}" if finding.reason else told]
     for each in finding.evidence:
         source = f" ({each.source})" if each.source else ""
-        lines.append(f"  {each.path} = {each.value}: {each.origin}{source}")
-    return lines
+        lines.append(f"  {each.path} = {dump(each.value)}: {each.origin}{source}")
+    return [visible(line) for line in lines]

@@ -5,7 +5,6 @@ model (sampling), and the folders the client works in (roots). Which of them a c
 says itself. A call that wants a person's yes is such a form, too.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
@@ -29,13 +28,11 @@ from msgspec import Struct, field
 
 from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal
 from rightcall.core.jsontext import JsonObject, JsonValue
-from rightcall.core.sanitize import visible
 from rightcall.core.schema import Schema
+from rightcall.trust.asking import question
 
 QUESTION = "rightcall_approval"
 """The name under which the form is asked."""
-MOST_SHOWN = 4000
-"""Characters of a call's arguments that a person is shown."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
@@ -162,13 +159,9 @@ def answer_from(question: Question, response: InputResponse) -> Answer | None:
 
 
 def form_for(proposal: Proposal) -> Form:
-    """What a person must know to decide: the tool, why they are asked, the whole of the arguments."""
-    reason = f" ({proposal.reason})" if proposal.reason else ""
-    text = json.dumps(proposal.arguments, ensure_ascii=False, indent=2)
-    if len(text) > MOST_SHOWN:
-        text = f"{text[:MOST_SHOWN]}…\n({len(text):,} characters in all; the rest is not shown)"
+    """What a person must know to decide: the call, why they are asked, and what is doubtful in it."""
     return Form(
-        message=visible(f"Run {proposal.name}{reason} with\n{text}"),
+        message=question(proposal),
         fields={
             "allow": {"type": "boolean", "title": "Run it"},
             "reason": {"type": "string", "title": "Why not", "description": "For the model to read"},

@@ -1,0 +1,34 @@
+"""What a call writes, put down before it runs; what comes back of it, marked in a later run's result.
+
+The mark is part of the result, so that a run that is recovered or replayed is judged as it was, whatever
+has been written since.
+"""
+
+from asyncio import to_thread
+
+from msgspec.structs import replace
+
+from rightcall.core.call import CheckedCall
+from rightcall.gate.execution import Execution
+from rightcall.trust.guard import Guard
+from rightcall.trust.traces import came_back
+from rightcall.trust.written import content_of
+
+
+async def remember(guard: Guard | None, checked: CheckedCall) -> None:
+    """Put down what a call leaves behind, where outsiders may have chosen it and there is a place."""
+    if guard is None or guard.rules.memory is None:
+        return
+    if traces := guard.traces_of(checked):
+        await to_thread(guard.rules.memory.add, traces)
+
+
+async def recognised(guard: Guard | None, execution: Execution) -> Execution:
+    """The result with what an earlier run put down, where it comes back as a system's word."""
+    memory, result = None if guard is None else guard.rules.memory, execution.result
+    if memory is None or (result.source is not None and not (result.vouched or result.names)):
+        return execution
+    found = await to_thread(came_back, content_of(result), memory.__contains__)
+    if not found:
+        return execution
+    return replace(execution, result=replace(result, planted=tuple(sorted(found))))

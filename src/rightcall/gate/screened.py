@@ -1,0 +1,41 @@
+"""A result with outsiders' words, and what a screen says of it, into the result that the model reads."""
+
+from msgspec.structs import replace
+
+from rightcall.core.decision import Answer, Deny
+from rightcall.core.message import said
+from rightcall.core.outcome import Denied
+from rightcall.core.tool import Tool
+from rightcall.errors import UsageError
+from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.render import reworded
+from rightcall.trust.provenance import opened
+from rightcall.trust.rules import Screen
+
+
+async def screened(execution: Execution, tool: Tool, screen: Screen) -> Execution:
+    """The call as the screen leaves it: labelled, in other words, or withheld. The record keeps both."""
+    result = execution.result
+    if result.source is None:
+        return execution
+    verdict: object = await screen(opened(result.text))
+    if verdict is False:
+        return execution
+    original = execution.original or result
+    match verdict:
+        case True:
+            return replace(execution, result=replace(result, suspected=True))
+        case Answer(text):
+            # A summary of what outsiders wrote is still what they wrote, and marked as that.
+            words = reworded(replace(result, suspected=True), text, tool)
+            return replace(execution, result=words, original=original)
+        case Deny(reason, then):
+            withheld = not_run(execution.call, Denied(reason, ran=True))
+            kept = replace(withheld.result, suspected=True)
+            notes = (*execution.notes, said(then, "runtime")) if then else execution.notes
+            return replace(
+                execution, outcome=withheld.outcome, result=kept, original=original, notes=notes
+            )
+        case _:
+            kind = type(verdict).__name__
+            raise UsageError(f"a screen answers with True, False, Answer or Deny, and not with {kind}")
