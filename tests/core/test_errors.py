@@ -119,5 +119,9 @@ def test_a_declaration_error_keeps_its_facts_and_words_them():
 
 def test_a_tool_failure_is_what_the_tool_said():
     assert rc.ToolFailure is ToolFailure
-    assert vars(ToolFailure("no such city")) == {"message": "no such city", "retryable": False}
+    assert vars(ToolFailure("no such city")) == {
+        "message": "no such city",
+        "retryable": False,
+        "own": False,
+    }
     assert vars(ToolFailure("busy", retryable=True)) == {"message": "busy", "retryable": True}
