@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReasoningDelta, TextDelta
-from rightcall.core.message import Reasoning
+from rightcall.core.message import Reasoning, Unknown
 from rightcall.core.parts import Text
 
-Part: TypeAlias = Text | Reasoning | Call
-_Kind: TypeAlias = Literal["", "text", "thought", "call"]
+Part: TypeAlias = Text | Reasoning | Call | Unknown
+_Kind: TypeAlias = Literal["", "text", "thought", "call", "aside"]
 
 _FENCE = re.compile(r"\s*```[a-zA-Z]*[ \t]*\r?\n")
 _FENCE_SO_FAR = re.compile(r"\s*(?:`{0,2}|```[a-zA-Z]*[ \t]*\r?)")
@@ -115,6 +115,15 @@ class Draft:
         self._parts.extend(self._open())
         self._close()
 
+    def open_aside(self, to: str) -> None:
+        """A message begins that is neither for the user nor for a tool that was offered."""
+        self._begin("aside")
+        self._name = to
+
+    def aside(self, piece: str) -> None:
+        """A piece of such a message. No event tells of it; it is among the parts."""
+        self._pieces.append(piece)
+
     def _close(self) -> None:
         self._calls += 1
         self._pieces = []
@@ -137,6 +146,8 @@ class Draft:
                 return [Reasoning(text)] if text else []
             case "call" if self._name:
                 return [Call(id=self._id, name=self._name, arguments=text, truncated=True)]
+            case "aside":
+                return [Unknown({"local": {"to": self._name, "text": text}})]
             case _:
                 return []
 

@@ -75,7 +75,7 @@ class HeadedMessage(Struct, frozen=True, gc=False):
 
     kind: Literal["text", "thought", "call"]
     name: str = ""
-    """The tool that is called."""
+    """The tool that is called, as it is written: a prefix may be part of it."""
     is_hosted: bool = False
     """The tool is one of the model's maker, not of those that were offered."""
     shown: str = ""
@@ -106,8 +106,8 @@ def message(channels: Channels, text: str) -> HeadedMessage | None:
         channel = text.rsplit(channels.channel, 1)[1].split("<", 1)[0].strip().split(" ", 1)[0]
     is_thought = channel in channels.thoughts or recipient in channels.thoughts
     if recipient and recipient not in (*channels.nobody, *channels.thoughts):
-        name = recipient.removeprefix(channels.prefix) or recipient
-        return HeadedMessage("call", name, is_hosted=name.split(".", 1)[0] in channels.hosted)
+        tool = recipient.removeprefix(channels.prefix)
+        return HeadedMessage("call", recipient, is_hosted=tool.split(".", 1)[0] in channels.hosted)
     if not is_thought:
         return HeadedMessage("text")
     shown = text.removeprefix(channels.start).removeprefix("assistant") + channels.message

@@ -111,6 +111,11 @@ class Specs:
         half, dot, other = written.partition(".")
         return half if dot and half == other and written not in self.names else written
 
+    def bare(self, written: str, prefix: str) -> str:
+        """The name without the prefix that families put before it, unless it is part of the name."""
+        name = written.removeprefix(prefix) or written
+        return written if written in self.names and name not in self.names else name
+
     def shapes(self, name: str) -> Shapes:
         """The schemas of a tool's parameters; of one that was not offered, nothing is known."""
         return self._shapes.get(name) or Shapes()
