@@ -13,7 +13,7 @@ Syntax: TypeAlias = Literal["gbnf", "lark"]
 """llama.cpp's grammars, or llguidance's."""
 
 MOST_TOKENS = 2048
-"""How much is generated where nobody says: small models can go on for ever."""
+"""How much is generated where nobody says and the window is not known: small models go on for ever."""
 
 
 class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
@@ -67,6 +67,14 @@ class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     bos: str = ""
     eos: str = ""
     context_window: int | None = None
+
+
+def room(window: int | None, used: int) -> int:
+    """How many tokens may be generated where nobody says: what a prompt leaves of the window.
+
+    At least one: a prompt that fills the window is for the engine to refuse, which knows how to say it.
+    """
+    return MOST_TOKENS if window is None else max(1, window - used)
 
 
 class Engine(Protocol):

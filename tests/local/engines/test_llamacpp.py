@@ -220,6 +220,12 @@ async def test_completions_that_would_not_fit_together_take_turns(small):
     assert sum(finish.usage.tokens for _, finish in found) > 256
 
 
+async def test_where_nobody_says_how_much_the_rest_of_the_window_is_used(small):
+    sampling = Sampling(temperature=0, extra={"ignore_eos": True})
+    _, finish = await said(small.complete("word " * 90, sampling=sampling))
+    assert (finish.stop, finish.usage.tokens) == ("length", 128)
+
+
 async def test_a_prompt_that_is_too_long_is_refused_in_words(engine):
     with pytest.raises(VendorError, match=r"3001 tokens, and room for 2048") as caught:
         await said(engine.complete("word " * 3000))

@@ -12,7 +12,7 @@ from rightcall.core.extras import load
 from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError, VendorError
-from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
 from rightcall.local.engines.constraint import Constraint, WordWatch
 from rightcall.local.engines.in_process import Channel, InProcess, LoadedModel, Progress, Shared
 
@@ -199,17 +199,18 @@ def _generate(
 ) -> None:
     """Generate into a channel."""
     tokens = model.tokens(prompt)
-    most = MOST_TOKENS if sampling.max_tokens is None else sampling.max_tokens
     window = model.card.context_window
+    if window is not None and len(tokens) >= window:
+        raise VendorError(
+            f"the prompt is longer than the model has room for ({len(tokens)} tokens, and room for "
+            f"{window}): send less",
+            kind="context_overflow",
+            vendor_code="exceed_context_size_error",
+        )
+    left = room(window, len(tokens))
+    most = left if sampling.max_tokens is None else sampling.max_tokens
     if window is not None:
-        if len(tokens) >= window:
-            raise VendorError(
-                f"the prompt is longer than the model has room for ({len(tokens)} tokens, and room for "
-                f"{window}): send less",
-                kind="context_overflow",
-                vendor_code="exceed_context_size_error",
-            )
-        most = min(most, window - len(tokens))
+        most = min(most, left)
     reply = _Reply(model, channel, sampling.stop)
     reply.constraint = None if grammar is None else model.constraint(grammar)
     torch = model.torch

@@ -14,7 +14,7 @@ from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import ProtocolError, TruncatedStream, UsageError, VendorError
-from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
 from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
 
 _DEFAULT = Sampling()
@@ -83,8 +83,6 @@ class Tokens(Struct, frozen=True):
 
 class _Facts(Struct, frozen=True):
     card: Card
-    adds: bool
-    """Whether the server puts tokens of its own before a prompt that is text."""
     endings: dict[int, str]
 
 
@@ -126,8 +124,9 @@ class LlamaServer:
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt. Closing the iterator hangs up, and the server stops."""
         facts = await self._known()
-        given = await self._tokens(prompt) if facts.adds else prompt
-        body = request(given, grammar, sampling)
+        # Tokens and not text: to text, the server may add what the model's prompts begin with.
+        tokens = await self._tokens(prompt)
+        body = request(tokens, grammar, sampling, room(facts.card.context_window, len(tokens)))
         # News of the prompt's progress keep the connection from seeming dead, and the server from
         # finding out only at the end that nobody listens.
         stream = self._server.stream("/completion", {**body, "return_progress": True})
@@ -147,29 +146,28 @@ class LlamaServer:
     async def _known(self) -> _Facts:
         if self._facts is None:
             card = decoded(await self._server.get("/props"), Props).card
-            added = await self._tokens("", add=True)
             ending = await self._tokens(card.eos) if card.eos else ()
             endings = {ending[0]: card.eos} if len(ending) == 1 else {}
-            self._facts = _Facts(card, adds=bool(added), endings=endings)
+            self._facts = _Facts(card, endings)
         return self._facts
 
-    async def _tokens(self, text: str, *, add: bool = False) -> tuple[int, ...]:
-        body: JsonObject = {"content": text, "add_special": add, "parse_special": True}
+    async def _tokens(self, text: str) -> tuple[int, ...]:
+        body: JsonObject = {"content": text, "add_special": False, "parse_special": True}
         return decoded(await self._server.post("/tokenize", body), Tokens).tokens
 
 
 def request(
-    prompt: str | Sequence[int], grammar: Grammar | None, sampling: Sampling
+    prompt: Sequence[int], grammar: Grammar | None, sampling: Sampling, left: int
 ) -> dict[str, JsonValue]:
-    """What to ask for a completion."""
+    """What to ask for a completion; of ``left`` tokens, unless the sampling says how many."""
     if sampling.max_tokens is not None and sampling.max_tokens < 0:
         raise UsageError(f"max_tokens is {sampling.max_tokens}, and must not be negative")
     body: dict[str, JsonValue] = {
         "cache_prompt": True,
         **sampling.extra,
-        "prompt": prompt if isinstance(prompt, str) else list(prompt),
+        "prompt": list(prompt),
         "stream": True,
-        "n_predict": MOST_TOKENS if sampling.max_tokens is None else sampling.max_tokens,
+        "n_predict": left if sampling.max_tokens is None else sampling.max_tokens,
         "response_fields": _LAST,
     }
     given = {"temperature": sampling.temperature, "top_p": sampling.top_p}

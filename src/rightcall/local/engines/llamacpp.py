@@ -21,7 +21,7 @@ from rightcall.core.extras import load, require
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import checked
 from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError
-from rightcall.local.engine import MOST_TOKENS, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engine import Finish, Grammar, Piece, Sampling, Syntax, room
 from rightcall.local.engines.in_process import (
     Channel,
     InProcess,
@@ -251,14 +251,14 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt. Closing the iterator stops at the next token, or batch."""
-        body = request(prompt, grammar, sampling)
         model = await self._loan.get()
-        tokens = await wait_for(start(lambda: model.tokenize(prompt), "tokenizing"))
-        most = MOST_TOKENS if sampling.max_tokens is None else sampling.max_tokens
         # Tokens and not text: to text, llama.cpp would add what the model's prompts begin with.
-        full: JsonObject = {**body, "prompt": tokens}
+        tokens = await wait_for(start(lambda: model.tokenize(prompt), "tokenizing"))
+        left = room(model.window, len(tokens))
+        body = request(tokens, grammar, sampling, left)
+        most = left if sampling.max_tokens is None else sampling.max_tokens
         weight = min(len(tokens) + most, model.window)
-        generated = self._generated(model, weight, lambda channel: model.generate(full, channel))
+        generated = self._generated(model, weight, lambda channel: model.generate(body, channel))
         async with aclosing(generated) as chunks:
             async for chunk in chunks:
                 found = read(chunk, model.endings)

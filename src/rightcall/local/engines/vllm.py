@@ -15,12 +15,13 @@ from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import TruncatedStream, UsageError, VendorError
-from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
 from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
 
 _DEFAULT = Sampling()
 _TIMEOUTS = Timeouts()
 _RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
+_MISSING = frozenset({404, 405, 501})
 
 
 class _Details(Struct, frozen=True):
@@ -138,7 +139,7 @@ class Vllm:
                 f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
             )
         card = await self.ready()
-        most = _most(card) if sampling.max_tokens is None else sampling.max_tokens
+        most = await self._room(card, prompt) if sampling.max_tokens is None else sampling.max_tokens
         triggers = () if grammar is None else grammar.triggers
         governed = None if grammar is None or triggers else grammar.text
         spent = Usage()
@@ -166,6 +167,10 @@ class Vllm:
             if spent.output_tokens >= most:
                 yield Finish("length", spent)
                 return
+            if sampling.max_tokens is None:
+                # Text that was generated may be other tokens, and more of them, when it is read.
+                left = await self._room(card, prompt + "".join(written))
+                most = min(most, spent.output_tokens + left)
             triggers, governed = (), grammar.text
 
     async def close(self) -> None:
@@ -193,6 +198,20 @@ class Vllm:
         if end is None:
             raise TruncatedStream("the stream of vLLM's server ended before the reply did")
         yield end
+
+    async def _room(self, card: Card, prompt: str) -> int:
+        """How much to ask for: vLLM stops after 16 tokens unasked, and refuses more than fits."""
+        if card.context_window is None:
+            return room(None, 0)
+        try:
+            return room(card.context_window, await self.count_tokens(prompt))
+        except VendorError as error:
+            if error.status not in _MISSING:
+                raise
+            raise UsageError(
+                "the server does not count tokens (POST /tokenize is not there), so what the prompt "
+                "leaves of its window is not known: say how many may be generated, as max_tokens="
+            ) from error
 
     async def _told(self, name: str) -> Card:
         try:
@@ -262,12 +281,6 @@ def _ended(reason: str | None, stopped: int | str | None) -> Finish | None:
             return Finish("length", Usage())
         case _:
             raise VendorError(f"vLLM gave up: {reason}", vendor_code=reason, retryable=True)
-
-
-def _most(card: Card) -> int:
-    """How much to ask for: vLLM stops after 16 tokens unasked, and refuses more than fits."""
-    window = card.context_window
-    return MOST_TOKENS if window is None else min(MOST_TOKENS, max(1, window // 2))
 
 
 def _token(value: JsonValue) -> str:
