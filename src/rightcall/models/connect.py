@@ -21,7 +21,7 @@ from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
-from rightcall.models.opening import Key, as_text, opened
+from rightcall.models.opening import Key, Opened, as_text, opened
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
@@ -65,7 +65,9 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     Close the model, or use it in ``async with``; one that is not closed is when its event loop ends, at
     the latest with the program. ``transport`` is closed with it, so that each model needs its own.
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
-    are for local models: the chat template, as text or a file, and how the model writes calls.
+    are for local models: the chat template, as text or a file, and how the model writes calls. For a
+    server that speaks like OpenAI's Chat and leaves calls and thoughts in the text, ``family`` has them
+    read: a name, as ``"qwen3"``, or ``"auto"``.
     ``state="vendor"`` has the vendor keep the conversation, where it can, and sends only what is new.
     ``background=True`` has replies made there and fetched when they are done, however long they take.
     """
@@ -89,7 +91,21 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
+    if family is not None:
+        return _reading(made, family, door, is_chat=provider.dialect == "openai_chat" and not background)
     return _in_background(made) if background else made
+
+
+def _reading(model: WireModel, family: str, door: Opened, *, is_chat: bool) -> Connected:
+    """The model, its text read as one of a family: for servers that have no parser for it."""
+    if not is_chat:
+        raise UsageError(
+            f"{model.name}: family= is for local models and for servers that speak like OpenAI's Chat, "
+            "where they leave calls in the text; leave it out here"
+        )
+    from rightcall.models.reading import reading_model  # noqa: PLC0415 - families, light until used
+
+    return reading_model(model, family, door)
 
 
 def _in_background(model: WireModel) -> Connected:

@@ -5,6 +5,7 @@ and between calls. Space inside of the answer stays, even where a call stands be
 """
 
 import re
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from rightcall.core.call import Call
@@ -48,6 +49,29 @@ class Draft:
     def is_empty(self) -> bool:
         """Whether nothing was said yet."""
         return not self._kind
+
+    @property
+    def called(self) -> str:
+        """The name of the last call that has begun."""
+        last = next(event for event in reversed(self.events) if isinstance(event, CallStart))
+        return last.name
+
+    def before(self) -> Callable[[], None]:
+        """What takes back all that follows, as long as none of its events was taken: a call, say.
+
+        It costs the same however long the draft is: what follows another part's beginning is put into
+        lists of its own.
+        """
+        events, parts = len(self.events), len(self._parts)
+        kept = (self._kind, self._pieces, self._spaces, self._calls, self._name, self._id, self.has_text)
+
+        def undo() -> None:
+            del self.events[events:]
+            del self._parts[parts:]
+            self._kind, self._pieces, self._spaces, self._calls = kept[:4]
+            self._name, self._id, self.has_text = kept[4:]
+
+        return undo
 
     def take(self) -> tuple[ModelEvent, ...]:
         """The events since the last time."""

@@ -19,7 +19,7 @@ from rightcall.local.families.draft import Draft, Part, Voice
 from rightcall.local.families.family import Family, JsonForm
 from rightcall.local.families.marker_table import Label, is_special, marker_table
 from rightcall.local.families.named_body import NamedBody
-from rightcall.local.families.opening import HeadedMessage, may_be_head, message, opened
+from rightcall.local.families.opening import HeadedMessage, is_aside, may_be_head, message, opened
 from rightcall.local.families.section import Section
 from rightcall.local.families.shapes import Specs
 
@@ -35,7 +35,7 @@ class Reader:
     ``tail`` is how the prompt ends: it may have opened a thought or closed it, or begun the answer, and
     what it has begun counts as the model's own. With ``reasoning=False`` thoughts stay in the text,
     markers and all. ``fenced``: the answer was asked for as JSON, and a code fence around it is not part
-    of it.
+    of it. ``offered``: only the tools in ``specs`` can be called, and a call to any other is text.
     """
 
     @checked("rc.local.Reader")
@@ -47,10 +47,11 @@ class Reader:
         tail: str = "",
         reasoning: bool = True,
         fenced: bool = False,
+        offered: bool = False,
     ) -> None:
         self._family = family
         self._table = marker_table(family)
-        self._specs = Specs(specs)
+        self._specs = Specs(specs, is_closed=offered)
         self._draft = Draft()
         self._voice = Voice(self._draft, reasoning=reasoning, fenced=fenced)
         # States are methods, and are compared with ==: each access makes another bound method.
@@ -294,22 +295,24 @@ class Reader:
         assert body is not None
         if not body.has_started:
             self._tried += text
+        undo = self._draft.before() if self._specs.is_closed and not body.has_started else None
         verdict = body.feed(text)
+        if body.has_started and undo and self._draft.called not in self._specs.names:
+            undo()
+            return self._was_none(self._tried)
         if body.has_started:
             self._section.raw = self._tried = ""
             self._section.has_called = True
-        if verdict == "more":
-            return ""
+        if verdict == "none":
+            return self._was_none(body.rest)
         if verdict == "done":
             self._state = self._gap
             if isinstance(body, NamedBody) and body.is_text:
                 self._section.raw = self._tried = ""
                 self._state = self._home = self._prose
-            return body.rest
-        return self._was_none(body.rest)
+        return body.rest
 
     def _was_none(self, rest: str) -> str:
-        """The body says that there is no call."""
         raw, tried = self._section.raw, self._tried
         self._section.raw = self._tried = ""
         self._go_home()
@@ -324,7 +327,7 @@ class Reader:
         self._give(tried[:1])
         return tried[1:]
 
-    # After a marker that a label belongs to.
+    # After a marker that a label belongs to, and in the head of a message.
 
     def _open_label(self, label: Label) -> None:
         self._label = label
@@ -341,8 +344,6 @@ class Reader:
             self._give(self._label.shown + text[:size])
             return text[size:]
         return text[size:].removeprefix(">")
-
-    # In the head of a message.
 
     def _head(self, text: str) -> str:
         channels = self._family.channels
@@ -368,14 +369,14 @@ class Reader:
                 if self._last_kind == "thought":
                     self._voice.ponder("\n")
                 self._think(found.shown)
-            case "call" if found.is_hosted and not self._specs.names:
+            case "call" if is_aside(found, self._specs):
                 self._draft.open_aside(found.name)
                 self._state = self._aside
             case "call":
                 self._open_gap(Section())
                 if self._table.heads is not None:
                     self._section.has_called = True
-                    name = self._specs.bare(found.name, self._table.heads.form.prefix)
+                    name = self._specs.bare(found.name, found.prefix)
                     self._body = NamedBody(self._table.heads, self._draft, self._specs, name=name)
                     self._state = self._call
             case _:

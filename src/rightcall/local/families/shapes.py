@@ -102,9 +102,11 @@ class Shapes:
 class Specs:
     """The names of the tools that were offered, and the shapes of their parameters."""
 
-    def __init__(self, specs: Iterable[Spec] = ()) -> None:
+    def __init__(self, specs: Iterable[Spec] = (), *, is_closed: bool = False) -> None:
         self._shapes = {spec.name: Shapes(spec.parameters) for spec in specs}
         self.names = frozenset(self._shapes)
+        self.is_closed = is_closed
+        """Whether no other tool can be called."""
 
     def name(self, written: str) -> str:
         """The name that a model means. Some write it twice: ``add.add``."""
