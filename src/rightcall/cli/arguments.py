@@ -287,6 +287,11 @@ def render(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--raw", action="store_true", help="the bytes themselves, and nothing else")
     parser.add_argument(
+        "--no-generation-prompt",
+        action="store_true",
+        help="leave out what opens the model's turn at the end",
+    )
+    parser.add_argument(
         "--problems", action="store_true", help="say on standard error what the template cannot do"
     )
 
