@@ -64,6 +64,10 @@ class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     name: str
     template: str = ""
     """The chat template's own text; empty when the model carries none."""
+    folder: str = ""
+    """A folder of the model's files, where its template is to be found instead."""
+    advice: str = ""
+    """What to do where there is no template."""
     bos: str = ""
     eos: str = ""
     context_window: int | None = None

@@ -12,12 +12,16 @@ from msgspec.structs import replace
 
 from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
 from request.server import dropped, endless, serving, streamed, whole
+from rightcall.core.message import said as message
 from rightcall.core.parts import Usage
+from rightcall.core.request import Request
 from rightcall.core.transport import Timeouts
 from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError, VendorError
 from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling
 from rightcall.local.engines.llama_server import LlamaServer
-from rightcall.local.engines.vllm import Vllm
+from rightcall.local.engines.vllm import ADVICE, Vllm
+from rightcall.local.local_model import LocalModel
+from rightcall.local.template.template_file import model_folder
 from rightcall.transport.aio import AiohttpTransport
 
 SERVER = Path(__file__).with_name("llama_server.py")
@@ -394,11 +398,11 @@ async def test_without_a_window_vllm_is_asked_for_a_modest_number(transport):
 @pytest.mark.parametrize(
     ("given", "told", "expected"),
     [
-        (None, NOT_FOUND, Card(name="m", context_window=4096)),
+        (None, NOT_FOUND, Card(name="m", context_window=4096, advice=ADVICE)),
         (
             None,
             whole(b'{"chat_template": "t", "bos_token": {"content": "<s>"}, "eos_token": "</s>"}'),
-            Card(name="m", template="t", bos="<s>", eos="</s>", context_window=4096),
+            Card(name="m", template="t", bos="<s>", eos="</s>", context_window=4096, advice=ADVICE),
         ),
         (
             Card(name="other", template="mine", context_window=99),
@@ -411,6 +415,45 @@ async def test_without_a_window_vllm_is_asked_for_a_modest_number(transport):
 async def test_what_is_known_of_a_model_behind_vllm(transport, given, told, expected):
     async with serving(MODELS, told) as server:
         assert await Vllm(server.url, transport, card=given).ready() == expected
+
+
+async def asked_of_vllm(transport, *answers):
+    """What a model behind a default vLLM is asked: the prompt of its completion."""
+    async with serving(*answers, part("Hi")) as server:
+        model = LocalModel(Vllm(server.url, transport))
+        request = Request(messages=(message("Hello"),), max_tokens=9)
+        assert [event async for event in model.stream(request)]
+    return json.loads(server.requests[-1][2])["prompt"]
+
+
+TEMPLATE = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<bot>"
+
+
+async def test_without_a_template_the_flag_and_the_option_are_named(transport):
+    with pytest.raises(UsageError, match=r"--enable-tokenizer-info-endpoint.*template='Qwen/Qwen3-8B'"):
+        await asked_of_vllm(transport, MODELS, NOT_FOUND)
+
+
+async def test_the_template_is_taken_from_the_folder_that_vllm_serves(transport, tmp_path):
+    (tmp_path / "chat_template.jinja").write_text(TEMPLATE)
+    models = whole(json.dumps({"data": [{"id": "m", "root": str(tmp_path)}]}).encode())
+    assert await asked_of_vllm(transport, models, NOT_FOUND) == "<user>Hello<bot>"
+
+
+async def test_the_template_is_taken_from_the_hubs_cache(transport, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    kept = tmp_path / "models--Qwen--Qwen3-8B"
+    for revision, text in (("old", "none"), ("new", TEMPLATE), ("other", "none")):
+        (kept / "snapshots" / revision).mkdir(parents=True)
+        (kept / "snapshots" / revision / "tokenizer_config.json").write_text(
+            json.dumps({"chat_template": text})
+        )
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("new")
+    models = whole(b'{"data": [{"id": "served", "root": "Qwen/Qwen3-8B"}]}')
+    assert await asked_of_vllm(transport, models, NOT_FOUND) == "<user>Hello<bot>"
+    assert model_folder("Qwen/Qwen3-8B") == kept / "snapshots" / "new"
+    assert [model_folder(name) for name in ("", "Qwen/Other", "../x", "no/such/name")] == [None] * 4
 
 
 async def test_a_model_that_vllm_does_not_serve_is_named(transport):

@@ -17,10 +17,16 @@ from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import TruncatedStream, UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
 from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
+from rightcall.local.template.template_file import model_folder
 
 _DEFAULT = Sampling()
 _TIMEOUTS = Timeouts()
 _RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
+ADVICE = (
+    "vLLM does not tell the model's chat template. Start it with --enable-tokenizer-info-endpoint, or "
+    "give the template, as template='Qwen/Qwen3-8B' where that is in the hub's cache on this machine, or the "
+    "path of the model's folder, of its tokenizer_config.json or of a .jinja file"
+)
 _MISSING = frozenset({404, 405, 501})
 
 
@@ -52,6 +58,8 @@ class _Served(Struct, frozen=True):
     """One model of ``GET /v1/models``."""
 
     id: str
+    root: str = ""
+    """Where the server has it from: a folder, or a name on the hub."""
     max_model_len: int | None = None
 
 
@@ -114,7 +122,7 @@ class Vllm:
             if served is None:
                 names = ", ".join(each.id for each in models) or "nothing"
                 raise UsageError(f"the server does not serve {self._model!r}; it serves {names}")
-            card = self._card or await self._told(served.id)
+            card = self._card or await self._told(served)
             window = card.context_window or served.max_model_len
             self._known = replace(card, name=served.id, context_window=window)
         return self._known
@@ -213,16 +221,19 @@ class Vllm:
                 "leaves of its window is not known: say how many may be generated, as max_tokens="
             ) from error
 
-    async def _told(self, name: str) -> Card:
+    async def _told(self, served: _Served) -> Card:
         try:
             raw = await self._server.get("/tokenizer_info")
         except VendorError:
-            # Only there when the server was started with --enable-tokenizer-info-endpoint.
-            return Card(name=name)
+            # Only there when the server was started for it. Where it runs on this machine, or the model
+            # was downloaded here, too, the files have the template.
+            folder = model_folder(served.root) or model_folder(served.id)
+            return Card(name=served.id, folder=str(folder or ""), advice=ADVICE)
         info = decoded(raw, _TokenizerInfo)
         return Card(
-            name=name,
+            name=served.id,
             template=info.chat_template or "",
+            advice=ADVICE,
             bos=_token(info.bos_token),
             eos=_token(info.eos_token),
         )
