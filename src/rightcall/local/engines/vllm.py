@@ -24,8 +24,8 @@ _TIMEOUTS = Timeouts()
 _RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
 ADVICE = (
     "vLLM does not tell the model's chat template. Start it with --enable-tokenizer-info-endpoint, or "
-    "give the template, as template='Qwen/Qwen3-8B' where that is in the hub's cache on this machine, or "
-    "the path of the model's folder, of its tokenizer_config.json or of a .jinja file"
+    "give the template, as template='Qwen/Qwen3-8B' where that is in the hub's cache on this machine, "
+    "or the path of the model's folder, of its tokenizer_config.json or of a .jinja file"
 )
 _MISSING = frozenset({404, 405, 501})
 
