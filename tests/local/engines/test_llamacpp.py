@@ -367,6 +367,16 @@ async def test_the_event_loop_turns_while_a_model_is_loaded():
     assert await stall_of(load) < LONGEST
 
 
+async def test_a_model_that_takes_its_time_is_said_to_be_loaded(monkeypatch, caplog):
+    monkeypatch.setattr("rightcall.local.engines.llamacpp._NEWS", 0.05)
+    caplog.set_level("INFO", "rightcall.local")
+    engine = LlamaCpp(embedded_path(), context=192, threads=1)
+    await engine.ready()
+    await engine.close()
+    assert re.match(r"loading .*\.gguf, \d+ MB, for 0 s now", caplog.messages[0])
+    assert re.match(r"loaded .*\.gguf in \d+\.\d s", caplog.messages[-1])
+
+
 async def test_a_process_that_ends_by_itself_is_a_transport_error():
     engine = LlamaCpp(embedded_path(), context=256, parallel=1, threads=1)
     try:

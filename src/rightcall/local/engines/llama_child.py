@@ -19,6 +19,7 @@ file, as it was seen in the version ``SEEN_IN``:
 import json
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
 SEEN_IN = "2026.10.11549"
@@ -37,8 +38,7 @@ _ASK_ENDINGS = {
 
 def loaded(told: dict[str, Any]) -> Any:
     """A server with the model that was told of."""
-    import xllamacpp  # noqa: PLC0415 - an extra, and heavy
-
+    xllamacpp: Any = import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     for name, value in told["options"].items():
         setattr(params, name, value)

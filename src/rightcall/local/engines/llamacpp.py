@@ -5,8 +5,10 @@ A model is loaded once, however many engines are made for it, and unloaded when 
 
 import os
 import secrets
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, closing
+import threading
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -29,6 +31,7 @@ from rightcall.local.engines.in_process import (
 from rightcall.local.engines.llama_process import LlamaProcess
 from rightcall.local.engines.llama_server import Chunk, Props, Tokens, read, request
 from rightcall.local.gguf import read_header
+from rightcall.log import local_logger
 
 _DEFAULT = Sampling()
 WIDEST = 16_384
@@ -37,6 +40,8 @@ BATCH = 256
 """Tokens of a prompt that are read at a time. A completion can be stopped after each batch."""
 CACHE_MIB = 256
 """Memory for prompts whose place another has taken."""
+_NEWS = 1.0
+"""Seconds before it is said that a model is being loaded, and between two times that it is said."""
 
 
 class _Setup(Struct, frozen=True, kw_only=True):
@@ -218,9 +223,30 @@ def _loaded(setup: _Setup, window: int, pool: int) -> LlamaProcess:
         "api_keys": [key],
     }
     try:
-        return LlamaProcess(setup.path, setup.threads, options, key)
+        with _told(setup.path):
+            return LlamaProcess(setup.path, setup.threads, options, key)
     except ChildProcessError:
         raise UsageError(
             f"llama.cpp cannot load {setup.path}: the file is damaged, or of a kind that this build "
             "of it does not know, or there is not enough memory"
         ) from None
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say that a model is being loaded, while it is, unless that is soon over."""
+    size, begun, is_loaded = path.stat().st_size / 1e6, time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not is_loaded.wait(_NEWS):
+            took = time.monotonic() - begun
+            local_logger.info("loading %s, %.0f MB, for %.0f s now", path.name, size, took)
+
+    teller = threading.Thread(target=tell, name="rightcall loading", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        is_loaded.set()
+        teller.join()
+    local_logger.info("loaded %s in %.1f s", path.name, time.monotonic() - begun)
