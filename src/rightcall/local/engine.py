@@ -34,6 +34,9 @@ class Sampling(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
+    samplers: tuple[str, ...] = ()
+    """The steps by which llama.cpp chooses, by their names and in their order. What each of them takes,
+    as ``min_p``, is given in ``extra``."""
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     """Text that ends generation; it is not part of what is given out."""

@@ -93,3 +93,17 @@ def test_extra_options_do_not_break_the_form():
 )
 def test_a_model_is_named_by_its_file_or_alias(props, name):
     assert msgspec.convert(props, Props).card == Card(name=name)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "words"),
+    [
+        (Sampling(samplers=("min_q",)), "no sampler 'min_q'; did you mean 'min_p'"),
+        (Sampling(extra={"samplers": ["mirostat"]}), "no sampler 'mirostat'"),
+        (Sampling(extra={"samplers": "top_k"}), "a list of names, not 'top_k'"),
+    ],
+    ids=["misspelt", "as the engine names it", "text"],
+)
+def test_a_sampler_that_llama_cpp_does_not_have_is_refused(sampling, words):
+    with pytest.raises(UsageError, match=words):
+        request([1], None, sampling, 30)

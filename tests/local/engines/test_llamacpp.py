@@ -19,6 +19,7 @@ from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
 from rightcall.errors import TransportError, UsageError, VendorError
 from rightcall.local.engine import Grammar, Sampling
 from rightcall.local.engines import llama_child
+from rightcall.local.engines.llama_server import SAMPLERS
 from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
 from rightcall.local.gguf import read_header
 from watchdog import LONGEST, stall_of
@@ -375,6 +376,24 @@ async def test_a_model_that_takes_its_time_is_said_to_be_loaded(monkeypatch, cap
     await engine.close()
     assert re.match(r"loading .*\.gguf, \d+ MB, for 0 s now", caplog.messages[0])
     assert re.match(r"loaded .*\.gguf in \d+\.\d s", caplog.messages[-1])
+
+
+async def test_every_sampler_that_is_named_is_one_of_llama_cpps(engine):
+    model = await engine._loan.get()
+    body = {"prompt": "a", "n_predict": 1, "samplers": SAMPLERS}
+    body["response_fields"] = ["generation_settings/samplers"]
+    raw = await asyncio.to_thread(model.process.ask, "/completion", body)
+    assert json.loads(raw)["generation_settings/samplers"] == list(SAMPLERS)
+
+
+async def test_the_chain_of_samplers_is_the_one_that_was_named(engine):
+    hot = Sampling(temperature=50.0, seed=1, max_tokens=6, samplers=("temperature",))
+    cold = Sampling(
+        temperature=50.0, seed=1, max_tokens=6, samplers=("top_k", "temperature"), extra={"top_k": 1}
+    )
+    greedy, _ = await said(engine.complete(HELLO, sampling=Sampling(temperature=0, max_tokens=6)))
+    assert (await said(engine.complete(HELLO, sampling=cold)))[0] == greedy
+    assert (await said(engine.complete(HELLO, sampling=hot)))[0] != greedy
 
 
 async def test_a_process_that_ends_by_itself_is_a_transport_error():

@@ -4,6 +4,7 @@ The form is that of ``POST /completion``, which the server in this process (``ll
 https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
 """
 
+import difflib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
@@ -26,6 +27,11 @@ _WORD = 1
 _SEEDS = 2**32 - 1
 """The number itself asks llama.cpp for a random seed."""
 _RETRYABLE = frozenset({408, 429, 502, 503, 504})
+SAMPLERS = (
+    "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
+    "infill", "adaptive_p",
+)  # fmt: skip
+_SAMPLERS = ", ".join(SAMPLERS)
 _ENDS = {"word": "stop_sequence", "limit": "length", "eos": "end", "none": "end"}
 _TOO_LONG = "exceed_context_size_error"
 
@@ -170,6 +176,8 @@ def request(
         "n_predict": left if sampling.max_tokens is None else sampling.max_tokens,
         "response_fields": _LAST,
     }
+    if sampling.samplers or "samplers" in body:
+        body["samplers"] = _chain(sampling.samplers or body["samplers"])
     given = {"temperature": sampling.temperature, "top_p": sampling.top_p}
     body |= {name: value for name, value in given.items() if value is not None}
     if sampling.seed is not None:
@@ -183,6 +191,18 @@ def request(
     if markers:
         body["preserved_tokens"] = list(dict.fromkeys(markers))
     return body
+
+
+def _chain(names: JsonValue) -> list[JsonValue]:
+    """The names of samplers: llama.cpp leaves out in silence what it does not know."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise UsageError(f"samplers are a list of names, not {names!r}; llama.cpp has {_SAMPLERS}")
+    for name in names:
+        if name not in SAMPLERS:
+            near = difflib.get_close_matches(str(name), SAMPLERS, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UsageError(f"llama.cpp has no sampler {name!r}; {hint}there is {_SAMPLERS}")
+    return list(names)
 
 
 def _constraint(grammar: Grammar) -> dict[str, JsonValue]:

@@ -146,6 +146,10 @@ class Vllm:
             raise UsageError(
                 f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
             )
+        if sampling.samplers:
+            raise UsageError(
+                "vLLM's samplers have one order: set what each takes, as extra={'min_p': 0.1}"
+            )
         card = await self.ready()
         most = await self._room(card, prompt) if sampling.max_tokens is None else sampling.max_tokens
         triggers = () if grammar is None else grammar.triggers
