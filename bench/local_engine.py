@@ -111,25 +111,30 @@ async def turns(engine: LlamaCpp) -> None:
 
 
 class Pace(Struct, frozen=True):
-    """Seconds to the first token, and from there to the last; of CPU time for all of it."""
+    """Seconds to the first token, and from there to the last; the same in CPU time."""
 
     first: float
     rest: float
-    cpu: float
+    cpu_first: float
+    cpu_rest: float
     text: str
 
 
 async def paced(stream: Callable[[Callable[[str], None]], Awaitable[object]]) -> Pace:
     """What a stream takes that tells of each piece of text."""
-    start, cpu, times, pieces = time.perf_counter(), cpu_seconds(), [], []
+    start, pieces = (time.perf_counter(), cpu_seconds()), []
+    first = start
 
     def take(text: str) -> None:
-        times.append(time.perf_counter())
+        nonlocal first
+        if not pieces:
+            first = time.perf_counter(), cpu_seconds()
         pieces.append(text)
 
     await stream(take)
-    end = time.perf_counter()
-    return Pace(times[0] - start, end - times[0], cpu_seconds() - cpu, "".join(pieces))
+    end = time.perf_counter(), cpu_seconds()
+    spans = [late - early for early, late in zip((*start, *first), (*first, *end), strict=True)]
+    return Pace(spans[0], spans[2], spans[1], spans[3], "".join(pieces))
 
 
 def raw_server() -> Any:
@@ -200,14 +205,15 @@ def from_model(
 
 def told(name: str, found: list[Pace], raw: list[Pace]) -> None:
     """A line of figures; ratios are medians of those of each round."""
-    rates = [(TOKENS - 1) / each.rest for each in found]
-    speed = statistics.median(b.rest / a.rest for a, b in zip(found, raw, strict=True))
-    first = statistics.median(a.first / b.first for a, b in zip(found, raw, strict=True))
-    spent = statistics.median(a.cpu / b.cpu for a, b in zip(found, raw, strict=True))
+    rates = [(TOKENS - 1) / each.cpu_rest for each in found]
+    speed = statistics.median(b.cpu_rest / a.cpu_rest for a, b in zip(found, raw, strict=True))
+    first = statistics.median(a.cpu_first / b.cpu_first for a, b in zip(found, raw, strict=True))
+    clock = statistics.median(b.rest / a.rest for a, b in zip(found, raw, strict=True))
+    soon = statistics.median(a.first / b.first for a, b in zip(found, raw, strict=True))
     print(
-        f"  {name:14} {statistics.median(rates):7.1f} tokens/s {speed:6.2f} x raw   first token "
-        f"{statistics.median(each.first for each in found) * 1000:6.0f} ms {first:6.2f} x raw   "
-        f"CPU {spent:5.2f} x raw"
+        f"  {name:14} {statistics.median(rates):6.1f} tokens per CPU second {speed:5.2f} x raw, by the "
+        f"clock {clock:5.2f}; first token {statistics.median(each.cpu_first for each in found) * 1000:5.0f}"
+        f" ms CPU {first:5.2f} x raw, by the clock {soon:5.2f}"
     )
 
 
