@@ -20,6 +20,7 @@ from cpu_time import cpu_seconds
 from msgspec import Struct
 
 from rightcall.core.events import ReplyEnd, TextDelta
+from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import said
 from rightcall.core.parts import Usage
 from rightcall.core.request import Request
@@ -122,7 +123,8 @@ class Pace(Struct, frozen=True):
 
 async def paced(stream: Callable[[Callable[[str], None]], Awaitable[object]]) -> Pace:
     """What a stream takes that tells of each piece of text."""
-    start, pieces = (time.perf_counter(), cpu_seconds()), []
+    pieces: list[str] = []
+    start = time.perf_counter(), cpu_seconds()
     first = start
 
     def take(text: str) -> None:
@@ -159,7 +161,7 @@ def raw_server() -> Any:
     return xllamacpp.Server(params)
 
 
-def from_raw(server: Any, prompt: str, extra: dict[str, object]) -> Callable[..., Awaitable[object]]:
+def from_raw(server: Any, prompt: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
     body = {"prompt": prompt, "n_predict": TOKENS, "temperature": 0.0, "stream": True, **extra}
 
     async def stream(take: Callable[[str], None]) -> None:
@@ -174,9 +176,7 @@ def from_raw(server: Any, prompt: str, extra: dict[str, object]) -> Callable[...
     return stream
 
 
-def from_engine(
-    engine: LlamaCpp, prompt: str, extra: dict[str, object]
-) -> Callable[..., Awaitable[object]]:
+def from_engine(engine: LlamaCpp, prompt: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
     sampling = Sampling(temperature=0, max_tokens=TOKENS, extra=extra)
 
     async def stream(take: Callable[[str], None]) -> None:
@@ -187,10 +187,8 @@ def from_engine(
     return stream
 
 
-def from_model(
-    model: LocalModel, text: str, extra: dict[str, object]
-) -> Callable[..., Awaitable[object]]:
-    options = {"temperature": 0, "extra": extra}
+def from_model(model: LocalModel, text: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
+    options: JsonObject = {"temperature": 0, "extra": extra}
     request = Request(messages=(said(text),), max_tokens=TOKENS, options=options)
 
     async def stream(take: Callable[[str], None]) -> None:
@@ -210,10 +208,11 @@ def told(name: str, found: list[Pace], raw: list[Pace]) -> None:
     first = statistics.median(a.cpu_first / b.cpu_first for a, b in zip(found, raw, strict=True))
     clock = statistics.median(b.rest / a.rest for a, b in zip(found, raw, strict=True))
     soon = statistics.median(a.first / b.first for a, b in zip(found, raw, strict=True))
+    wait = statistics.median(each.cpu_first for each in found) * 1000
     print(
-        f"  {name:14} {statistics.median(rates):6.1f} tokens per CPU second {speed:5.2f} x raw, by the "
-        f"clock {clock:5.2f}; first token {statistics.median(each.cpu_first for each in found) * 1000:5.0f}"
-        f" ms CPU {first:5.2f} x raw, by the clock {soon:5.2f}"
+        f"  {name:14} {statistics.median(rates):6.1f} tokens per CPU second {speed:5.2f} x raw, by "
+        f"the clock {clock:5.2f}; first token "
+        f"{wait:5.0f} ms CPU {first:5.2f} x raw, by the clock {soon:5.2f}"
     )
 
 
@@ -227,7 +226,7 @@ async def beside_raw() -> None:
     template = ChatTemplate.from_card(await engine.ready())
     prompt = render_prompt(Request(messages=(said(question),)), template).text
     for name, cached in (("a prompt that is read anew", False), ("a prompt in the cache", True)):
-        extra: dict[str, object] = {"ignore_eos": True, "cache_prompt": cached}
+        extra: JsonObject = {"ignore_eos": True, "cache_prompt": cached}
         ways = {
             "raw xllamacpp": from_raw(server, prompt, extra),
             "LlamaCpp": from_engine(engine, prompt, extra),
