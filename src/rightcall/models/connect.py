@@ -66,8 +66,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     the latest with the program. ``transport`` is closed with it, so that each model needs its own.
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
     are for local models: the chat template, as text or a file, and how the model writes calls. For a
-    server that speaks like OpenAI's Chat and leaves calls and thoughts in the text, ``family`` has them
-    read: a name, as ``"qwen3"``, or ``"auto"``.
+    server like OpenAI's Chat that leaves calls in its text, ``family`` is ``"qwen3"``, or ``"auto"``.
     ``state="vendor"`` has the vendor keep the conversation, where it can, and sends only what is new.
     ``background=True`` has replies made there and fetched when they are done, however long they take.
     """
@@ -91,14 +90,14 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
-    if family is not None:
-        return _reading(made, family, door, is_chat=provider.dialect == "openai_chat" and not background)
-    return _in_background(made) if background else made
+    return _as_asked(made, family, door, background=background)
 
 
-def _reading(model: WireModel, family: str, door: Opened, *, is_chat: bool) -> Connected:
-    """The model, its text read as one of a family: for servers that have no parser for it."""
-    if not is_chat:
+def _as_asked(model: WireModel, family: str | None, door: Opened, *, background: bool) -> Connected:
+    """The model, in the background or its text read as one of a family, where that was asked for."""
+    if family is None:
+        return _in_background(model) if background else model
+    if model.dialect.name != "openai_chat" or background:
         raise UsageError(
             f"{model.name}: family= is for local models and for servers that speak like OpenAI's Chat, "
             "where they leave calls in the text; leave it out here"

@@ -142,14 +142,7 @@ class Vllm:
         vLLM has no lazy grammars. So a first request stops where a trigger begins, and a second one goes
         on from there under the grammar; the server has the text so far in its cache.
         """
-        if grammar is not None and grammar.syntax != self._syntax:
-            raise UsageError(
-                f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
-            )
-        if sampling.samplers:
-            raise UsageError(
-                "vLLM's samplers have one order: set what each takes, as extra={'min_p': 0.1}"
-            )
+        self._check(grammar, sampling)
         card = await self.ready()
         most = await self._room(card, prompt) if sampling.max_tokens is None else sampling.max_tokens
         triggers = () if grammar is None else grammar.triggers
@@ -184,6 +177,16 @@ class Vllm:
                 left = await self._room(card, prompt + "".join(written))
                 most = min(most, spent.output_tokens + left)
             triggers, governed = (), grammar.text
+
+    def _check(self, grammar: Grammar | None, sampling: Sampling) -> None:
+        if grammar is not None and grammar.syntax != self._syntax:
+            raise UsageError(
+                f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
+            )
+        if sampling.samplers:
+            raise UsageError(
+                "vLLM's samplers have one order: set what each takes, as extra={'min_p': 0.1}"
+            )
 
     async def close(self) -> None:
         """Let go of the connections, and so stop what is being generated."""
