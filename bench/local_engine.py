@@ -1,20 +1,34 @@
-"""The embedded model in this process: what a grammar costs per token, and what the prompt cache saves.
+"""The embedded model: what the library costs beside raw xllamacpp, what a grammar costs per token, and
+what the prompt cache saves.
 
-CPU time of the process is what counts, the model's own threads included; ratios are of the same run. The
-floor is the same model writing the same number of tokens with nothing asked of it.
+CPU time is what counts, of this process and of the one that the model runs in; ratios are of the same
+run, in which those that are compared take turns. The floor of the grammars is the same model writing the
+same number of tokens with nothing asked of it.
 """
 
 import asyncio
+import json
 import platform
 import statistics
 import time
+from collections.abc import Awaitable, Callable
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
+from cpu_time import cpu_seconds
 from msgspec import Struct
 
+from rightcall.core.events import ReplyEnd, TextDelta
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import said
 from rightcall.core.parts import Usage
+from rightcall.core.request import Request
 from rightcall.local.engine import Finish, Grammar, Sampling
-from rightcall.local.engines.llamacpp import LlamaCpp, embedded_path
+from rightcall.local.engines.llamacpp import BATCH, LlamaCpp, _cores, embedded_path
+from rightcall.local.local_model import LocalModel
+from rightcall.local.prompt import render_prompt
+from rightcall.local.template.chat_template import ChatTemplate
 
 TOKENS = 96
 ROUNDS = 5
@@ -45,13 +59,13 @@ class Cost(Struct, frozen=True):
 async def spend(
     engine: LlamaCpp, prompt: str, sampling: Sampling, grammar: Grammar | None = None
 ) -> Cost:
-    start = first = time.process_time()
+    start = first = cpu_seconds()
     pieces: list[str] = []
     async for each in engine.complete(prompt, grammar=grammar, sampling=sampling):
         if isinstance(each, Finish):
-            return Cost(first - start, time.process_time() - first, each.usage, "".join(pieces))
+            return Cost(first - start, cpu_seconds() - first, each.usage, "".join(pieces))
         if not pieces:
-            first = time.process_time()
+            first = cpu_seconds()
         pieces.append(each.text)
     raise AssertionError("an engine always finishes")
 
@@ -97,7 +111,145 @@ async def turns(engine: LlamaCpp) -> None:
     print(f"  in all {less:.2f} s against {more:.2f} s: {more / less:.1f} times less")
 
 
+class Pace(Struct, frozen=True):
+    """Seconds to the first token, and from there to the last; the same in CPU time."""
+
+    first: float
+    rest: float
+    cpu_first: float
+    cpu_rest: float
+    text: str
+
+
+async def paced(stream: Callable[[Callable[[str], None]], Awaitable[object]]) -> Pace:
+    """What a stream takes that tells of each piece of text."""
+    pieces: list[str] = []
+    start = time.perf_counter(), cpu_seconds()
+    first = start
+
+    def take(text: str) -> None:
+        nonlocal first
+        if not pieces:
+            first = time.perf_counter(), cpu_seconds()
+        pieces.append(text)
+
+    await stream(take)
+    end = time.perf_counter(), cpu_seconds()
+    spans = [late - early for early, late in zip((*start, *first), (*first, *end), strict=True)]
+    return Pace(spans[0], spans[2], spans[1], spans[3], "".join(pieces))
+
+
+def raw_server() -> Any:
+    """xllamacpp as it is used without a library."""
+    xllamacpp = import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    options = {
+        "n_ctx": 2048,
+        "n_parallel": 1,
+        "n_batch": BATCH,
+        "n_ubatch": BATCH,
+        "special": True,
+        "verbosity": 0,
+        "warmup": False,
+        "fit_params": False,
+        "ui": False,
+    }
+    for name, value in options.items():
+        setattr(params, name, value)
+    params.model.path = str(embedded_path())
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _cores()
+    return xllamacpp.Server(params)
+
+
+def from_raw(server: Any, prompt: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
+    body = {"prompt": prompt, "n_predict": TOKENS, "temperature": 0.0, "stream": True, **extra}
+
+    async def stream(take: Callable[[str], None]) -> None:
+        def chunk(raw: bytes) -> bool:
+            for choice in json.loads(raw).get("choices", ()):
+                if choice.get("text"):
+                    take(choice["text"])
+            return False
+
+        await asyncio.to_thread(server.handle_completions, json.dumps(body).encode(), chunk)
+
+    return stream
+
+
+def from_engine(engine: LlamaCpp, prompt: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
+    sampling = Sampling(temperature=0, max_tokens=TOKENS, extra=extra)
+
+    async def stream(take: Callable[[str], None]) -> None:
+        async for each in engine.complete(prompt, sampling=sampling):
+            if not isinstance(each, Finish):
+                take(each.text)
+
+    return stream
+
+
+def from_model(model: LocalModel, text: str, extra: JsonObject) -> Callable[..., Awaitable[object]]:
+    options: JsonObject = {"temperature": 0, "extra": extra}
+    request = Request(messages=(said(text),), max_tokens=TOKENS, options=options)
+
+    async def stream(take: Callable[[str], None]) -> None:
+        async for event in model.stream(request):
+            if isinstance(event, TextDelta):
+                take(event.text)
+            elif isinstance(event, ReplyEnd):
+                assert event.reply.usage.output_tokens == TOKENS
+
+    return stream
+
+
+def told(name: str, found: list[Pace], raw: list[Pace]) -> None:
+    """A line of figures; ratios are medians of those of each round."""
+    rates = [(TOKENS - 1) / each.cpu_rest for each in found]
+    speed = statistics.median(b.cpu_rest / a.cpu_rest for a, b in zip(found, raw, strict=True))
+    first = statistics.median(a.cpu_first / b.cpu_first for a, b in zip(found, raw, strict=True))
+    clock = statistics.median(b.rest / a.rest for a, b in zip(found, raw, strict=True))
+    soon = statistics.median(a.first / b.first for a, b in zip(found, raw, strict=True))
+    wait = statistics.median(each.cpu_first for each in found) * 1000
+    print(
+        f"  {name:14} {statistics.median(rates):6.1f} tokens per CPU second {speed:5.2f} x raw, by "
+        f"the clock {clock:5.2f}; first token "
+        f"{wait:5.0f} ms CPU {first:5.2f} x raw, by the clock {soon:5.2f}"
+    )
+
+
+async def beside_raw() -> None:
+    """The same tokens by raw xllamacpp, by our engine and by our model, in turns."""
+    engine = LlamaCpp(embedded_path(), context=2048, parallel=1)
+    model = LocalModel(engine)
+    await engine.ready()
+    server = await asyncio.to_thread(raw_server)
+    question = "List what you know of the sea. " + "The sea is wide and deep and cold. " * 20
+    template = ChatTemplate.from_card(await engine.ready())
+    prompt = render_prompt(Request(messages=(said(question),)), template).text
+    for name, cached in (("a prompt that is read anew", False), ("a prompt in the cache", True)):
+        extra: JsonObject = {"ignore_eos": True, "cache_prompt": cached}
+        ways = {
+            "raw xllamacpp": from_raw(server, prompt, extra),
+            "LlamaCpp": from_engine(engine, prompt, extra),
+            "LocalModel": from_model(model, question, extra),
+        }
+        found: dict[str, list[Pace]] = {way: [] for way in ways}
+        for turn in range(ROUNDS + 1):
+            for way, stream in ways.items():
+                pace = await paced(stream)
+                if turn:
+                    found[way].append(pace)
+        texts = {pace.text for paces in found.values() for pace in paces}
+        tokens = await engine.count_tokens(prompt)
+        print(
+            f"{name}: {tokens} tokens, {TOKENS} after it, {ROUNDS} rounds, {len(texts)} different texts"
+        )
+        for way, paces in found.items():
+            told(way, paces, found["raw xllamacpp"])
+    await engine.close()
+
+
 async def main() -> None:
+    await beside_raw()
     engine = LlamaCpp(embedded_path())
     start = time.perf_counter()
     card = await engine.ready()

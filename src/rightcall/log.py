@@ -65,3 +65,5 @@ run_logger = _logger("rightcall.loop")
 """Each turn and how a run ended (INFO); a reply that broke off (WARNING)."""
 request_logger = _logger("rightcall.request")
 """Each request and its answer (DEBUG), and the wait before it is sent again (WARNING)."""
+local_logger = _logger("rightcall.local")
+"""A model that is being loaded, and how long that takes (INFO)."""

@@ -35,6 +35,11 @@ def test_the_prompt_is_what_the_template_makes_of_the_conversation(home, options
     assert (ran.code, ran.out, ran.err) == (0, SHOWN, "")
 
 
+def test_what_opens_the_models_turn_can_be_left_out(home):
+    ran = run(home, "render", "--no-generation-prompt", *HELLO)
+    assert (ran.code, ran.out) == (0, SHOWN.removesuffix("<|im_start|>assistant\n"))
+
+
 def test_raw_adds_nothing_to_the_bytes(home):
     (home / "open.jinja").write_text(PLAIN.replace("assistant\n", "assistant: "))
     ran = run(home, "render", "--raw", "--template", "open.jinja", "naïve")

@@ -602,3 +602,24 @@ def test_any_transcript_becomes_a_prompt_for_any_template(name, drawn, has_syste
     assert prompt.text.endswith(prompt.tail)
     results = sum(len(each.results) for each in messages if isinstance(each, Results))
     assert prompt.text.count("came") == results
+
+
+def test_a_template_that_takes_tools_flat_is_given_them_so():
+    messages = (said("Hi"), Reply((call("c1"),)), Results((result("c1", "sunny"),)))
+    prompt = ask("flat", *messages, specs=(WEATHER,))
+    assert prompt == Prompt(
+        text=(
+            "<|user|>Hi<|end|><|tool|>weather: The weather(city: string)<|end|>"
+            '<|assistant|><call>weather {"city": "Paris"}</call><|end|><|result|>sunny<|end|>'
+            "<|assistant|>"
+        ),
+        tail="<|assistant|>",
+    )
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_prompt_may_end_where_the_messages_do(name):
+    request = Request(messages=(said("Hi"),))
+    opened = render_prompt(request, template(name))
+    closed = render_prompt(request, template(name), opened=False)
+    assert (closed.text + opened.tail, closed.tail) == (opened.text, "")

@@ -286,6 +286,8 @@ def render(parser: ArgumentParser) -> None:
         help="a conversation, as /save writes it, or in a vendor's shape",
     )
     parser.add_argument("--raw", action="store_true", help="the bytes themselves, and nothing else")
+    unopened = "leave out what opens the model's turn at the end"
+    parser.add_argument("--no-generation-prompt", action="store_true", help=unopened)
     parser.add_argument(
         "--problems", action="store_true", help="say on standard error what the template cannot do"
     )

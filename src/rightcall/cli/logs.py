@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rightcall.core.sanitize import printable
+from rightcall.log import local_logger
 
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
@@ -33,11 +34,19 @@ def shown_log(verbose: int, *, quiet: bool = False) -> Iterator[None]:
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(level)
+    # Whoever waits at a terminal is told what for: a large model takes a while to load.
+    waiting = _ToPeople(traces=False) if sys.stderr.isatty() and not (quiet or verbose) else None
+    if waiting is not None:
+        local_logger.addHandler(waiting)
+        local_logger.setLevel(logging.INFO)
     try:
         yield
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
+        if waiting is not None:
+            local_logger.removeHandler(waiting)
+            local_logger.setLevel(logging.NOTSET)
 
 
 class _ToPeople(logging.Handler):

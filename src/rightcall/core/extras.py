@@ -28,7 +28,7 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "tokenizers": (f"{_HUGGING_FACE}tokenizers", "transformers", ""),
     "torch": (f"{_HUGGING_FACE}torch", "transformers", ""),
     "transformers": (f"{_HUGGING_FACE}transformers", "transformers", ""),
-    "xllamacpp": ("a model in this process needs xllamacpp", "local", _WEIGHTS),
+    "xllamacpp": ("a model in a GGUF file needs xllamacpp", "local", _WEIGHTS),
 }
 """By module: what needs it, the extra that brings it, and what else is to do."""
 

@@ -13,7 +13,7 @@ Syntax: TypeAlias = Literal["gbnf", "lark"]
 """llama.cpp's grammars, or llguidance's."""
 
 MOST_TOKENS = 2048
-"""How much is generated where nobody says: small models can go on for ever."""
+"""How much is generated where nobody says and the window is not known: small models go on for ever."""
 
 
 class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
@@ -34,6 +34,9 @@ class Sampling(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
+    samplers: tuple[str, ...] = ()
+    """The steps by which llama.cpp chooses, by their names and in their order. What each of them takes,
+    as ``min_p``, is given in ``extra``."""
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     """Text that ends generation; it is not part of what is given out."""
@@ -64,9 +67,21 @@ class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
     name: str
     template: str = ""
     """The chat template's own text; empty when the model carries none."""
+    folder: str = ""
+    """A folder of the model's files, where its template is to be found instead."""
+    advice: str = ""
+    """What to do where there is no template."""
     bos: str = ""
     eos: str = ""
     context_window: int | None = None
+
+
+def room(window: int | None, used: int) -> int:
+    """How many tokens may be generated where nobody says: what a prompt leaves of the window.
+
+    At least one: a prompt that fills the window is for the engine to refuse, which knows how to say it.
+    """
+    return MOST_TOKENS if window is None else max(1, window - used)
 
 
 class Engine(Protocol):

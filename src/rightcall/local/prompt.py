@@ -70,11 +70,13 @@ def render_prompt(
     *,
     fallback: Fallback | None = None,
     neutral: bool = True,
+    opened: bool = True,
 ) -> Prompt:
     """The prompt for a request.
 
     ``fallback`` speaks of tools where the template does not; ``neutral=False`` leaves special tokens in
-    the messages as they are. What no prompt can be made of is an EncodeError.
+    the messages as they are. ``opened=False`` ends the prompt where the messages do, without what opens
+    the model's turn. What no prompt can be made of is an EncodeError.
     """
     quirks = probe(template)
     if not quirks.shows_user:
@@ -85,7 +87,7 @@ def render_prompt(
     writer = Writer(quirks, fallback, lambda text: neutralise(encodable(text), markers))
     system = encodable(_system(request, specs, quirks, fallback))
     messages = writer.write(system, request.messages)
-    job = _Job(template, quirks, messages, writer.origins, _variables(request, quirks))
+    job = _Job(template, quirks, messages, writer.origins, _variables(request, quirks), opened)
     text, tail, worded = _rendered(job, specs if quirks.tools == "shown" else ())
     if template.add_bos and template.bos and not text.startswith(template.bos):
         text = template.bos + text
@@ -137,6 +139,7 @@ class _Job(Struct, frozen=True):
     messages: list[Turn]
     origins: Sequence[int]
     given: Mapping[str, Any]
+    opened: bool
 
 
 def _rendered(
@@ -145,11 +148,11 @@ def _rendered(
     """The prompt, its tail, and the tools whose schemas had to be put into words."""
     given = dict(job.given)
     if specs or job.quirks.needs_tools:
-        given["tools"] = [_tool_fields(spec) for spec in specs]
+        given["tools"] = [_tool_fields(spec, job.quirks) for spec in specs]
     try:
         return *_render(job, given), worded
     except EncodeError as error:
-        names = () if worded else _unshowable(job.template, specs)
+        names = () if worded else _unshowable(job.template, job.quirks, specs)
         if not names:
             raise EncodeError(NAME, error.reason, where=_culprit(job, given, error)) from None
     simpler = tuple([_in_words(spec) if spec.name in names else spec for spec in specs])
@@ -158,6 +161,10 @@ def _rendered(
 
 def _render(job: _Job, given: Mapping[str, Any]) -> tuple[str, str]:
     render, quirks = job.template.render, job.quirks
+    if not job.opened:
+        text = render(job.messages, add_generation_prompt=False, **given)
+        is_open = quirks.opens in ("always", "doubled")
+        return text.removesuffix(quirks.tail) if is_open else text, ""
     match quirks.opens:
         case "asked":
             text = render(job.messages, **given)
@@ -200,19 +207,19 @@ def _neutral_spec(spec: Spec, markers: Sequence[str]) -> Spec:
     return replace(spec, description=neutralise(spec.description, markers), parameters=described)
 
 
-def _tool_fields(spec: Spec) -> dict[str, Any]:
+def _tool_fields(spec: Spec, quirks: Quirks) -> dict[str, Any]:
     """The tool as templates know it."""
     description = spec.description
     if spec.examples:
         examples = "\n".join(dump(example) for example in spec.examples)
         description = f"{description}\n\nExamples of arguments:\n{examples}".strip()
     function = {"name": spec.name, "description": description, "parameters": spec.parameters}
-    return {"type": "function", "function": function}
+    return function if quirks.flat_tools else {"type": "function", "function": function}
 
 
-def _unshowable(template: ChatTemplate, specs: Sequence[Spec]) -> tuple[str, ...]:
+def _unshowable(template: ChatTemplate, quirks: Quirks, specs: Sequence[Spec]) -> tuple[str, ...]:
     """The names of the tools that the template fails at."""
-    return tuple([spec.name for spec in specs if not _is_shown(template, spec)])
+    return tuple([spec.name for spec in specs if not _is_shown(template, quirks, spec)])
 
 
 def _in_words(spec: Spec) -> Spec:
@@ -232,9 +239,9 @@ def _in_words(spec: Spec) -> Spec:
     )
 
 
-def _is_shown(template: ChatTemplate, spec: Spec) -> bool:
+def _is_shown(template: ChatTemplate, quirks: Quirks, spec: Spec) -> bool:
     try:
-        template.render([_USER], tools=[_tool_fields(spec)])
+        template.render([_USER], tools=[_tool_fields(spec, quirks)])
     except EncodeError:
         return False
     return True

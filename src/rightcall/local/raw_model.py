@@ -6,9 +6,10 @@ from typing import Self
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.options import checked
 from rightcall.core.request import Profile, Request
-from rightcall.errors import EncodeError
+from rightcall.errors import EncodeError, UsageError
 from rightcall.local.engine import Card, Engine, Sampling
 from rightcall.local.template.chat_template import ChatTemplate
+from rightcall.local.template.template_file import read_template
 
 
 class RawModel:
@@ -44,6 +45,10 @@ class RawModel:
 
     def _template_of(self, card: Card) -> ChatTemplate:
         """The template that was given, or the model's own."""
+        if self._template is None and card.folder:
+            self._template = read_template(card.folder)
+        if self._template is None and not card.template and card.advice:
+            raise UsageError(f"{card.name}: {card.advice}")
         return self._template or ChatTemplate.from_card(card)
 
 

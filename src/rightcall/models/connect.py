@@ -21,7 +21,7 @@ from rightcall.core.request import Profile
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
-from rightcall.models.opening import Key, Wanted, as_text
+from rightcall.models.opening import Key, Opened, Wanted, as_text
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
@@ -65,7 +65,8 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     Close the model, or use it in ``async with``; one that is not closed is when its event loop ends, at
     the latest with the program. ``transport`` is closed with it, so that each model needs its own.
     ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
-    are for local models: the chat template, as text or a file, and how the model writes calls.
+    are for local models: the chat template, as text or a file, and how the model writes calls. For a
+    server like OpenAI's Chat that leaves calls in its text, ``family`` is ``"qwen3"``, or ``"auto"``.
     ``state="vendor"`` has the vendor keep the conversation, where it can, and sends only what is new.
     ``background=True`` has replies made there and fetched when they are done, however long they take.
     """
@@ -89,7 +90,21 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         keep_raw=keep_raw,
         name=name,
     )
-    return _in_background(made) if background else made
+    return _as_asked(made, family, door, background=background)
+
+
+def _as_asked(model: WireModel, family: str | None, door: Opened, *, background: bool) -> Connected:
+    """The model, in the background or its text read as one of a family, where that was asked for."""
+    if family is None:
+        return _in_background(model) if background else model
+    if model.dialect.name != "openai_chat" or background:
+        raise UsageError(
+            f"{model.name}: family= is for local models and for servers that speak like OpenAI's Chat, "
+            "where they leave calls in the text; leave it out here"
+        )
+    from rightcall.models.reading import reading_model  # noqa: PLC0415 - families, light until used
+
+    return reading_model(model, family, door)
 
 
 def _in_background(model: WireModel) -> Connected:

@@ -16,7 +16,7 @@ from rightcall.local.gguf import read_header
 from rightcall.local.guided.guided_model import GuidedModel
 from rightcall.local.local_model import LocalModel
 from rightcall.local.template.chat_template import ChatTemplate
-from rightcall.local.template.template_file import read_template, template_of
+from rightcall.local.template.template_file import model_folder, read_template, template_of
 from rightcall.models.catalogue import EMBEDDED
 
 
@@ -32,7 +32,8 @@ def local_model(
 ) -> LocalModel | GuidedModel:
     """The model in a file or, without one, behind a server. Nothing is loaded before it is asked.
 
-    ``template`` is a file (``tokenizer_config.json``, ``chat_template.jinja``) or its text. ``family``
+    ``template`` is a file (``tokenizer_config.json``, ``chat_template.jinja``), a model's folder, its
+    name in the hub's cache on this machine, or the template's text. ``family``
     is how the model writes calls, where its template does not tell.
     """
     if file is None:
@@ -61,5 +62,6 @@ def _template(given: str | Path | None) -> ChatTemplate | None:
     if given is None:
         return None
     if isinstance(given, Path) or ("\n" not in given and "{" not in given):
-        return read_template(given)
+        folder = None if Path(given).exists() else model_folder(str(given))
+        return read_template(folder or given)
     return ChatTemplate(given)

@@ -177,6 +177,7 @@ PROVIDERS: dict[str, Provider] = {
     ),
     "llamacpp": _compatible("http://localhost:8080/v1"),
     "lmstudio": _compatible("http://localhost:1234/v1"),
+    "mlx": _compatible("http://localhost:8080/v1"),
     "ollama": _compatible("http://localhost:11434/v1"),
     "ollama-native": Provider(
         dialect="ollama",

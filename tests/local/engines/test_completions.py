@@ -12,12 +12,16 @@ from msgspec.structs import replace
 
 from local.engines.kit import ENDLESS, EXACT, HELLO, REPEAT, said, that_begins
 from request.server import dropped, endless, serving, streamed, whole
+from rightcall.core.message import said as message
 from rightcall.core.parts import Usage
+from rightcall.core.request import Request
 from rightcall.core.transport import Timeouts
 from rightcall.errors import ProtocolError, TransportError, TruncatedStream, UsageError, VendorError
-from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
+from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling
 from rightcall.local.engines.llama_server import LlamaServer
-from rightcall.local.engines.vllm import Vllm
+from rightcall.local.engines.vllm import ADVICE, Vllm
+from rightcall.local.local_model import LocalModel
+from rightcall.local.template.template_file import model_folder
 from rightcall.transport.aio import AiohttpTransport
 
 SERVER = Path(__file__).with_name("llama_server.py")
@@ -201,7 +205,7 @@ async def test_what_is_asked_of_llama_cpp(transport):
         special=("<c>",),
         extra={"top_k": 1},
     )
-    async with serving(PROPS, NO_TOKENS, done) as server:
+    async with serving(PROPS, whole(b'{"tokens": [7, 8]}'), done) as server:
         engine = LlamaServer(server.url + "/", transport, timeouts=Timeouts(whole=9.0))
         assert await said(engine.complete("p", grammar=grammar, sampling=sampling)) == (
             "",
@@ -211,7 +215,7 @@ async def test_what_is_asked_of_llama_cpp(transport):
     body = json.loads(server.requests[-1][2])
     assert len(body.pop("response_fields")) == 6
     assert body == {
-        "prompt": "p",
+        "prompt": [7, 8],
         "stream": True,
         "cache_prompt": True,
         "return_progress": True,
@@ -230,6 +234,10 @@ async def test_what_is_asked_of_llama_cpp(transport):
 
 MODELS = whole(b'{"object": "list", "data": [{"id": "m", "max_model_len": 4096}]}')
 NOT_FOUND = whole(b'{"detail": "Not Found"}', status=404)
+
+
+def counted(tokens):
+    return whole(json.dumps({"count": tokens}).encode())
 
 
 def event(value):
@@ -252,7 +260,7 @@ def part(*texts, reason="stop", stopped=None, prompt=5, written=2, cached=None):
 
 COMMON = {
     "model": "m",
-    "max_tokens": 2048,
+    "max_tokens": 4090,
     "stream": True,
     "stream_options": {"include_usage": True},
     "add_special_tokens": False,
@@ -297,19 +305,19 @@ async def test_a_lazy_grammar_is_two_requests_to_vllm(transport):
     first = part("Let me ", "see. ", stopped="<call>", written=4)
     second = part("<call>", "{}", prompt=9, written=3, cached=8)
     sampling = Sampling(stop=("z",))
-    async with serving(MODELS, NOT_FOUND, first, second) as server:
+    async with serving(MODELS, NOT_FOUND, counted(6), first, counted(96), second) as server:
         text, finish = await said(
             Vllm(server.url, transport).complete("p:", grammar=grammar, sampling=sampling)
         )
     assert text == "Let me see. <call>{}"
     assert finish == Finish("end", Usage(input_tokens=14, output_tokens=7, cached_tokens=8))
-    bodies = [json.loads(body) for _, _, body in server.requests[2:]]
+    bodies = [json.loads(body) for path, _, body in server.requests if path == "/v1/completions"]
     assert bodies == [
         {**COMMON, "prompt": "p:", "stop": ["z", "<call>"]},
         {
             **COMMON,
             "prompt": "p:Let me see. ",
-            "max_tokens": 2044,
+            "max_tokens": 4000,
             "stop": ["z"],
             "structured_outputs": {"grammar": "root ::= x"},
         },
@@ -319,9 +327,13 @@ async def test_a_lazy_grammar_is_two_requests_to_vllm(transport):
 @pytest.mark.parametrize(
     ("answer", "sampling", "expected"),
     [
-        (part("a", stopped="z"), Sampling(stop=("z",)), Finish("stop_sequence", Usage(), "z")),
-        (part("a", stopped=128009), Sampling(), Finish("end", Usage())),
-        (part("a", reason="length"), Sampling(), Finish("length", Usage())),
+        (
+            part("a", stopped="z"),
+            Sampling(stop=("z",), max_tokens=9),
+            Finish("stop_sequence", Usage(), "z"),
+        ),
+        (part("a", stopped=128009), Sampling(max_tokens=9), Finish("end", Usage())),
+        (part("a", reason="length"), Sampling(max_tokens=9), Finish("length", Usage())),
         (part("a", stopped="<call>", written=2), Sampling(max_tokens=2), Finish("length", Usage())),
     ],
     ids=["stop sequence", "stop token", "length", "at a trigger"],
@@ -354,17 +366,43 @@ async def test_why_vllm_stopped(transport, answer, sampling, expected):
 async def test_what_goes_wrong_with_vllm_is_told_apart(transport, answer, error):
     async with serving(MODELS, NOT_FOUND, answer) as server:
         with pytest.raises(error):
+            await said(Vllm(server.url, transport).complete("p", sampling=Sampling(max_tokens=9)))
+
+
+async def test_vllm_is_asked_for_what_the_prompt_leaves_of_the_window(transport):
+    async with serving(MODELS, NOT_FOUND, counted(2100), part("a")) as server:
+        await said(Vllm(server.url, transport).complete("p"))
+    assert json.loads(server.requests[-1][2])["max_tokens"] == 4096 - 2100
+
+
+async def test_a_server_that_does_not_count_is_said_to_need_a_number(transport):
+    async with serving(MODELS, NOT_FOUND, NOT_FOUND) as server:
+        with pytest.raises(UsageError, match="max_tokens="):
             await said(Vllm(server.url, transport).complete("p"))
+
+
+async def test_a_refusal_to_count_is_told_as_it_is(transport):
+    no = whole(b'{"error": {"message": "no", "type": "t"}}', status=401)
+    async with serving(MODELS, NOT_FOUND, no) as server:
+        with pytest.raises(VendorError, match="no"):
+            await said(Vllm(server.url, transport).complete("p"))
+
+
+async def test_without_a_window_vllm_is_asked_for_a_modest_number(transport):
+    models = whole(b'{"data": [{"id": "m"}]}')
+    async with serving(models, NOT_FOUND, part("a")) as server:
+        await said(Vllm(server.url, transport).complete("p"))
+    assert json.loads(server.requests[-1][2])["max_tokens"] == MOST_TOKENS
 
 
 @pytest.mark.parametrize(
     ("given", "told", "expected"),
     [
-        (None, NOT_FOUND, Card(name="m", context_window=4096)),
+        (None, NOT_FOUND, Card(name="m", context_window=4096, advice=ADVICE)),
         (
             None,
             whole(b'{"chat_template": "t", "bos_token": {"content": "<s>"}, "eos_token": "</s>"}'),
-            Card(name="m", template="t", bos="<s>", eos="</s>", context_window=4096),
+            Card(name="m", template="t", bos="<s>", eos="</s>", context_window=4096, advice=ADVICE),
         ),
         (
             Card(name="other", template="mine", context_window=99),
@@ -377,6 +415,45 @@ async def test_what_goes_wrong_with_vllm_is_told_apart(transport, answer, error)
 async def test_what_is_known_of_a_model_behind_vllm(transport, given, told, expected):
     async with serving(MODELS, told) as server:
         assert await Vllm(server.url, transport, card=given).ready() == expected
+
+
+async def asked_of_vllm(transport, *answers):
+    """What a model behind a default vLLM is asked: the prompt of its completion."""
+    async with serving(*answers, part("Hi")) as server:
+        model = LocalModel(Vllm(server.url, transport))
+        request = Request(messages=(message("Hello"),), max_tokens=9)
+        assert [event async for event in model.stream(request)]
+    return json.loads(server.requests[-1][2])["prompt"]
+
+
+TEMPLATE = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<bot>"
+
+
+async def test_without_a_template_the_flag_and_the_option_are_named(transport):
+    with pytest.raises(UsageError, match=r"--enable-tokenizer-info-endpoint.*template='Qwen/Qwen3-8B'"):
+        await asked_of_vllm(transport, MODELS, NOT_FOUND)
+
+
+async def test_the_template_is_taken_from_the_folder_that_vllm_serves(transport, tmp_path):
+    (tmp_path / "chat_template.jinja").write_text(TEMPLATE)
+    models = whole(json.dumps({"data": [{"id": "m", "root": str(tmp_path)}]}).encode())
+    assert await asked_of_vllm(transport, models, NOT_FOUND) == "<user>Hello<bot>"
+
+
+async def test_the_template_is_taken_from_the_hubs_cache(transport, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    kept = tmp_path / "models--Qwen--Qwen3-8B"
+    for revision, text in (("old", "none"), ("new", TEMPLATE), ("other", "none")):
+        (kept / "snapshots" / revision).mkdir(parents=True)
+        (kept / "snapshots" / revision / "tokenizer_config.json").write_text(
+            json.dumps({"chat_template": text})
+        )
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("new")
+    models = whole(b'{"data": [{"id": "served", "root": "Qwen/Qwen3-8B"}]}')
+    assert await asked_of_vllm(transport, models, NOT_FOUND) == "<user>Hello<bot>"
+    assert model_folder("Qwen/Qwen3-8B") == kept / "snapshots" / "new"
+    assert [model_folder(name) for name in ("", "Qwen/Other", "../x", "no/such/name")] == [None] * 4
 
 
 async def test_a_model_that_vllm_does_not_serve_is_named(transport):

@@ -104,6 +104,28 @@ async def test_the_token_that_ends_a_reply_is_not_part_of_it(engine):
     assert (text, finish.stop, finish.usage.output_tokens) == ("", "end", 1)
 
 
+async def test_a_hook_has_its_say_in_the_scores_of_each_token(folder):
+    seen = []
+
+    def logits(tokens, scores):
+        seen.append(tokens.shape[-1])
+        wanted = torch.full_like(scores, -100.0)
+        wanted[:, CALL] = 100.0
+        return wanted
+
+    hooked = HuggingFace(folder, logits=logits)
+    try:
+        text, _ = await said(hooked.complete("abc", sampling=Sampling(temperature=0, max_tokens=2)))
+    finally:
+        await hooked.close()
+    assert (text, seen) == ("<call><call>", [3, 4])
+
+
+async def test_an_order_of_samplers_is_refused(engine):
+    with pytest.raises(UsageError, match="one order"):
+        await said(engine.complete("abc", sampling=Sampling(samplers=("top_k",))))
+
+
 async def test_other_special_tokens_are_text(engine):
     sampling = Sampling(temperature=0, max_tokens=2, extra=prefer(CALL))
     assert (await said(engine.complete("abc", sampling=sampling)))[0] == "<call><call>"

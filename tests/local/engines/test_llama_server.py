@@ -6,7 +6,7 @@ import pytest
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling
-from rightcall.local.engines.llama_server import MOST_TOKENS, Chunk, Props, read, refusal, request
+from rightcall.local.engines.llama_server import Chunk, Props, read, refusal, request
 
 ENDINGS = {2: "<|end|>"}
 
@@ -56,13 +56,13 @@ def test_a_refusal_in_a_stream_is_raised():
 
 
 def test_what_is_not_said_is_left_to_llama_cpp_but_for_the_length():
-    body = request([1, 2], None, Sampling())
+    body = request([1, 2], None, Sampling(), 30)
     del body["response_fields"]
-    assert body == {"prompt": [1, 2], "stream": True, "cache_prompt": True, "n_predict": MOST_TOKENS}
+    assert body == {"prompt": [1, 2], "stream": True, "cache_prompt": True, "n_predict": 30}
 
 
 def test_a_grammar_without_triggers_governs_from_the_start():
-    body = request("p", Grammar(syntax="gbnf", text="root ::= x"), Sampling())
+    body = request([1], Grammar(syntax="gbnf", text="root ::= x"), Sampling(), 30)
     assert (body["grammar"], "grammar_lazy" in body, "grammar_triggers" in body) == (
         "root ::= x",
         False,
@@ -72,13 +72,13 @@ def test_a_grammar_without_triggers_governs_from_the_start():
 
 def test_a_negative_length_is_refused():
     with pytest.raises(UsageError, match="max_tokens is -1"):
-        request("p", None, Sampling(max_tokens=-1))
+        request([1], None, Sampling(max_tokens=-1), 30)
 
 
 def test_extra_options_do_not_break_the_form():
-    extra = {"stream": False, "prompt": "other", "cache_prompt": False}
-    body = request("p", None, Sampling(extra=extra))
-    assert (body["stream"], body["prompt"], body["cache_prompt"]) == (True, "p", False)
+    extra = {"stream": False, "prompt": [3], "cache_prompt": False}
+    body = request([1], None, Sampling(extra=extra), 30)
+    assert (body["stream"], body["prompt"], body["cache_prompt"]) == (True, [1], False)
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,17 @@ def test_extra_options_do_not_break_the_form():
 )
 def test_a_model_is_named_by_its_file_or_alias(props, name):
     assert msgspec.convert(props, Props).card == Card(name=name)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "words"),
+    [
+        (Sampling(samplers=("min_q",)), "no sampler 'min_q'; did you mean 'min_p'"),
+        (Sampling(extra={"samplers": ["mirostat"]}), "no sampler 'mirostat'"),
+        (Sampling(extra={"samplers": "top_k"}), "a list of names, not 'top_k'"),
+    ],
+    ids=["misspelt", "as the engine names it", "text"],
+)
+def test_a_sampler_that_llama_cpp_does_not_have_is_refused(sampling, words):
+    with pytest.raises(UsageError, match=words):
+        request([1], None, sampling, 30)

@@ -13,7 +13,7 @@ from rightcall.core.events import (
     ReasoningDelta,
     TextDelta,
 )
-from rightcall.core.message import Reasoning
+from rightcall.core.message import Reasoning, Unknown
 from rightcall.core.parts import Text
 from rightcall.core.tool import Spec
 from rightcall.local.families.draft import Part
@@ -114,10 +114,17 @@ def loaded(arguments: str) -> Any:
 
 def everything(parts: tuple[Part, ...]) -> str:
     """All that came out, in one text."""
-    return "".join(
-        f"{part.id}{part.name}{part.arguments}" if isinstance(part, Call) else part.text
-        for part in parts
-    )
+    return "".join(map(_written, parts))
+
+
+def _written(part: Part) -> str:
+    match part:
+        case Call():
+            return f"{part.id}{part.name}{part.arguments}"
+        case Unknown():
+            return str(part.vendor)
+        case _:
+            return part.text
 
 
 def markers_of(family: Family) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from local.families.replies import SPECS, at_every_cut, said
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, TextDelta
-from rightcall.core.message import Reasoning
+from rightcall.core.message import Reasoning, Unknown
 from rightcall.core.parts import Text
 from rightcall.local.families.known import FAMILIES, named
 from rightcall.local.families.opening import answering
@@ -176,7 +176,18 @@ def test_a_call_to_a_tool_of_the_makers_is_a_call_where_tools_were_offered():
     reply = "<|channel|>commentary to=python<|message|>print(1)<|call|>"
     family = named("harmony")
     assert at_every_cut(family, reply) == (Call(id="", name="python", arguments="print(1)"),)
-    assert at_every_cut(family, reply, specs=()) == ()
+    kept = (Unknown({"local": {"to": "python", "text": "print(1)"}}),)
+    assert at_every_cut(family, reply, specs=()) == kept
+
+
+def test_a_message_to_a_tool_of_the_makers_is_kept_between_the_others():
+    reply = (
+        "<|channel|>analysis<|message|>hm<|end|><|start|>assistant to=browser.search<|channel|>commentary"
+        '<|message|>{"query": "x"}<|call|><|start|>assistant<|channel|>final<|message|>Found.'
+    )
+    aside = Unknown({"local": {"to": "browser.search", "text": '{"query": "x"}'}})
+    parts = at_every_cut(named("harmony"), reply, specs=())
+    assert parts == (Reasoning("hm"), aside, Text("Found."))
 
 
 def test_a_head_that_holds_a_sentence_is_text():
@@ -269,7 +280,7 @@ NO_CALLS = {
     "a link": ("pythonic", "See [Wikipedia](https://www.wikipedia.org) or [link text](url)."),
     "a function in a sentence": ("pythonic", "Then [f(x)] or [sin(x=1)] follow."),
     "a marker in a sentence": ("hermes", "It is <tool_call> followed by JSON."),
-    "an empty section": ("hermes", "<tool_call></tool_call>"),
+    "an empty fence": ("generic", "```json\n[]\n```"),
     "no name": ("hermes", '<tool_call>{"arguments": {}}</tool_call>'),
     "no json": ("hermes", "<tool_call>{add}</tool_call>"),
     "a prompt of python": ("functionary_v32", ">>> print(1)\n1"),

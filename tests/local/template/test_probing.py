@@ -85,6 +85,7 @@ QUIRKS = {
         tail="<|start|>assistant",
         switches=(Switch(name="reasoning_effort", values=EFFORT),),
     ),
+    "flat": Quirks(developer="shown", flat_tools=True, flat_calls=True, tail="<|assistant|>"),
     "rag": Quirks(system="ignored", results="", **NO_TOOLS, tail="Assistant:"),
     "never": Quirks(developer="shown", **NO_TOOLS, opens="never", tail="<assistant>"),
     "doubled": Quirks(developer="shown", **NO_TOOLS, opens="doubled", tail="<assistant>"),

@@ -33,7 +33,8 @@ def run(options: Namespace) -> int:
     if not requests:
         print(NOT_ASKED, file=sys.stderr)
     for request in requests:
-        prompt = render_prompt(request, template, fallback=PromptedTools(family))
+        is_opened = not options.no_generation_prompt
+        prompt = render_prompt(request, template, fallback=PromptedTools(family), opened=is_opened)
         if options.raw:
             sys.stdout.flush()
             sys.stdout.buffer.write(prompt.text.encode(errors="replace"))

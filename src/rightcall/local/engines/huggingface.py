@@ -1,10 +1,10 @@
 """Hugging Face transformers in this process, as an engine. Needs the extra ``transformers``."""
 
 import os
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -12,11 +12,14 @@ from rightcall.core.extras import load
 from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError, VendorError
-from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
 from rightcall.local.engines.constraint import Constraint, WordWatch
 from rightcall.local.engines.in_process import Channel, InProcess, LoadedModel, Progress, Shared
 
 _DEFAULT = Sampling()
+
+Logits: TypeAlias = Callable[[Any, Any], Any]
+"""The tokens so far and the scores of the next one into the scores to choose by."""
 
 
 class _Setup(Struct, frozen=True):
@@ -151,8 +154,11 @@ _models: Shared[_Setup, _Model] = Shared(_Model, _Model.unload)
 class HuggingFace(InProcess[_Setup, _Model, Piece | Finish]):
     """A model of the Hugging Face kind: a folder, or a name on their hub.
 
-    One completion runs at a time, the others wait in line. ``on_progress`` is told None when loading
-    begins and 1.0 when it is done.
+    One completion runs at a time, the others wait in line. ``logits`` is called before each token with
+    the tokens so far and the scores of the next one, both as tensors of one row, and gives the scores
+    to go on with; what a grammar forbids stays forbidden. What else transformers' ``generate`` takes to
+    choose by is given in a sampling's ``extra``. ``on_progress`` is told None when loading begins and
+    1.0 when it is done.
     """
 
     @checked("rc.local.HuggingFace")
@@ -161,8 +167,10 @@ class HuggingFace(InProcess[_Setup, _Model, Piece | Finish]):
         source: str | os.PathLike[str],
         *,
         device: str = "cpu",
+        logits: Logits | None = None,
         on_progress: Progress = lambda _: None,
     ) -> None:
+        self._logits = logits
         place = Path(source)
         name = str(place.resolve()) if place.exists() else os.fspath(source)
         super().__init__(_models, _Setup(name, device), on_progress)
@@ -183,7 +191,7 @@ class HuggingFace(InProcess[_Setup, _Model, Piece | Finish]):
         """The text that follows a prompt. Closing the iterator stops at the next token."""
         model = await self._loan.get()
         generated = self._generated(
-            model, 1, lambda channel: _generate(model, channel, prompt, grammar, sampling)
+            model, 1, lambda channel: _generate(model, channel, prompt, grammar, sampling, self._logits)
         )
         async with aclosing(generated) as pieces:
             async for piece in pieces:
@@ -196,20 +204,24 @@ def _generate(
     prompt: str,
     grammar: Grammar | None,
     sampling: Sampling,
+    logits: Logits | None,
 ) -> None:
     """Generate into a channel."""
+    if sampling.samplers:
+        raise UsageError("transformers' samplers have one order: set what each takes, in extra=")
     tokens = model.tokens(prompt)
-    most = MOST_TOKENS if sampling.max_tokens is None else sampling.max_tokens
     window = model.card.context_window
+    if window is not None and len(tokens) >= window:
+        raise VendorError(
+            f"the prompt is longer than the model has room for ({len(tokens)} tokens, and room for "
+            f"{window}): send less",
+            kind="context_overflow",
+            vendor_code="exceed_context_size_error",
+        )
+    left = room(window, len(tokens))
+    most = left if sampling.max_tokens is None else sampling.max_tokens
     if window is not None:
-        if len(tokens) >= window:
-            raise VendorError(
-                f"the prompt is longer than the model has room for ({len(tokens)} tokens, and room for "
-                f"{window}): send less",
-                kind="context_overflow",
-                vendor_code="exceed_context_size_error",
-            )
-        most = min(most, window - len(tokens))
+        most = min(most, left)
     reply = _Reply(model, channel, sampling.stop)
     reply.constraint = None if grammar is None else model.constraint(grammar)
     torch = model.torch
@@ -222,7 +234,7 @@ def _generate(
             attention_mask=torch.ones_like(row),
             streamer=reply,
             stopping_criteria=[reply.stops],
-            logits_processor=[reply.mask],
+            logits_processor=[*([] if logits is None else [logits]), reply.mask],
             max_new_tokens=most,
             pad_token_id=model.ends[0] if model.ends else 0,
             **_choosing(sampling),

@@ -4,6 +4,7 @@ The form is that of ``POST /completion``, which the server in this process (``ll
 https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
 """
 
+import difflib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
@@ -14,7 +15,7 @@ from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import ProtocolError, TruncatedStream, UsageError, VendorError
-from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
 from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
 
 _DEFAULT = Sampling()
@@ -26,6 +27,11 @@ _WORD = 1
 _SEEDS = 2**32 - 1
 """The number itself asks llama.cpp for a random seed."""
 _RETRYABLE = frozenset({408, 429, 502, 503, 504})
+SAMPLERS = (
+    "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
+    "infill", "adaptive_p",
+)  # fmt: skip
+_SAMPLERS = ", ".join(SAMPLERS)
 _ENDS = {"word": "stop_sequence", "limit": "length", "eos": "end", "none": "end"}
 _TOO_LONG = "exceed_context_size_error"
 
@@ -83,8 +89,6 @@ class Tokens(Struct, frozen=True):
 
 class _Facts(Struct, frozen=True):
     card: Card
-    adds: bool
-    """Whether the server puts tokens of its own before a prompt that is text."""
     endings: dict[int, str]
 
 
@@ -126,8 +130,9 @@ class LlamaServer:
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt. Closing the iterator hangs up, and the server stops."""
         facts = await self._known()
-        given = await self._tokens(prompt) if facts.adds else prompt
-        body = request(given, grammar, sampling)
+        # Tokens and not text: to text, the server may add what the model's prompts begin with.
+        tokens = await self._tokens(prompt)
+        body = request(tokens, grammar, sampling, room(facts.card.context_window, len(tokens)))
         # News of the prompt's progress keep the connection from seeming dead, and the server from
         # finding out only at the end that nobody listens.
         stream = self._server.stream("/completion", {**body, "return_progress": True})
@@ -147,31 +152,32 @@ class LlamaServer:
     async def _known(self) -> _Facts:
         if self._facts is None:
             card = decoded(await self._server.get("/props"), Props).card
-            added = await self._tokens("", add=True)
             ending = await self._tokens(card.eos) if card.eos else ()
             endings = {ending[0]: card.eos} if len(ending) == 1 else {}
-            self._facts = _Facts(card, adds=bool(added), endings=endings)
+            self._facts = _Facts(card, endings)
         return self._facts
 
-    async def _tokens(self, text: str, *, add: bool = False) -> tuple[int, ...]:
-        body: JsonObject = {"content": text, "add_special": add, "parse_special": True}
+    async def _tokens(self, text: str) -> tuple[int, ...]:
+        body: JsonObject = {"content": text, "add_special": False, "parse_special": True}
         return decoded(await self._server.post("/tokenize", body), Tokens).tokens
 
 
 def request(
-    prompt: str | Sequence[int], grammar: Grammar | None, sampling: Sampling
+    prompt: Sequence[int], grammar: Grammar | None, sampling: Sampling, left: int
 ) -> dict[str, JsonValue]:
-    """What to ask for a completion."""
+    """What to ask for a completion; of ``left`` tokens, unless the sampling says how many."""
     if sampling.max_tokens is not None and sampling.max_tokens < 0:
         raise UsageError(f"max_tokens is {sampling.max_tokens}, and must not be negative")
     body: dict[str, JsonValue] = {
         "cache_prompt": True,
         **sampling.extra,
-        "prompt": prompt if isinstance(prompt, str) else list(prompt),
+        "prompt": list(prompt),
         "stream": True,
-        "n_predict": MOST_TOKENS if sampling.max_tokens is None else sampling.max_tokens,
+        "n_predict": left if sampling.max_tokens is None else sampling.max_tokens,
         "response_fields": _LAST,
     }
+    if sampling.samplers or "samplers" in body:
+        body["samplers"] = _chain(sampling.samplers or body["samplers"])
     given = {"temperature": sampling.temperature, "top_p": sampling.top_p}
     body |= {name: value for name, value in given.items() if value is not None}
     if sampling.seed is not None:
@@ -185,6 +191,18 @@ def request(
     if markers:
         body["preserved_tokens"] = list(dict.fromkeys(markers))
     return body
+
+
+def _chain(names: JsonValue) -> list[JsonValue]:
+    """The names of samplers: llama.cpp leaves out in silence what it does not know."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise UsageError(f"samplers are a list of names, not {names!r}; llama.cpp has {_SAMPLERS}")
+    for name in names:
+        if name not in SAMPLERS:
+            near = difflib.get_close_matches(str(name), SAMPLERS, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UsageError(f"llama.cpp has no sampler {name!r}; {hint}there is {_SAMPLERS}")
+    return list(names)
 
 
 def _constraint(grammar: Grammar) -> dict[str, JsonValue]:

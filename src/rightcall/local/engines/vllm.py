@@ -15,12 +15,19 @@ from rightcall.core.options import checked
 from rightcall.core.parts import Usage
 from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import TruncatedStream, UsageError, VendorError
-from rightcall.local.engine import MOST_TOKENS, Card, Finish, Grammar, Piece, Sampling, Syntax
+from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, room
 from rightcall.local.engines.remote import Refusal, RemoteServer, decoded, refusal_in
+from rightcall.local.template.template_file import model_folder
 
 _DEFAULT = Sampling()
 _TIMEOUTS = Timeouts()
 _RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
+ADVICE = (
+    "vLLM does not tell the model's chat template. Start it with --enable-tokenizer-info-endpoint, or "
+    "give the template, as template='Qwen/Qwen3-8B' where that is in the hub's cache on this machine, "
+    "or the path of the model's folder, of its tokenizer_config.json or of a .jinja file"
+)
+_MISSING = frozenset({404, 405, 501})
 
 
 class _Details(Struct, frozen=True):
@@ -51,6 +58,8 @@ class _Served(Struct, frozen=True):
     """One model of ``GET /v1/models``."""
 
     id: str
+    root: str = ""
+    """Where the server has it from: a folder, or a name on the hub."""
     max_model_len: int | None = None
 
 
@@ -113,7 +122,7 @@ class Vllm:
             if served is None:
                 names = ", ".join(each.id for each in models) or "nothing"
                 raise UsageError(f"the server does not serve {self._model!r}; it serves {names}")
-            card = self._card or await self._told(served.id)
+            card = self._card or await self._told(served)
             window = card.context_window or served.max_model_len
             self._known = replace(card, name=served.id, context_window=window)
         return self._known
@@ -133,12 +142,9 @@ class Vllm:
         vLLM has no lazy grammars. So a first request stops where a trigger begins, and a second one goes
         on from there under the grammar; the server has the text so far in its cache.
         """
-        if grammar is not None and grammar.syntax != self._syntax:
-            raise UsageError(
-                f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
-            )
+        self._check(grammar, sampling)
         card = await self.ready()
-        most = _most(card) if sampling.max_tokens is None else sampling.max_tokens
+        most = await self._room(card, prompt) if sampling.max_tokens is None else sampling.max_tokens
         triggers = () if grammar is None else grammar.triggers
         governed = None if grammar is None or triggers else grammar.text
         spent = Usage()
@@ -166,7 +172,21 @@ class Vllm:
             if spent.output_tokens >= most:
                 yield Finish("length", spent)
                 return
+            if sampling.max_tokens is None:
+                # Text that was generated may be other tokens, and more of them, when it is read.
+                left = await self._room(card, prompt + "".join(written))
+                most = min(most, spent.output_tokens + left)
             triggers, governed = (), grammar.text
+
+    def _check(self, grammar: Grammar | None, sampling: Sampling) -> None:
+        if grammar is not None and grammar.syntax != self._syntax:
+            raise UsageError(
+                f"grammars for this server are written in {self._syntax}, not in {grammar.syntax}"
+            )
+        if sampling.samplers:
+            raise UsageError(
+                "vLLM's samplers have one order: set what each takes, as extra={'min_p': 0.1}"
+            )
 
     async def close(self) -> None:
         """Let go of the connections, and so stop what is being generated."""
@@ -194,16 +214,33 @@ class Vllm:
             raise TruncatedStream("the stream of vLLM's server ended before the reply did")
         yield end
 
-    async def _told(self, name: str) -> Card:
+    async def _room(self, card: Card, prompt: str) -> int:
+        """How much to ask for: vLLM stops after 16 tokens unasked, and refuses more than fits."""
+        if card.context_window is None:
+            return room(None, 0)
+        try:
+            return room(card.context_window, await self.count_tokens(prompt))
+        except VendorError as error:
+            if error.status not in _MISSING:
+                raise
+            raise UsageError(
+                "the server does not count tokens (POST /tokenize is not there), so what the prompt "
+                "leaves of its window is not known: say how many may be generated, as max_tokens="
+            ) from error
+
+    async def _told(self, served: _Served) -> Card:
         try:
             raw = await self._server.get("/tokenizer_info")
         except VendorError:
-            # Only there when the server was started with --enable-tokenizer-info-endpoint.
-            return Card(name=name)
+            # Only there when the server was started for it. Where it runs on this machine, or the model
+            # was downloaded here, too, the files have the template.
+            folder = model_folder(served.root) or model_folder(served.id)
+            return Card(name=served.id, folder=str(folder or ""), advice=ADVICE)
         info = decoded(raw, _TokenizerInfo)
         return Card(
-            name=name,
+            name=served.id,
             template=info.chat_template or "",
+            advice=ADVICE,
             bos=_token(info.bos_token),
             eos=_token(info.eos_token),
         )
@@ -262,12 +299,6 @@ def _ended(reason: str | None, stopped: int | str | None) -> Finish | None:
             return Finish("length", Usage())
         case _:
             raise VendorError(f"vLLM gave up: {reason}", vendor_code=reason, retryable=True)
-
-
-def _most(card: Card) -> int:
-    """How much to ask for: vLLM stops after 16 tokens unasked, and refuses more than fits."""
-    window = card.context_window
-    return MOST_TOKENS if window is None else min(MOST_TOKENS, max(1, window // 2))
 
 
 def _token(value: JsonValue) -> str:

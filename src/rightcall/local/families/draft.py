@@ -5,15 +5,16 @@ and between calls. Space inside of the answer stays, even where a call stands be
 """
 
 import re
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReasoningDelta, TextDelta
-from rightcall.core.message import Reasoning
+from rightcall.core.message import Reasoning, Unknown
 from rightcall.core.parts import Text
 
-Part: TypeAlias = Text | Reasoning | Call
-_Kind: TypeAlias = Literal["", "text", "thought", "call"]
+Part: TypeAlias = Text | Reasoning | Call | Unknown
+_Kind: TypeAlias = Literal["", "text", "thought", "call", "aside"]
 
 _FENCE = re.compile(r"\s*```[a-zA-Z]*[ \t]*\r?\n")
 _FENCE_SO_FAR = re.compile(r"\s*(?:`{0,2}|```[a-zA-Z]*[ \t]*\r?)")
@@ -48,6 +49,29 @@ class Draft:
     def is_empty(self) -> bool:
         """Whether nothing was said yet."""
         return not self._kind
+
+    @property
+    def called(self) -> str:
+        """The name of the last call that has begun."""
+        last = next(event for event in reversed(self.events) if isinstance(event, CallStart))
+        return last.name
+
+    def before(self) -> Callable[[], None]:
+        """What takes back all that follows, as long as none of its events was taken: a call, say.
+
+        It costs the same however long the draft is: what follows another part's beginning is put into
+        lists of its own.
+        """
+        events, parts = len(self.events), len(self._parts)
+        kept = (self._kind, self._pieces, self._spaces, self._calls, self._name, self._id, self.has_text)
+
+        def undo() -> None:
+            del self.events[events:]
+            del self._parts[parts:]
+            self._kind, self._pieces, self._spaces, self._calls = kept[:4]
+            self._name, self._id, self.has_text = kept[4:]
+
+        return undo
 
     def take(self) -> tuple[ModelEvent, ...]:
         """The events since the last time."""
@@ -115,6 +139,15 @@ class Draft:
         self._parts.extend(self._open())
         self._close()
 
+    def open_aside(self, to: str) -> None:
+        """A message begins that is neither for the user nor for a tool that was offered."""
+        self._begin("aside")
+        self._name = to
+
+    def aside(self, piece: str) -> None:
+        """A piece of such a message. No event tells of it; it is among the parts."""
+        self._pieces.append(piece)
+
     def _close(self) -> None:
         self._calls += 1
         self._pieces = []
@@ -137,6 +170,8 @@ class Draft:
                 return [Reasoning(text)] if text else []
             case "call" if self._name:
                 return [Call(id=self._id, name=self._name, arguments=text, truncated=True)]
+            case "aside":
+                return [Unknown({"local": {"to": self._name, "text": text}})]
             case _:
                 return []
 

@@ -29,6 +29,7 @@ from rightcall.local.families.tag_body import TagBody, Tags
 
 _SOURCE = re.compile(r"[\s\d:,\[\]]*")
 _NAME = re.compile(r"[\w.-]*")
+_JSON = JsonForm()
 
 Kind: TypeAlias = Literal[
     "drop", "thought", "thought_end", "section", "section_end", "call", "call_end", "head", "object",
@@ -73,11 +74,15 @@ class MarkerTable:
         # Brackets between calls belong to the list of calls, and are read without a marker.
         for character in "{[":
             self.gap_kinds.pop(character, None)
+        self.closes = Scanner((*family.section.close, *family.call.close))
         self.prose = Scanner(self.prose_kinds)
         self.gap = Scanner(self.gap_kinds)
         self.thought_ends = frozenset(family.thoughts.close if channels is None else channels.ends)
-        self.stays = frozenset((*family.citations.open, *family.citations.close))
-        self.thought = Scanner((*self.thought_ends, *_thought_breaks(family), *self.stays))
+        breaks = _thought_breaks(family)
+        # The end of a turn that could be markup, as </s>, ends no thought, but is no part of one.
+        plain = (marker for marker in family.ends if marker not in breaks)
+        self.stays = frozenset((*family.citations.open, *family.citations.close, *plain))
+        self.thought = Scanner((*self.thought_ends, *breaks, *self.stays))
         self.message = Scanner((channels.message,)) if channels is not None else Scanner(())
         self.ends = Scanner((channels.start, *channels.ends)) if channels is not None else Scanner(())
         self.labels = _labels(family)
@@ -103,7 +108,7 @@ class MarkerTable:
                 return ObjectBody(form, draft, is_bare=is_bare, known=specs.names)
             case NamedForm():
                 assert self.heads is not None
-                return NamedBody(self.heads, draft, known=specs.names)
+                return NamedBody(self.heads, draft, specs)
             case TagForm():
                 assert self._tags is not None
                 return TagBody(self._tags, draft, specs)
@@ -115,6 +120,10 @@ class MarkerTable:
                 return GemmaBody(quote, draft, specs)
             case other:
                 assert_never(other)
+
+    def json_body(self, draft: Draft, specs: Specs, *, is_bare: bool) -> Body:
+        """What reads JSON, which models that saw much of it write in place of their own form."""
+        return ObjectBody(_JSON, draft, is_bare=is_bare, known=specs.names)
 
 
 @lru_cache(maxsize=64)
@@ -144,7 +153,7 @@ def _prose_kinds(family: Family) -> dict[str, Kind]:
     closes = (*family.section.close, *family.call.close)
     # A close without an open is dropped only where no person could have meant it: special tokens are,
     # but ``</function>`` or a code fence in an answer is text. Never at the cost of another meaning.
-    kinds.update({marker: "drop" for marker in closes if _is_special(marker) and marker not in kinds})
+    kinds.update({marker: "drop" for marker in closes if is_special(marker) and marker not in kinds})
     if channels is None:
         # Last: whatever else they are, these begin calls.
         kinds.update(dict.fromkeys(family.section.open, "section"))
@@ -167,9 +176,14 @@ def _labels(family: Family) -> dict[str, Label]:
     }
 
 
-def _is_special(marker: str) -> bool:
+def is_special(marker: str) -> bool:
     """Whether a marker is a token of its own, which no model writes to say something."""
-    return marker.startswith(("<|", "<｜")) or marker.endswith("|>")
+    return marker.startswith(("<|", "<｜")) or marker.endswith("|>") or marker == "[TOOL_CALLS]"
+
+
+def is_fence(marker: str) -> bool:
+    """Whether a marker is one of code, too: what it opens may be part of an answer, calls or none."""
+    return marker.startswith("`")
 
 
 def _thought_breaks(family: Family) -> tuple[str, ...]:
@@ -177,6 +191,6 @@ def _thought_breaks(family: Family) -> tuple[str, ...]:
     if family.channels is not None:
         return (family.channels.start, family.channels.channel)
     # Models think about markup: only special tokens are sure not to be part of the thought.
-    special = tuple(marker for marker in (*family.wrappers, *family.ends) if marker.startswith("<|"))
+    special = (marker for marker in (*family.wrappers, *family.ends) if is_special(marker))
     calls = (*family.section.open, *family.call.open) if family.calls_in_thoughts else ()
     return (*special, *calls)

@@ -1,12 +1,12 @@
 """Read a call that is a name and then JSON arguments, which pass through as they are written."""
 
 import re
-from collections.abc import Container
 
 from rightcall.local.families.body import MAX_HEAD, Body, Verdict, is_name
 from rightcall.local.families.draft import Draft
 from rightcall.local.families.family import Family, NamedForm, Slot
 from rightcall.local.families.scanner import Scanner
+from rightcall.local.families.shapes import Specs
 
 _NUMBER = re.compile(r":\d+\Z")
 
@@ -26,15 +26,13 @@ class Heads:
 
 
 class NamedBody(Body):
-    """One call. With a ``name``, its head has been read already; ``known`` are those of the tools."""
+    """One call. With a ``name``, its head has been read already, and nothing stands before it."""
 
-    def __init__(
-        self, heads: Heads, draft: Draft, *, known: Container[str] = (), name: str = ""
-    ) -> None:
+    def __init__(self, heads: Heads, draft: Draft, specs: Specs, *, name: str = "") -> None:
         super().__init__(draft)
         self._heads = heads
         self._form = heads.form
-        self._known = known
+        self._specs = specs
         self._state = self._read_head
         self._slot: Slot = heads.form.first
         self._found: dict[Slot, str] = {}
@@ -42,9 +40,8 @@ class NamedBody(Body):
         self.is_text = False
         """What follows is no call: the name was the one that stands before text."""
         if name:
-            self._found["name"] = name
             self._state = self._before
-            self._begin()
+            self._start(name)
 
     def finish(self) -> None:
         """The arguments were not complete, or it would not be going on."""
@@ -93,8 +90,7 @@ class NamedBody(Body):
         if self._form.is_numbered:
             identity = name
             name = _NUMBER.sub("", name)
-        name = name.removeprefix(self._form.prefix) or name
-        self._start(name, identity)
+        self._start(self._specs.bare(name, self._form.prefix), identity)
 
     def _before(self) -> Verdict | None:
         """Before the first letter of the arguments."""
@@ -106,7 +102,7 @@ class NamedBody(Body):
         is_json = self._text[0] == "{"
         if not self.has_started:
             # Where nothing marks the end, whatever follows would be taken for arguments.
-            if not marker and not is_json and self._found["name"] not in self._known:
+            if not marker and not is_json and self._found["name"] not in self._specs.names:
                 return "none"
             self._begin()
         if marker:

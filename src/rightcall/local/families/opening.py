@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from rightcall.local.families.family import Channels, Family
+from rightcall.local.families.shapes import Specs
 
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)")
 _TYPES = "json|code|text"
@@ -75,11 +76,20 @@ class HeadedMessage(Struct, frozen=True, gc=False):
 
     kind: Literal["text", "thought", "call"]
     name: str = ""
-    """The tool that is called."""
+    """The tool that is called, as it is written: a prefix may be part of it."""
+    prefix: str = ""
+    """What may stand before that name without being part of it."""
     is_hosted: bool = False
     """The tool is one of the model's maker, not of those that were offered."""
     shown: str = ""
     """The head as it stands in the text where thoughts are kept there."""
+
+
+def is_aside(found: HeadedMessage, specs: Specs) -> bool:
+    """Whether a message to a tool is none of ours: nobody offered it."""
+    if specs.is_closed:
+        return specs.name(specs.bare(found.name, found.prefix)) not in specs.names
+    return found.is_hosted and not specs.names
 
 
 def may_be_head(channels: Channels, text: str) -> bool:
@@ -106,8 +116,9 @@ def message(channels: Channels, text: str) -> HeadedMessage | None:
         channel = text.rsplit(channels.channel, 1)[1].split("<", 1)[0].strip().split(" ", 1)[0]
     is_thought = channel in channels.thoughts or recipient in channels.thoughts
     if recipient and recipient not in (*channels.nobody, *channels.thoughts):
-        name = recipient.removeprefix(channels.prefix) or recipient
-        return HeadedMessage("call", name, is_hosted=name.split(".", 1)[0] in channels.hosted)
+        tool = recipient.removeprefix(channels.prefix)
+        is_hosted = tool.split(".", 1)[0] in channels.hosted
+        return HeadedMessage("call", recipient, channels.prefix, is_hosted)
     if not is_thought:
         return HeadedMessage("text")
     shown = text.removeprefix(channels.start).removeprefix("assistant") + channels.message

@@ -7,10 +7,9 @@ state looks for and what they mean (``marker_table``), and the form of its calls
 (``body``).
 
 Nothing that the model wrote is lost but markers and the space around them: what looks like a call and
-turns out to be none is given out as text, or as the thought that it stood in.
+turns out to be none is given out as text, or as the thought that it stood in. A section or a call with
+nothing in it is markers and no more.
 """
-
-import re
 
 from rightcall.core.events import ModelEvent
 from rightcall.core.options import checked
@@ -18,23 +17,16 @@ from rightcall.core.tool import Spec
 from rightcall.local.families.body import MAX_HEAD, Body
 from rightcall.local.families.draft import Draft, Part, Voice
 from rightcall.local.families.family import Family, JsonForm
-from rightcall.local.families.marker_table import Label, marker_table
+from rightcall.local.families.marker_table import Label, is_special, marker_table
 from rightcall.local.families.named_body import NamedBody
-from rightcall.local.families.object_body import ObjectBody
-from rightcall.local.families.opening import HeadedMessage, may_be_head, message, opened
+from rightcall.local.families.opening import HeadedMessage, is_aside, may_be_head, message, opened
+from rightcall.local.families.section import Section
 from rightcall.local.families.shapes import Specs
 
 _STEP = 4096
 """Longer text is taken in pieces, so that cutting off what was used stays cheap."""
 _MAX_AGAIN = 4096
 """So much of what turned out not to be a call is looked through again, for another one inside."""
-
-_MAX_GAP = 4096
-"""After so much space, no further call is expected."""
-
-_JSON = JsonForm()
-_SPACE = re.compile(r"\s*")
-_SEPARATORS = re.compile(r"[\s,;]*")
 
 
 class Reader:
@@ -43,7 +35,7 @@ class Reader:
     ``tail`` is how the prompt ends: it may have opened a thought or closed it, or begun the answer, and
     what it has begun counts as the model's own. With ``reasoning=False`` thoughts stay in the text,
     markers and all. ``fenced``: the answer was asked for as JSON, and a code fence around it is not part
-    of it.
+    of it. ``offered``: only the tools in ``specs`` can be called, and a call to any other is text.
     """
 
     @checked("rc.local.Reader")
@@ -55,10 +47,11 @@ class Reader:
         tail: str = "",
         reasoning: bool = True,
         fenced: bool = False,
+        offered: bool = False,
     ) -> None:
         self._family = family
         self._table = marker_table(family)
-        self._specs = Specs(specs)
+        self._specs = Specs(specs, is_closed=offered)
         self._draft = Draft()
         self._voice = Voice(self._draft, reasoning=reasoning, fenced=fenced)
         # States are methods, and are compared with ==: each access makes another bound method.
@@ -66,13 +59,10 @@ class Reader:
         self._home = self._prose
         """Where text belongs that turns out not to be a call."""
         self._held = ""
-        self._raw = ""
-        """What would be text if no call follows: markers and separators."""
+        self._section = Section()
         self._tried = ""
         """What the body was given before it was certain that there is a call."""
         self._body: Body | None = None
-        self._in_section = False
-        self._has_called = False
         self._label: Label | None = None
         self._is_inline = False
         self._last_kind = ""
@@ -99,12 +89,12 @@ class Reader:
         """The events that only the end of the reply completes."""
         self._is_last = True
         self._run("")
-        if self._state == self._call and self._body is not None:
+        if self._state in (self._call, self._at_call) and self._body is not None:
             self._body.finish()
-            if not self._body.has_started:
-                self._give(self._raw + self._tried)
+            if not self._body.has_started and (self._tried.strip() or not is_special(self._section.raw)):
+                self._give(self._section.raw + self._tried)
         elif self._state == self._gap:
-            self._give(self._raw if self._raw.strip(",; \n\r\t") or not self._has_called else "")
+            self._give(self._section.said)
         self._voice.finish()
         return self._draft.take()
 
@@ -150,19 +140,20 @@ class Reader:
             case "thought_end":
                 self._voice.stray(marker, in_prompt=self._in_prompt)
             case "head":
-                self._raw = marker
+                self._section = Section(marker)
                 self._state = self._head
             case "section":
-                self._open_gap(marker, in_section=True)
+                self._open_gap(Section(marker, is_open=True, opener=marker))
             case "call":
                 self._open_call(marker)
             case "object":
-                body = None if isinstance(self._family.form, JsonForm) else self._object(is_bare=True)
+                is_own = isinstance(self._family.form, JsonForm)
+                body = None if is_own else self._table.json_body(self._draft, self._specs, is_bare=True)
                 self._open_call("", is_bare=True, body=body)
                 return marker + rest
             case "list":
                 self._is_inline = not self._voice.at_line_start
-                self._open_gap("[", in_section=True)
+                self._open_gap(Section("[", is_open=True))
             case "label":
                 self._open_label(self._table.labels[marker])
             case _:
@@ -202,18 +193,14 @@ class Reader:
 
     # Between calls.
 
-    def _open_gap(self, raw: str, *, in_section: bool) -> None:
-        self._raw = raw
-        self._in_section = in_section
-        self._has_called = False
+    def _open_gap(self, section: Section) -> None:
+        self._section = section
         self._state = self._gap
 
     def _gap(self, text: str) -> str:
-        pattern = _SEPARATORS if self._in_section else _SPACE
-        size = pattern.match(text, 0, _MAX_GAP - len(self._raw)).end()  # type: ignore[union-attr]
-        self._raw += text[:size]
-        text = text[size:]
-        if len(self._raw) >= _MAX_GAP:
+        section = self._section
+        text = section.after_space(text)
+        if section.is_lost:
             return self._no_call(text)
         if not text:
             return ""
@@ -222,59 +209,59 @@ class Reader:
             return self._hold(text)
         rest = text[len(marker) :]
         kind = self._table.gap_kinds[marker] if marker else ""
-        if kind == "section_end" and marker in self._family.section.open and not self._has_called:
+        if kind == "section_end" and marker in self._family.section.open and not section.has_called:
             # A code fence both opens and closes: before the first call it can only have opened.
             kind = "section"
         match kind:
             case "section":
-                self._raw = self._raw + marker if not self._has_called else marker
-                self._in_section, self._has_called = True, False
+                # A call ends the thought that it stood in.
+                self._home = self._prose if section.has_called else self._home
+                self._section = section.add(marker)
             case "call":
                 self._open_call(marker)
-            case "section_end" | "call_end" if self._has_called:
-                self._raw = ""
-                self._in_section = self._in_section and kind == "call_end"
+            case "section_end" | "call_end" if section.end(kind):
+                pass
             case "":
                 return self._unmarked(text)
             case _:
+                section.raw = section.said if kind == "drop" else section.raw
                 return self._no_call(text)
         return rest
 
     def _unmarked(self, text: str) -> str:
         """Between calls, where no marker stands."""
-        if self._in_section and text[0] == "]":
-            self._raw = "" if self._has_called else self._raw + "]"
-            self._in_section = bool(self._family.section.close) and not self._family.is_bare
-            if self._has_called:
-                return text[1:]
-            return self._no_call(text[1:])
-        if self._in_section and text[0] == "[":
-            self._raw += "["
+        section = self._section
+        if not section.is_open:
+            return self._no_call(text)
+        if text[0] == "]":
+            return text[1:] if section.end_list(self._family) else self._no_call(text[1:])
+        if text[0] == "[":
+            section.raw += "["
             return text[1:]
         # Where a name begins a call, a name after a call cannot be told from a sentence.
-        is_sentence = self._table.heads is not None and self._has_called
-        if self._in_section and self._table.begins_body(text[0]) and not is_sentence:
-            self._open_call("", is_bare=self._family.is_bare and self._raw.strip() in ("", "["))
+        is_sentence = self._table.heads is not None and section.has_called
+        if self._table.begins_body(text[0]) and not is_sentence:
+            self._open_call("", is_bare=self._family.is_bare and section.raw.strip() in ("", "["))
             return text
-        if self._in_section and text[0] == "{":
-            self._open_call("", body=self._object(is_bare=False))
+        if text[0] == "{":
+            body = self._table.json_body(self._draft, self._specs, is_bare=False)
+            self._open_call("", body=body)
             return text
         return self._no_call(text)
 
-    def _object(self, *, is_bare: bool) -> Body:
-        """Models that were shown JSON more often write it in place of their own form, too."""
-        return ObjectBody(_JSON, self._draft, is_bare=is_bare, known=self._specs.names)
-
     def _no_call(self, text: str) -> str:
         """What follows belongs to the answer, or to the thought it stands in."""
-        raw, self._raw = self._raw, ""
+        raw, self._section.raw = self._section.raw, ""
         self._go_home()
+        # Space after nothing but markers stands before the answer.
+        if self._draft.is_empty and raw.isspace():
+            return text
         self._give(raw)
         return text
 
     def _go_home(self) -> None:
         # A call ends the thought that it stood in.
-        if self._has_called:
+        if self._section.has_called:
             self._home = self._prose
         self._state = self._home
 
@@ -282,39 +269,52 @@ class Reader:
 
     def _open_call(self, marker: str, *, is_bare: bool = False, body: Body | None = None) -> None:
         if self._state != self._gap:
-            self._raw = ""
-            self._in_section = is_bare
-            self._has_called = False
-        self._raw += marker
+            self._section = Section(is_open=is_bare)
+        self._section.raw += marker
         self._tried = ""
         # Inside of a sentence, f(a=1) is a call only if there is such a tool.
         names = self._specs.names if is_bare and self._is_inline else None
         self._body = body or self._table.body(self._draft, self._specs, is_bare=is_bare, names=names)
-        self._state = self._call
+        self._state = self._at_call if marker else self._call
+
+    def _at_call(self, text: str) -> str:
+        """Right after the marker of a call, which may be closed at once."""
+        bare = text.lstrip()
+        marker = self._table.closes.at_start(bare, is_last=self._is_last) if bare else None
+        if marker is None and not self._is_last and len(text) <= MAX_HEAD:
+            return self._hold(text)
+        if not marker:
+            self._state = self._call
+            return text
+        self._section.end_call(marker, self._family)
+        self._state = self._gap
+        return bare[len(marker) :]
 
     def _call(self, text: str) -> str:
         body = self._body
         assert body is not None
         if not body.has_started:
             self._tried += text
+        undo = self._draft.before() if self._specs.is_closed and not body.has_started else None
         verdict = body.feed(text)
+        if body.has_started and undo and self._draft.called not in self._specs.names:
+            undo()
+            return self._was_none(self._tried)
         if body.has_started:
-            self._raw = self._tried = ""
-            self._has_called = True
-        if verdict == "more":
-            return ""
+            self._section.raw = self._tried = ""
+            self._section.has_called = True
+        if verdict == "none":
+            return self._was_none(body.rest)
         if verdict == "done":
             self._state = self._gap
             if isinstance(body, NamedBody) and body.is_text:
-                self._raw = self._tried = ""
+                self._section.raw = self._tried = ""
                 self._state = self._home = self._prose
-            return body.rest
-        return self._was_none(body.rest)
+        return body.rest
 
     def _was_none(self, rest: str) -> str:
-        """The body says that there is no call."""
-        raw, tried = self._raw, self._tried
-        self._raw = self._tried = ""
+        raw, tried = self._section.raw, self._tried
+        self._section.raw = self._tried = ""
         self._go_home()
         if len(tried) - len(rest) > _MAX_AGAIN:
             # Reading much of it again and again would take time that grows with its square.
@@ -327,7 +327,7 @@ class Reader:
         self._give(tried[:1])
         return tried[1:]
 
-    # After a marker that a label belongs to.
+    # After a marker that a label belongs to, and in the head of a message.
 
     def _open_label(self, label: Label) -> None:
         self._label = label
@@ -345,16 +345,14 @@ class Reader:
             return text[size:]
         return text[size:].removeprefix(">")
 
-    # In the head of a message.
-
     def _head(self, text: str) -> str:
         channels = self._family.channels
         assert channels is not None
         at, marker = self._table.message.find(text, is_last=self._is_last)
         may_come = not marker and not self._is_last and at <= MAX_HEAD
-        if may_come and may_be_head(channels, self._raw + text[:at]):
+        if may_come and may_be_head(channels, self._section.raw + text[:at]):
             return self._hold(text)
-        raw, self._raw = self._raw, ""
+        raw, self._section.raw = self._section.raw, ""
         found = message(channels, raw + text[:at]) if marker and at <= MAX_HEAD else None
         if found is None:
             self._state = self._prose
@@ -371,13 +369,15 @@ class Reader:
                 if self._last_kind == "thought":
                     self._voice.ponder("\n")
                 self._think(found.shown)
-            case "call" if found.is_hosted and not self._specs.names:
+            case "call" if is_aside(found, self._specs):
+                self._draft.open_aside(found.name)
                 self._state = self._aside
             case "call":
-                self._open_gap("", in_section=False)
+                self._open_gap(Section())
                 if self._table.heads is not None:
-                    self._has_called = True
-                    self._body = NamedBody(self._table.heads, self._draft, name=found.name)
+                    self._section.has_called = True
+                    name = self._specs.bare(found.name, found.prefix)
+                    self._body = NamedBody(self._table.heads, self._draft, self._specs, name=name)
                     self._state = self._call
             case _:
                 self._state = self._prose
@@ -387,8 +387,9 @@ class Reader:
         self._last_kind = found.kind
 
     def _aside(self, text: str) -> str:
-        """A message to a tool of the model's maker, where no tool at all was offered: for nobody."""
+        """A message to a tool of the model's maker, where none was offered: kept, and not said."""
         at, marker = self._table.ends.find(text, is_last=self._is_last)
+        self._draft.aside(text[:at])
         if not marker:
             return self._hold(text[at:])
         self._state = self._prose

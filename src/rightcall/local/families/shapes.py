@@ -102,14 +102,21 @@ class Shapes:
 class Specs:
     """The names of the tools that were offered, and the shapes of their parameters."""
 
-    def __init__(self, specs: Iterable[Spec] = ()) -> None:
+    def __init__(self, specs: Iterable[Spec] = (), *, is_closed: bool = False) -> None:
         self._shapes = {spec.name: Shapes(spec.parameters) for spec in specs}
         self.names = frozenset(self._shapes)
+        self.is_closed = is_closed
+        """Whether no other tool can be called."""
 
     def name(self, written: str) -> str:
         """The name that a model means. Some write it twice: ``add.add``."""
         half, dot, other = written.partition(".")
         return half if dot and half == other and written not in self.names else written
+
+    def bare(self, written: str, prefix: str) -> str:
+        """The name without the prefix that families put before it, unless it is part of the name."""
+        name = written.removeprefix(prefix) or written
+        return written if written in self.names and name not in self.names else name
 
     def shapes(self, name: str) -> Shapes:
         """The schemas of a tool's parameters; of one that was not offered, nothing is known."""

@@ -28,18 +28,16 @@ _USER: Fields = {"role": "user", "content": "qzuser"}
 _AGAIN: Fields = {"role": "user", "content": "qzagain"}
 _REPLY: Fields = {"role": "assistant", "content": "qzreply"}
 _SYSTEM: Fields = {"role": "system", "content": "qzsystem"}
-_TOOL: Fields = {
-    "type": "function",
-    "function": {
-        "name": "qzfunction",
-        "description": "qzdescription",
-        "parameters": {
-            "type": "object",
-            "properties": {"qzargument": {"type": "string", "description": "qzmeaning"}},
-            "required": ["qzargument"],
-        },
+_FLAT_TOOL: Fields = {
+    "name": "qzfunction",
+    "description": "qzdescription",
+    "parameters": {
+        "type": "object",
+        "properties": {"qzargument": {"type": "string", "description": "qzmeaning"}},
+        "required": ["qzargument"],
     },
 }
+_TOOL: Fields = {"type": "function", "function": _FLAT_TOOL}
 _LISTED = re.compile(r"""['"]type['"]: ?['"](text|thinking)['"]""")
 _IDS = {"any": ("qzx1", "call_qzidentity2"), "nine": ("qzidenti1", "qzidenti2")}
 """Ids that are short and long, and ids that are just right for some."""
@@ -62,6 +60,7 @@ class _Form(Struct, frozen=True):
     arguments: Literal["object", "text"] = "object"
     no_text: Literal["empty", "null", "absent"] = "empty"
     ids: Literal["any", "nine"] = "any"
+    is_flat: bool = False
 
 
 def probe(template: ChatTemplate) -> Quirks:
@@ -85,6 +84,7 @@ class _Trial:
         self._seen: list[str] = []
         self._parts = False
         self._empty_tools = False
+        self._tool = _TOOL
         self._thinks: dict[str, Any] = {}
 
     def quirks(self) -> Quirks:
@@ -94,6 +94,7 @@ class _Trial:
         takes_text = self._shows([_USER], "qzuser") == "shown"
         takes_parts = self._takes_parts()
         self._parts = takes_parts and not takes_text
+        tools = self._tools()
         switches = find_switches(self._template.variables, self._switched)
         self._thinks = set_reasoning(switches, "high")
         form, calls = self._call_form()
@@ -107,9 +108,11 @@ class _Trial:
             shows_user=takes_text or takes_parts or self._render([_USER]) is None,
             system=self._system(form, role),
             developer=self._shows([{**_SYSTEM, "role": "developer"}, _USER], "qzsystem", "qzuser"),
-            tools=self._tools(),
+            tools=tools,
+            flat_tools=self._tool is _FLAT_TOOL,
             needs_tools=self._empty_tools,
             calls=calls,
+            flat_calls=form.is_flat,
             parallel=self._parallel(form, role),
             arguments=self._arguments(form),
             no_text=form.no_text,
@@ -141,7 +144,7 @@ class _Trial:
         try:
             text = self._template.fill(
                 messages=messages,
-                tools=[_TOOL] if tools else [] if self._empty_tools else None,
+                tools=[self._tool] if tools else [] if self._empty_tools else None,
                 documents=None,
                 add_generation_prompt=opened,
                 **given,
@@ -175,6 +178,17 @@ class _Trial:
         return seen
 
     def _tools(self) -> Seen:
+        """What becomes of tools; in the shape that is shown, if one is, they are given from here on."""
+        seen = self._tools_in_shape()
+        if seen == "shown":
+            return seen
+        self._tool = _FLAT_TOOL
+        if self._tools_in_shape() == "shown":
+            return "shown"
+        self._tool = _TOOL
+        return seen
+
+    def _tools_in_shape(self) -> Seen:
         words = ("qzfunction", "qzdescription", "qzargument")
         with_system = self._shows([_SYSTEM, _USER], *words, tools=True)
         return with_system if with_system == "shown" else self._shows([_USER], *words, tools=True)
@@ -182,7 +196,8 @@ class _Trial:
     def _call_form(self) -> tuple[_Form, bool]:
         """The first way to write a call that shows it whole; whether there is one."""
         forms = [
-            _Form(arguments, no_text, ids)
+            _Form(arguments, no_text, ids, is_flat)
+            for is_flat in (False, True)
             for ids in ("any", "nine")
             for no_text in ("empty", "null", "absent")
             for arguments in ("object", "text")
@@ -205,7 +220,9 @@ class _Trial:
     def _arguments(self, form: _Form) -> Literal["object", "text", "either"]:
         if form.arguments == "text":
             return "text"
-        return "either" if self._is_whole(_Form("text", form.no_text, form.ids)) else "object"
+        return (
+            "either" if self._is_whole(_Form("text", form.no_text, form.ids, form.is_flat)) else "object"
+        )
 
     def _role(self, form: _Form) -> str:
         shown = [
@@ -320,7 +337,7 @@ def _call(form: _Form, identity: str, number: int) -> dict[str, Any]:
     value = f"qzvalue{number}"
     arguments = {"qzargument": value} if form.arguments == "object" else f'{{"qzargument": "{value}"}}'
     function = {"name": "qzfunction", "arguments": arguments}
-    return {"id": identity, "type": "function", "function": function}
+    return {"id": identity, **(function if form.is_flat else {"type": "function", "function": function})}
 
 
 def _thinking(message: Fields, key: str) -> Fields:

@@ -85,10 +85,14 @@ class Quirks(Struct, frozen=True, kw_only=True):
     system: Seen = "shown"
     developer: Seen = "ignored"
     tools: Seen = "shown"
+    flat_tools: bool = False
+    """A tool's name and parameters are read from the tool itself, not from its ``function``."""
     needs_tools: bool = False
     """Without tools it wants an empty list, and refuses none."""
     calls: bool = True
     """Earlier calls are shown, with their names and arguments."""
+    flat_calls: bool = False
+    """The same for a call's name and arguments."""
     parallel: bool = True
     """One message may hold several calls."""
     arguments: Literal["object", "text", "either"] = "object"

@@ -1,7 +1,8 @@
 """A file or folder that holds a chat template into a ChatTemplate.
 
 A GGUF file; a ``tokenizer_config.json``; the folder of a model, as it is downloaded from a hub, where a
-``chat_template.jinja`` stands before what the configuration says; or a template's own file.
+``chat_template.jinja`` stands before what the configuration says; or a template's own file. What was
+downloaded from Hugging Face's hub is also found by its name, in the cache that their tools keep.
 """
 
 import os
@@ -32,6 +33,34 @@ def read_template(path: str | os.PathLike[str], **settings: Any) -> ChatTemplate
     if place.suffix == ".json":
         return _from_config(place, settings)
     return ChatTemplate(_read(place), **settings)
+
+
+def model_folder(name: str) -> Path | None:
+    """The folder of a model: the one of that name, or the hub's copy in this machine's cache.
+
+    https://huggingface.co/docs/huggingface_hub/guides/manage-cache
+    """
+    if not name:
+        return None
+    if Path(name).is_dir():
+        return Path(name)
+    if name.count("/") != 1 or ".." in name:
+        return None
+    home = os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser()
+    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
+    kept = cache / f"models--{name.replace('/', '--')}"
+    try:
+        wanted = (kept / "refs" / "main").read_text().strip()
+    except OSError:
+        wanted = ""
+    copies = [copy for copy in (kept / "snapshots").glob("*") if _has_template(copy)]
+    # The one that "main" points to; else the newest.
+    copies.sort(key=lambda copy: (copy.name == wanted, copy.stat().st_mtime))
+    return copies[-1] if copies else None
+
+
+def _has_template(folder: Path) -> bool:
+    return (folder / CONFIG).exists() or (folder / BESIDE).exists()
 
 
 def template_of(header: Header, **settings: Any) -> ChatTemplate:

@@ -170,7 +170,7 @@ class Writer:
             self.used.add("ids")
         as_text = self._quirks.arguments == "text"
         fields = [
-            _call_fields(call, identity, as_text=as_text, clean=self._clean)
+            {"id": identity, **self._in_shape(_call_fields(call, as_text=as_text, clean=self._clean))}
             for call, identity in zip(calls, ids, strict=True)
         ]
         if self._quirks.parallel or len(fields) == 1:
@@ -184,6 +184,9 @@ class Writer:
             if paired:
                 self._results(results[at : at + 1])
         self._is_split = paired
+
+    def _in_shape(self, function: dict[str, Any]) -> dict[str, Any]:
+        return function if self._quirks.flat_calls else {"type": "function", "function": function}
 
     def _results(self, results: Sequence[Result]) -> None:
         if not self._quirks.results:
@@ -323,10 +326,8 @@ def _name_of(name: str) -> str:
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "unnamed"
 
 
-def _call_fields(
-    call: Call, identity: str, *, as_text: bool, clean: Callable[[str], str]
-) -> dict[str, Any]:
-    """A call as a member of ``tool_calls``. Never raises, whatever the model wrote."""
+def _call_fields(call: Call, *, as_text: bool, clean: Callable[[str], str]) -> dict[str, Any]:
+    """A call's name and arguments. Never raises, whatever the model wrote."""
     text = clean(call.as_json).strip()
     value = _arguments(text)
     if not as_text:
@@ -334,8 +335,7 @@ def _call_fields(
         arguments: Any = _cleaned(value, clean)
     else:
         arguments = text if text and RAW_ARGUMENTS not in value else dump(value)
-    function = {"name": _name_of(call.name), "arguments": arguments}
-    return {"id": identity, "type": "function", "function": function}
+    return {"name": _name_of(call.name), "arguments": arguments}
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:

@@ -323,6 +323,8 @@ INKLING = Family(
     section=Markers(("<|content_invoke_tool_json|>",), ("<|end_message|>",)),
     parallel="sections",
     thoughts=Markers(("<|content_thinking|>",), ("<|end_message|>",)),
+    # Its messages say what they are: one to a tool is no thought, whatever was left open before it.
+    calls_in_thoughts=True,
     authors=("<|message_model|>",),
     wrappers=(
         "<|message_model|>",

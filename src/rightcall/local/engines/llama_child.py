@@ -1,0 +1,74 @@
+"""The process that a GGUF file is loaded and run in: xllamacpp's server, and nothing of rightcall.
+
+Its first argument is JSON: the model's path, its threads, and parameters of llama.cpp by their names.
+Once the model is loaded it says in one line of JSON where it listens and which tokens end a reply. It
+ends when its standard input does, and so with whoever started it, however that ended.
+
+A process of its own, because xllamacpp holds the interpreter's lock while it loads, for seconds; and
+because a server that is destroyed while its process ends waits for threads that are gone. Here none is
+ever destroyed. All that is used of xllamacpp without being promised by its documentation is in this
+file, as it was seen in the version ``SEEN_IN``:
+
+- ``Server`` as ``handle_completions(body, callback)``, and its ``listening_address``;
+- several tokens can end a reply (eos, eot, what a GGUF file adds), and ``/props`` names only one of
+  them. Asked to ignore them (``ignore_eos``), llama.cpp forbids each by a logit bias, and the settings
+  of a completion list those biases. So one token is generated for the list's sake, and
+  ``response_fields`` leaves out the rest.
+"""
+
+import json
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+SEEN_IN = "2026.10.11549"
+"""The version of xllamacpp in which all this was seen to be so."""
+
+_BIASES = "generation_settings/logit_bias"
+_ASK_ENDINGS = {
+    "prompt": "a",
+    "n_predict": 1,
+    "ignore_eos": True,
+    "cache_prompt": False,
+    "response_fields": [_BIASES],
+    "verbose": True,
+}
+
+
+def loaded(told: dict[str, Any]) -> Any:
+    """A server with the model that was told of."""
+    xllamacpp: Any = import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    for name, value in told["options"].items():
+        setattr(params, name, value)
+    params.model.path = told["path"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = told["threads"]
+    return xllamacpp.Server(params)
+
+
+def endings(server: Any) -> list[int]:
+    """The tokens that end a reply."""
+    found: list[bytes] = []
+
+    def take(raw: bytes) -> bool:
+        found.append(raw)
+        return False
+
+    server.handle_completions(json.dumps(_ASK_ENDINGS).encode(), take)
+    return [bias["token"] for bias in json.loads(found[0])["__verbose"][_BIASES]]
+
+
+def main() -> None:
+    """Load, say so, and wait for the end."""
+    server = loaded(json.loads(sys.argv[1]))
+    told = {"address": server.listening_address, "endings": endings(server)}
+    sys.stdout.write(f"{json.dumps(told)}\n")
+    sys.stdout.flush()
+    while sys.stdin.buffer.read(4096):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

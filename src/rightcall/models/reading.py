@@ -1,0 +1,244 @@
+"""Read the calls that a server left in its text: a family's reader between a chat model and the run.
+
+vLLM without ``--tool-call-parser``, an old llama-server and others speak OpenAI's dialect and know
+nothing of calls: what the model wrote comes as text. What they do parse passes as it is.
+
+Such servers differ in how they take tools, and say so only when asked. So they are asked as usual first:
+
+- vLLM refuses the choice ``auto`` without a parser, but shows the model its tools under ``none``;
+- llama-server without ``--jinja`` refuses tools altogether. They are then told in the system text, and
+  earlier calls and results as what model and user said.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from operator import itemgetter
+from typing import Literal, Self, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
+from rightcall.core.message import Message, Reply, Results, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Profile, Request
+from rightcall.core.tool import Spec
+from rightcall.core.transport import Timeouts
+from rightcall.errors import RightcallError, UsageError, VendorError
+from rightcall.local.engines.remote import RemoteServer, refusal_in
+from rightcall.local.families.call_text import PromptedTools
+from rightcall.local.families.family import Family, markers_of
+from rightcall.local.families.known import FAMILIES, detect, named
+from rightcall.local.families.marker_table import is_special
+from rightcall.local.families.reader import Reader
+from rightcall.models.opening import Opened
+from rightcall.request.wire_model import WireModel
+
+AUTO = "auto"
+_Way: TypeAlias = Literal["asked", "shown", "told"]
+"""How tools are offered: as usual; shown, with the choice of none; told in the system text."""
+
+# vLLM: https://github.com/vllm-project/vllm/issues/9986
+_NO_PARSER = re.compile(r"--tool-call-parser|--enable-auto-tool-choice")
+_NO_TOOLS = re.compile(r"tools param requires --jinja|does not support tools")
+_TEMPLATES = ("/props", "/tokenizer_info")
+"""Where llama-server and vLLM tell the model's chat template."""
+
+
+class _Told(Struct):
+    chat_template: str | None = None
+
+
+def reading_model(model: WireModel, family: str, door: Opened) -> "ReadingModel":
+    """The model behind a door, read as one of a family; of which, with ``auto``, is found out."""
+
+    def refused(status: int, body: bytes) -> VendorError:
+        return refusal_in(body).error(model.name, status, ())
+
+    root = door.url.partition("?")[0].rstrip("/").removesuffix("/v1")
+    server = RemoteServer(root, door.carrier, key=door.key or "", timeouts=Timeouts(), refuse=refused)
+    return ReadingModel(model, None if family == AUTO else named(family), server, door.model)
+
+
+class ReadingModel:
+    """A connected model whose text may hold calls and thoughts, as its family writes them.
+
+    ``family`` is None where it is to be found out: by the chat template that the server tells, or by the
+    model's name.
+    """
+
+    def __init__(
+        self, model: WireModel, family: Family | None, server: RemoteServer, model_name: str
+    ) -> None:
+        self._model = model
+        self._family = family
+        self._server = server
+        self._model_name = model_name
+        self._way: _Way = "asked"
+        self.name = model.name
+
+    def __repr__(self) -> str:
+        return f"ReadingModel({self._model!r}, {self._family.name if self._family else AUTO!r})"
+
+    @property
+    def profile(self) -> Profile:
+        """What is known about the model."""
+        return self._model.profile
+
+    def tools_as_sent(self, specs: Sequence[Spec]) -> Mapping[str, str]:
+        """What the server is sent of each tool, by its name."""
+        return self._model.tools_as_sent(specs)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._model.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        """The events of one reply, with the calls and thoughts of its text among them."""
+        if self._family is None:
+            self._family = await self._found()
+        while True:
+            way, has_begun = self._way, False
+            asked = _offered(request, way, self._family)
+            reading = _Reading(Reader(self._family, _callable(request), offered=True))
+            try:
+                async with aclosing(self._model.stream(asked)) as events:
+                    async for event in events:
+                        has_begun = True
+                        for found in reading.read(event):
+                            yield found
+            except VendorError as error:
+                self._way = _another(way, error)
+                if has_begun or self._way == way or not request.specs:
+                    raise
+            else:
+                return
+
+    async def _found(self) -> Family:
+        for path in _TEMPLATES:
+            try:
+                told = msgspec.json.decode(await self._server.get(path), type=_Told).chat_template
+            except (RightcallError, msgspec.MsgspecError):
+                # Most servers have no such place; what they have there instead is none of ours.
+                continue
+            if told:
+                return detect(told)
+        folded = _folded(self._model_name.rpartition("/")[2])
+        fitting = [alias for alias in _ALIASES if alias in folded]
+        if not fitting:
+            raise UsageError(
+                f"{self.name}: the server does not tell the model's chat template, and the model's name "
+                f"says nothing of its family; give it, as family='qwen3'. Known are "
+                f"{', '.join(sorted(FAMILIES))}"
+            )
+        return named(max(fitting, key=len))
+
+
+class _Reading:
+    """One reply: its events, and what its text says."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._numbers: dict[tuple[bool, int], int] = {}
+        """The calls in the order in which they began: whether the server told of it, and its number."""
+
+    def read(self, event: ModelEvent) -> Sequence[ModelEvent]:
+        """The event, or those that its text holds."""
+        match event:
+            case TextDelta(text):
+                return [self._numbered(found, by_server=False) for found in self._reader.feed(text)]
+            case ReplyEnd(reply):
+                last = [self._numbered(found, by_server=False) for found in self._reader.finish()]
+                return [*last, replace(event, reply=self._reply(reply))]
+            case _:
+                return (self._numbered(event, by_server=True),)
+
+    def _numbered(self, event: ModelEvent, *, by_server: bool) -> ModelEvent:
+        if not isinstance(event, CallStart | CallDelta | CallEnd):
+            return event
+        number = self._numbers.setdefault((by_server, event.index), len(self._numbers))
+        return event if number == event.index else replace(event, index=number)
+
+    def _reply(self, reply: Reply) -> Reply:
+        """The reply, with what was read in the place of its text."""
+        texts = [index for index, part in enumerate(reply.content) if isinstance(part, Text)]
+        first = texts[0] if texts else len(reply.content)
+        after = [part for part in reply.content[first:] if not isinstance(part, Text)]
+        found = replace(reply, content=(*reply.content[:first], *self._reader.content, *after))
+        if reply.calls:
+            # As they were told of: what the server parsed may have come before what it left in the text.
+            others = [part for part in found.content if not isinstance(part, Call)]
+            found = replace(found, content=(*others, *self._in_order(reply)))
+        return replace(found, stop="calls") if found.calls and reply.stop == "end" else found
+
+    def _in_order(self, reply: Reply) -> list[Call]:
+        parsed = sorted(number for (by_server, _), number in self._numbers.items() if by_server)
+        read = sorted(number for (by_server, _), number in self._numbers.items() if not by_server)
+        ours = [part for part in self._reader.content if isinstance(part, Call)]
+        if len(parsed) != len(reply.calls) or len(read) != len(ours):
+            # A host may begin a call that turns out to be none.
+            return [*reply.calls, *ours]
+        numbered = zip((*parsed, *read), (*reply.calls, *ours), strict=True)
+        return [call for _, call in sorted(numbered, key=itemgetter(0))]
+
+
+def _callable(request: Request) -> tuple[Spec, ...]:
+    return () if request.choice == "none" else request.specs
+
+
+def _another(way: _Way, error: VendorError) -> _Way:
+    """How to offer tools to a server that refused them; the same way if that is not why."""
+    words = str(error)
+    if way == "asked" and _NO_PARSER.search(words):
+        return "shown"
+    return "told" if way != "told" and _NO_TOOLS.search(words) else way
+
+
+def _offered(request: Request, way: _Way, family: Family) -> Request:
+    if way == "asked" or not request.specs:
+        return request
+    if way == "shown":
+        if request.choice != "auto":
+            return request
+        extra = request.options.get("extra")
+        # Only vLLM is asked in this way. It leaves special tokens out of the text unless told not to.
+        special = {"skip_special_tokens": False} if any(map(is_special, markers_of(family))) else {}
+        both = {**special, **(extra if isinstance(extra, Mapping) else {})}
+        options = {**request.options, "extra": both} if both else request.options
+        return replace(request, choice="none", options=options)
+    tools = PromptedTools(family)
+    specs = _callable(request)
+    told = "\n\n".join(filter(None, (request.system, tools.instructions(specs) if specs else "")))
+    messages = tuple([_worded(message, tools) for message in request.messages])
+    return replace(request, system=told, specs=(), choice="auto", messages=messages)
+
+
+def _worded(message: Message, tools: PromptedTools) -> Message:
+    """The message, with calls and results as text."""
+    match message:
+        case Reply() if message.calls:
+            others = tuple(part for part in message.content if part not in message.calls)
+            return replace(message, content=(*others, Text(tools.calls(message.calls))))
+        case Results(results):
+            return said(tools.results(results))
+        case _:
+            return message
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+_ALIASES = frozenset(
+    _folded(alias) for family in FAMILIES.values() for alias in (family.name, *family.aliases)
+) - {"generic", "json", "openai"}
+"""What a model's name may contain that tells its family."""

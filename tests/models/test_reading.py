@@ -1,0 +1,199 @@
+"""Calls and thoughts that a server leaves in its text, read as those of a family."""
+
+import json
+
+import pytest
+
+import rightcall as rc
+from request.server import serving, streamed, whole
+from rightcall.core.call import Call
+from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd
+from rightcall.core.message import Reply, Results, said
+from rightcall.core.parts import Result, Text
+from rightcall.core.request import Request
+from rightcall.core.tool import Spec
+from rightcall.errors import UsageError, VendorError
+from rightcall.request.retry import Retry
+
+ADD = Spec(
+    name="add",
+    description="Adds.",
+    parameters={"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+)
+ASKED = Request(messages=(said("What is 1 and 2?"),), specs=(ADD,))
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+NOT_FOUND = whole(b'{"detail": "Not Found"}', status=404)
+VLLM_SAYS = (
+    b'{"object": "error", "message": "\\"auto\\" tool choice requires --enable-auto-tool-choice and '
+    b'--tool-call-parser to be set", "type": "BadRequestError", "code": 400}'
+)
+
+
+def event(delta, reason=None):
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return b"data: " + json.dumps({"id": "r", "model": "m", "choices": [choice]}).encode() + b"\n\n"
+
+
+def reply(*texts, reason="stop"):
+    """A chat server's stream of these pieces of text."""
+    return streamed(
+        *(event({"content": text}) for text in texts), event({}, reason), b"data: [DONE]\n\n"
+    )
+
+
+async def read(model, request=ASKED):
+    """The events of a reply, and its parts."""
+    events = [event async for event in model.stream(request)]
+    assert isinstance(events[-1], ReplyEnd)
+    return events, events[-1].reply
+
+
+def connected(server, family="qwen3", **options):
+    return rc.connect(f"{server.url}/v1|m", family=family, **options)
+
+
+TEXT = f"<think>\nhm\n</think>\n\nLet me see. {CALL}"
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+async def test_calls_and_thoughts_are_read_out_of_the_text_however_it_is_cut(size):
+    pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
+    async with serving(reply(*pieces)) as server, connected(server) as model:
+        events, found = await read(model)
+    call = Call(id="", name="add", arguments='{"a": 1}')
+    assert (found.reasoning.strip(), found.content[1:]) == ("hm", (Text("Let me see. "), call))
+    assert found.stop == "calls"
+    assert [each for each in events if isinstance(each, CallStart)] == [CallStart(0, "add")]
+    assert "".join(each.text for each in events if isinstance(each, CallDelta)) == '{"a": 1}'
+    assert [each for each in events if isinstance(each, CallEnd)] == [CallEnd(0, call)]
+    # The request offers the tools as it would without a family.
+    body = json.loads(server.requests[0][2])
+    assert (body["tools"][0]["function"]["name"], "tool_choice" in body) == ("add", False)
+
+
+async def test_only_what_was_offered_is_called():
+    text = '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'
+    async with serving(reply(text), reply(CALL)) as server, connected(server) as model:
+        _, other = await read(model)
+        _, none = await read(model, Request(messages=(said("Hi"),)))
+    assert (other.content, other.stop) == ((Text(text),), "end")
+    assert none.content == (Text(CALL),)
+
+
+async def test_calls_that_the_server_has_parsed_pass_as_they_are():
+    told = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    parsed = event({"tool_calls": [told]})
+    answer = streamed(parsed, event({"content": CALL}), event({}, "tool_calls"), b"data: [DONE]\n\n")
+    async with serving(answer) as server, connected(server) as model:
+        events, found = await read(model)
+    assert [(call.id, call.arguments) for call in found.calls] == [("c1", "{}"), ("", '{"a": 1}')]
+    assert [each.index for each in events if isinstance(each, CallStart)] == [0, 1]
+
+
+async def test_vllm_without_a_parser_is_shown_the_tools_and_told_not_to_parse():
+    refused = whole(VLLM_SAYS, status=400)
+    async with serving(refused, reply(CALL), reply(CALL)) as server, connected(server) as model:
+        for _ in range(2):
+            _, found = await read(model)
+            assert [call.name for call in found.calls] == ["add"]
+    bodies = [json.loads(body) for _, _, body in server.requests]
+    # Once refused, it is not asked in that way again.
+    assert [body.get("tool_choice") for body in bodies] == [None, "none", "none"]
+    assert all(body["tools"] for body in bodies)
+    assert "skip_special_tokens" not in bodies[1]
+
+
+async def test_vllm_is_asked_to_leave_special_tokens_in_the_text_where_the_family_has_them():
+    text = "<|tool_calls_section_begin|><|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{}"
+    async with (
+        serving(whole(VLLM_SAYS, status=400), reply(text)) as server,
+        connected(server, "kimi_k2") as model,
+    ):
+        _, found = await read(model)
+    assert [call.name for call in found.calls] == ["add"]
+    assert json.loads(server.requests[1][2])["skip_special_tokens"] is False
+
+
+async def test_a_server_that_takes_no_tools_is_told_of_them_in_words():
+    no = whole(
+        b'{"error": {"code": 500, "message": "tools param requires --jinja flag", "type": "x"}}',
+        status=500,
+    )
+    earlier = (
+        said("What is 1 and 2?"),
+        Reply((Call(id="c", name="add", arguments='{"a": 1}'),)),
+        Results((Result(call_id="c", name="add", outcome="returned", content=(Text("3"),)),)),
+    )
+    async with (
+        serving(no, reply(CALL)) as server,
+        connected(server, retry=Retry(attempts=1)) as model,
+    ):
+        _, found = await read(model, Request(messages=earlier, specs=(ADD,), system="Be brief."))
+    assert [call.name for call in found.calls] == ["add"]
+    body = json.loads(server.requests[1][2])
+    assert "tools" not in body
+    system, user, assistant, result = body["messages"]
+    assert system["content"].startswith("Be brief.\n\nYou can use tools.")
+    assert "<tool_call>" in assistant["content"]
+    assert "tool_calls" not in assistant
+    assert (user["role"], result["role"], result["content"]) == ("user", "user", "Result of add:\n3")
+
+
+async def test_any_other_refusal_is_raised_as_it_is():
+    no = whole(b'{"error": {"message": "no such model", "type": "t"}}', status=404)
+    async with serving(no) as server, connected(server) as model:
+        with pytest.raises(VendorError, match="no such model"):
+            await read(model)
+
+
+PYTHON = "[add(a=1)]"
+
+
+async def test_auto_finds_the_family_in_the_template_that_the_server_tells():
+    props = whole(json.dumps({"chat_template": "… [func_name1(params_name1= …"}).encode())
+    async with serving(props, reply(PYTHON)) as server, connected(server, "auto") as model:
+        _, found = await read(model)
+    assert [call.arguments for call in found.calls] == ['{"a": 1}']
+    assert [path for path, _, _ in server.requests] == ["/props", "/v1/chat/completions"]
+
+
+async def test_auto_finds_the_family_in_the_models_name_where_no_template_is_told():
+    async with (
+        serving(NOT_FOUND, NOT_FOUND, reply(CALL)) as server,
+        rc.connect(f"{server.url}/v1|Qwen/Qwen3-8B-AWQ", family="auto") as model,
+    ):
+        _, found = await read(model)
+    assert [call.name for call in found.calls] == ["add"]
+
+
+async def test_auto_says_what_to_do_where_nothing_tells():
+    async with serving(NOT_FOUND, NOT_FOUND) as server, connected(server, "auto") as model:
+        with pytest.raises(UsageError, match="family='qwen3'"):
+            await read(model)
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "words"),
+    [
+        ("anthropic:claude", "qwen3", "family= is for local models and for servers"),
+        ("http://localhost:1/v1|m", "qwen33", "did you mean"),
+    ],
+    ids=["another dialect", "a misspelt family"],
+)
+def test_a_family_that_makes_no_sense_is_refused(name, family, words):
+    with pytest.raises(UsageError, match=words):
+        rc.connect(name, family=family, api_key="sk-test-0123456789abcdef")
+
+
+async def test_an_agent_uses_what_is_read():
+    @rc.tool(effect="pure")
+    def add(a: int) -> int:
+        """Adds 2."""
+        return a + 2
+
+    async with serving(reply(CALL), reply("It is 3.")) as server, connected(server) as model:
+        result = await rc.Agent(model, tools=[add]).run("What is 1 and 2?")
+    assert (result.text, [call.name for call in result.calls]) == ("It is 3.", ["add"])
+    # The second question holds the call as any other: the server's template writes it.
+    assistant = json.loads(server.requests[1][2])["messages"][-2]
+    assert assistant["tool_calls"][0]["function"]["name"] == "add"
