@@ -225,7 +225,10 @@ UNHELD = {
         ["$.oneOf[0] (distinct names)", "$.oneOf[1] (distinct names)"],
     ),
     "a map": ({"type": "object", "additionalProperties": {"type": "null"}}, ["$ (distinct names)"]),
-    "a reference to elsewhere": ({"$ref": "https://example.com/a"}, ["$.$ref", "$ (distinct names)"]),
+    "a reference to elsewhere": (
+        {"$ref": "https://example.com/a"},
+        ["$.$ref", "$ (distinct names)", "$.items (distinct names)"],
+    ),
     "names of an open object": (
         {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]},
         ["$ (distinct names)"],
