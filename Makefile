@@ -9,7 +9,7 @@ TORCH ?= torch
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
 	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-programs \
+	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-grammar bench-programs \
 	bench-tools bench-tools-peers bench-transports
 
 help: ## show this help
@@ -127,6 +127,12 @@ CATALOGUE ?= ../shared/data/mcp-catalogue/tools.json
 
 bench-evals: $(READY) ## what descriptions and examples are worth to the embedded model, at 5 to 50 tools (CATALOGUE)
 	@$(BIN)/python bench/evals/choices.py --catalogue $(CATALOGUE)
+
+# MaskBench's schemas: the folder maskbench/data of github.com/guidance-ai/jsonschemabench.
+DATA ?=
+
+bench-grammar: $(READY) ## what grammars admit and refuse of MaskBench's values, in both notations (DATA=folder)
+	@PYTHONPATH=tests $(BIN)/python bench/maskbench.py $(DATA)
 
 bench-programs: $(READY) ## the tokens of three jobs by programs and by round trips, and what an inner call costs
 	@$(BIN)/python bench/programs.py

@@ -10,6 +10,7 @@ from rightcall.local.grammar.nodes import (
     Chars,
     Choice,
     Node,
+    Other,
     Reference,
     Repeat,
     Row,
@@ -70,6 +71,8 @@ class Sampler:
                 if text and first is not None:
                     text = self._letter(first.ranges) + text
                 return text + mark
+            case Other():
+                return self._other(node, depth)
             case Row(items):
                 return "".join(self._write(item, depth) for item in items)
             case Choice(options):
@@ -80,6 +83,16 @@ class Sampler:
             case Reference(name):
                 self._left -= 1
                 return self._write(self._rules[name].node, depth + 1)
+
+    def _other(self, node: Other, depth: int) -> str:
+        """A name; often one that goes along with one that is taken for a while."""
+        taken = self._chance.choice(node.names) if node.names else ""
+        begin = taken[: self._chance.randrange(len(taken) + 1)]
+        letters = [self._write(node.letter, depth) for _ in range(self._chance.randrange(4))]
+        name = begin + "".join(letters)
+        if node.first is not None and not begin:
+            name = self._letter(node.first.ranges) + name
+        return self._other(node, depth) if name in node.names else name + node.close
 
     def _letter(self, ranges: tuple[tuple[int, int], ...]) -> str:
         # Plain letters more often than the far ends of Unicode, which are tried as well.
@@ -141,7 +154,8 @@ class _Bytes:
 
 
 @cache
-def _tokenizer(special: tuple[str, ...] = ()) -> LLTokenizer:
+def tokenizer(special: tuple[str, ...] = ()) -> LLTokenizer:
+    """llguidance's view of a vocabulary of bytes."""
     return LLTokenizer(TokenizerWrapper(_Bytes(special)))
 
 
@@ -150,7 +164,7 @@ class LarkJudge:
 
     def __init__(self, text: str, special: tuple[str, ...] = ()) -> None:
         grammar = LLMatcher.grammar_from_lark(text)
-        self._matcher = LLMatcher(_tokenizer(special), grammar, log_level=0)
+        self._matcher = LLMatcher(tokenizer(special), grammar, log_level=0)
         assert not self._matcher.is_error(), f"{self._matcher.get_error()}\n{text}"
 
     def accepts(self, text: str) -> bool:

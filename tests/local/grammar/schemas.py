@@ -10,8 +10,8 @@ from rightcall.core.jsontext import dump
 from rightcall.core.schema import Schema
 from rightcall.core.tool import Spec
 from rightcall.local.grammar.compiler import Compiler
-from rightcall.local.grammar.flatten import structure
 from rightcall.local.grammar.notation import JSON
+from rightcall.local.grammar.plain import structure
 from rightcall.local.grammar.rulebook import Findings, Rulebook, Rules
 
 PATTERNS = [
@@ -216,6 +216,18 @@ def compiled(schema) -> tuple[Rulebook, list[str]]:
     rules, findings = Rules(), Findings()
     node = Compiler(document, rules, JSON, findings).value(document, "$")
     return rules.book(node), findings.unheld
+
+
+def closed(schema):
+    """The schema with no room for members that it does not declare."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: closed(each) for name, each in schema.items()}
+    if schema.get("type") == "object" and "properties" in schema:
+        found.setdefault("additionalProperties", False)
+    return found
 
 
 def spec(name: str, parameters, description: str = "A tool.") -> Spec:

@@ -4,7 +4,7 @@ import pytest
 import xllamacpp
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from local.grammar.schemas import REAL, SCHEMAS, compiled, spec
+from local.grammar.schemas import REAL, SCHEMAS, closed, compiled, spec
 from rightcall.core.call import Call
 from rightcall.core.jsontext import parse
 from rightcall.core.request import Named
@@ -98,6 +98,7 @@ def test_a_small_model_is_held_to_an_output_however_wild_it_is(model):
             },
         },
         "required": ["sky", "degrees", "tags"],
+        "additionalProperties": False,
     }
     grammar = grammar_for_output(schema, syntax="gbnf")
     answer = text_of(model(grammar, "The weather as JSON: ", 50, temperature=1.5))
@@ -109,9 +110,8 @@ def test_a_small_model_is_made_to_call_a_tool(model, name):
     family = FAMILIES[name]
     days = {"type": "integer", "minimum": 1, "maximum": 14}
     city = {"type": "string", "maxLength": 8}
-    weather = spec(
-        "weather", {"type": "object", "properties": {"city": city, "days": days}, "required": ["city"]}
-    )
+    parameters = {"type": "object", "properties": {"city": city, "days": days}, "required": ["city"]}
+    weather = spec("weather", closed(parameters))
     tail = "<|im_start|>assistant\n<think>\n\n</think>\n\n"
     grammar = grammar_for([weather], family, Named("weather"), syntax="gbnf", tail=tail)
     reader = Reader(family, (weather,), tail=tail)

@@ -5,7 +5,14 @@ from decimal import Decimal
 import pytest
 
 from local.grammar.sample import as_regex
-from rightcall.local.grammar.numbers import LARGEST_BOUND, Interval, integer, number
+from rightcall.local.grammar.numbers import (
+    LARGEST_BOUND,
+    MOST_DIGITS,
+    MOST_PLACES,
+    Interval,
+    integer,
+    number,
+)
 
 
 def within(value, low, high, above, below):
@@ -61,8 +68,10 @@ def test_numbers_are_admitted_exactly_within_their_bounds(seed):
 def test_a_number_without_bounds_still_ends():
     admitted = re.compile(as_regex(number(bounds(None, None))))
     assert admitted.fullmatch("-12.5e+10")
-    assert not admitted.fullmatch("1" * 17)
-    assert not admitted.fullmatch("0." + "1" * 17)
+    assert admitted.fullmatch("1" * MOST_DIGITS)
+    assert not admitted.fullmatch("1" * (MOST_DIGITS + 1))
+    assert admitted.fullmatch("0." + "1" * MOST_PLACES)
+    assert not admitted.fullmatch("0." + "1" * (MOST_PLACES + 1))
     assert not admitted.fullmatch("01")
 
 
@@ -85,6 +94,26 @@ def test_what_cannot_be_said_of_integers_is_left(low, high, multiple):
     assert integer(bounds(low, high), multiple) is None
 
 
-def test_bounds_finer_than_a_float_can_tell_are_left():
-    assert number(bounds("0.12345678", None)) is None
-    assert number(bounds(None, -(10**12))) is None
+def test_bounds_of_very_many_digits_are_left():
+    assert number(bounds("0." + "1" * 21, None)) is None
+    assert number(bounds(None, -(10**20))) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "admitted", "refused"),
+    [
+        (0, None, ["0", "0.5", "9" * 60, "0.00000001"], ["-1", "-0.5"]),
+        (None, 0, ["0", "-" + "9" * 60, "-0.00000001"], ["1", "0.1"]),
+        ("0.12345678", 10**12, ["0.12345678", "999999999999.9"], ["0.12345677", "1000000000000.1"]),
+    ],
+    ids=["from zero", "up to zero", "fine and wide"],
+)
+def test_numbers_of_many_digits_are_within_their_bounds(low, high, admitted, refused):
+    found = re.compile(as_regex(number(bounds(low, high))))
+    assert [text for text in [*admitted, *refused] if found.fullmatch(text)] == admitted
+
+
+def test_places_after_the_point_can_be_counted():
+    found = re.compile(as_regex(number(bounds(0, 10), 2)))
+    texts = ["0", "1.5", "9.99", "10", "10.00"]
+    assert [text for text in [*texts, "9.999", "10.01"] if found.fullmatch(text)] == texts

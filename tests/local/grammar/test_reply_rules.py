@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from local.grammar.sample import LarkJudge, Sampler
-from local.grammar.schemas import SCHEMAS, breaches, spec
+from local.grammar.schemas import SCHEMAS, breaches, closed, spec
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, parse
 from rightcall.core.message import Reasoning
@@ -42,32 +42,35 @@ WEATHER = spec(
 )
 BOOK = spec(
     "book",
-    {
-        "type": "object",
-        "properties": {
-            "who": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "age": {"type": ["integer", "null"]},
-                    "tags": {"type": "array", "items": {"type": "string", "maxLength": 6}},
-                },
-                "required": ["name"],
-            },
-            "seats": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3},
-            "rows": {
-                "type": "array",
-                "items": {
+    # A member that is named twice is no JSON to a reader, so names are not left open here.
+    closed(
+        {
+            "type": "object",
+            "properties": {
+                "who": {
                     "type": "object",
-                    "properties": {"k": {"type": "string"}, "v": {"type": "number"}},
-                    "required": ["k"],
+                    "properties": {
+                        "name": {"type": "string"},
+                        "age": {"type": ["integer", "null"]},
+                        "tags": {"type": "array", "items": {"type": "string", "maxLength": 6}},
+                    },
+                    "required": ["name"],
                 },
+                "seats": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3},
+                "rows": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"k": {"type": "string"}, "v": {"type": "number"}},
+                        "required": ["k"],
+                    },
+                },
+                "short": {"type": "string", "minLength": 1, "maxLength": 4},
+                "any": {},
             },
-            "short": {"type": "string", "minLength": 1, "maxLength": 4},
-            "any": {},
-        },
-        "required": ["who", "seats"],
-    },
+            "required": ["who", "seats"],
+        }
+    ),
 )
 NOW = spec("now", {"type": "object", "properties": {}})
 SPECS = (WEATHER, BOOK, NOW)

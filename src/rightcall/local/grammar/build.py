@@ -19,10 +19,10 @@ from rightcall.errors import DeclarationError, UsageError
 from rightcall.local.engine import Grammar, Syntax
 from rightcall.local.families.family import Family
 from rightcall.local.grammar.compiler import Compiler
-from rightcall.local.grammar.flatten import SubSchema, structure
 from rightcall.local.grammar.forms import CallRules, fitted
 from rightcall.local.grammar.nodes import Node, Reference
 from rightcall.local.grammar.notation import JSON
+from rightcall.local.grammar.plain import SubSchema, structure
 from rightcall.local.grammar.printers import print_grammar
 from rightcall.local.grammar.reply_rules import Place, ReplyRules, place
 from rightcall.local.grammar.rulebook import Findings, Rules
@@ -128,8 +128,13 @@ def grammar_for_output(schema: JsonObject, *, syntax: Syntax) -> Grammar:
 
 
 def unheld(schema: JsonObject) -> tuple[str, ...]:
-    """What a grammar does not hold of a schema, as paths to keywords; the gate checks it afterwards."""
-    return tuple(dict.fromkeys(_compiled(schema, Rules())[1].unheld))
+    """What a grammar does not hold of a schema, as paths to keywords; the gate checks it afterwards.
+
+    Last comes what it holds beyond the schema, each as ``(stricter: …)``: the order of members, white
+    space, how a value is spelt. In nothing else does a grammar refuse what the schema allows.
+    """
+    findings = _compiled(schema, Rules())[1]
+    return (*dict.fromkeys(findings.unheld), *[f"(stricter: {each})" for each in findings.stricter])
 
 
 def _compiled(schema: JsonObject, rules: Rules) -> tuple[Node, Findings]:

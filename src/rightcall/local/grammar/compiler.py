@@ -1,8 +1,8 @@
-"""Compile a JSON Schema into rules that admit only values which satisfy it, and list the rest.
+"""Compile a JSON Schema into rules that admit every value which satisfies it, and few others.
 
 What no grammar can hold (``not``, ``if``, ``uniqueItems``, …) is left to the gate that checks arguments
-anyway, and named in the findings. Text that is admitted always ends: spaces are single, digits are
-counted, and a value of which nothing is said nests only so deep.
+anyway, and named in the findings. So is the little in which the rules want more than the schema does:
+members in one order, single spaces, numbers of so many digits.
 """
 
 import re
@@ -12,24 +12,18 @@ from math import prod
 from typing import Any
 
 from rightcall.core.jsontext import dump
-from rightcall.local.grammar.flatten import (
-    Choices,
-    Flat,
-    References,
-    SubSchema,
-    are_apart,
-    as_types,
-    both,
-    flatten,
-)
+from rightcall.local.grammar.flatten import Choices, Flat, References, are_apart, as_types, flatten
 from rightcall.local.grammar.nodes import (
     EMPTY,
     MOST_REPEATS,
     NOTHING,
+    Chars,
     Node,
+    Other,
     Reference,
     Word,
     any_word,
+    chars,
     choice,
     optional,
     repeat,
@@ -38,18 +32,17 @@ from rightcall.local.grammar.nodes import (
     word,
 )
 from rightcall.local.grammar.notation import Notation
-from rightcall.local.grammar.objects import Layout, Members
+from rightcall.local.grammar.numbers import MOST_DIGITS, MOST_PLACES
+from rightcall.local.grammar.objects import Layout, Members, Names
+from rightcall.local.grammar.plain import SubSchema
 from rightcall.local.grammar.regex import Inexpressible, matching
 from rightcall.local.grammar.rulebook import Findings, Rules
 from rightcall.local.grammar.scalars import listed, numeric, string, types_of
 
-FREE_DEPTH = 4
-"""How deep a value may nest of which the schema says nothing."""
 MOST_SCHEMAS = 4000
 """How many schemas are looked at for one tool."""
 _MOST_COMBINATIONS = 64
 _LARGE = 16
-ANY_NAME = "^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 _BARE_KEY = re.compile(r"[A-Za-z_][\w.-]*")
 
 _UNHELD = (
@@ -58,8 +51,23 @@ _UNHELD = (
 )  # fmt: skip
 
 
+_EVALUATING = ("if", "contains", "dependentSchemas", "$dynamicRef", "$recursiveRef")
+"""Keywords by which a member or an item may be known though it is not declared."""
+SPELLING = "a value that is listed, or text by a pattern, is written in one way"
+SPACES = "no white space but a single blank after a comma or a colon"
+DIGITS = f"numbers have up to {MOST_DIGITS} digits, {MOST_PLACES} after the point, few exponents"
+
+
 class TooLarge(ValueError):
     """A schema that would make a grammar too large to use."""
+
+
+def free_name(taken: tuple[str, ...], more: str = "") -> Node:
+    """Any name of letters, digits and underscores, but for those that are taken."""
+    first = chars((0x41, 0x5A), (0x61, 0x7A), "_")
+    letter = chars((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), "_", more)
+    assert isinstance(first, Chars)
+    return Other(tuple(sorted(taken)), letter, first)
 
 
 def comma(rules: Rules) -> Node:
@@ -128,7 +136,7 @@ class Compiler:
             node = Reference(name)
         else:
             del self._rules.rules[name]
-            node = self._rules.define(hint, node) if size(node) > _LARGE else node
+            node = self._rules.define(hint, node) if size(node, _LARGE) > _LARGE else node
         self._known[key] = node
         return node
 
@@ -180,6 +188,9 @@ class Compiler:
         for index, branch in enumerate(first.branches):
             path = f"{first.path}[{index}]"
             option = flat.after(first)
+            if not first.exactly_one:
+                # What another alternative knows is known as well, if that one holds, too.
+                self._note(first.path, option.forget_unevaluated())
             flatten(branch, path, self._references.target, option, is_part=True)
             option.add_choices(first, others)
             yield self._node(self._noted(option), path, layout)
@@ -194,12 +205,14 @@ class Compiler:
             case "string":
                 body, unheld = string(keywords, notation)
                 self._note(path, unheld)
+                self._findings.stricter |= {SPELLING: None} if body is not None else {}
                 return self._string(body)
             case "boolean":
                 return any_word((*notation.true, *notation.false))
             case "null":
                 return any_word(notation.null)
             case _:
+                self._findings.stricter[DIGITS] = None
                 node, unheld = numeric(kind, keywords)
                 self._note(path, unheld)
                 return self._rules.define(kind, node, token=True)
@@ -226,6 +239,7 @@ class Compiler:
 
     def _listed(self, keywords: Mapping[str, Any], path: str) -> Node:
         """The values of an ``enum`` that the other keywords admit."""
+        self._findings.stricter[SPELLING] = None
         values, unjudged = listed(keywords)
         self._note(path, unjudged)
         options = [self.literal(value) for value in values]
@@ -267,13 +281,20 @@ class Compiler:
         return row(word(left), *parts, word(right))
 
     def _object(self, keywords: Mapping[str, Any], path: str, layout: Layout) -> Node:
-        others = both(
-            keywords.get("additionalProperties", True), keywords.get("unevaluatedProperties", True)
-        )
-        keywords = {**keywords, "additionalProperties": others}
+        rest = self._unevaluated("unevaluatedProperties", keywords, path)
+        keywords = {**keywords, "additionalProperties": keywords.get("additionalProperties", rest)}
+        self._findings.stricter[SPACES] = None
         with self._inside():
             members = Members(keywords, path, self._rules, self._findings)
             return members.node(layout, self._name_matching)
+
+    def _unevaluated(self, keyword: str, keywords: Mapping[str, Any], path: str) -> SubSchema:
+        """What holds of the members or items that no other keyword is about."""
+        others: SubSchema = keywords.get(keyword, True)
+        if others is True or not any(each in keywords for each in _EVALUATING):
+            return others
+        self._note(path, [keyword])
+        return True
 
     def _array(self, keywords: Mapping[str, Any], path: str) -> Node:
         least, most = self._counts(keywords, path)
@@ -282,8 +303,9 @@ class Compiler:
                 self.value(schema, f"{path}.prefixItems[{index}]")
                 for index, schema in enumerate(keywords.get("prefixItems", ()))
             ]
-            others = both(keywords.get("items", True), keywords.get("unevaluatedItems", True))
-            item = self.value(others, f"{path}.items")
+            rest = self._unevaluated("unevaluatedItems", keywords, path)
+            item = self.value(keywords.get("items", rest), f"{path}.items")
+        self._findings.stricter[SPACES] = None
         return row(word("["), self._items(prefix, item, least, most), word("]"))
 
     def repeated(self, item: Node, keywords: Mapping[str, Any], path: str) -> Node:
@@ -325,8 +347,8 @@ class Compiler:
         def member(name: str, schema: SubSchema, path: str) -> Node:
             return row(self._key(name), self.colon, self.value(schema, path))
 
-        def free_member(name: Node | None, schema: SubSchema, path: str) -> Node:
-            return row(self._any_key(name), self.colon, self.value(schema, path))
+        def free_member(names: Names, schema: SubSchema, path: str) -> Node:
+            return row(self._any_key(names), self.colon, self.value(schema, path))
 
         return Layout(word("{"), word("}"), self.separator, member, free_member)
 
@@ -335,11 +357,16 @@ class Compiler:
             return word(name) if _BARE_KEY.fullmatch(name) else NOTHING
         return self._notation.spell(name)
 
-    def _any_key(self, name: Node | None) -> Node:
-        key = self._notation.string(name)
-        if self._notation.has_bare_keys:
-            key = matching(ANY_NAME, self._notation.one_of).node
-        return self._rules.define("key", key, token=True)
+    def _any_key(self, names: Names) -> Node:
+        notation = self._notation
+        if notation.has_bare_keys:
+            return self._rules.define("key", free_name(names.taken), token=True)
+        if names.body is not None or not names.taken:
+            return self._rules.define("key", notation.string(names.body), token=True)
+        # What is written with an escape could be written in two ways.
+        taken = [name for name in names.taken if notation.spell(name) == word(f'"{name}"')]
+        body = Other(tuple(sorted(taken)), notation.letter, close=notation.close)
+        return self._rules.define("key", row(word(notation.open), body), token=True)
 
     def _name_matching(self, pattern: str) -> Node | None:
         try:
@@ -355,17 +382,17 @@ class Compiler:
         self._at_once = before
 
     def _free(self, path: str) -> Node:
-        """Any value, nested only so deep."""
+        """Any value."""
         self._findings.unheld.append(f"{path} (distinct names)")
-        simple = choice(
-            *[self._typed(kind, {}, path) for kind in ("string", "number", "boolean", "null")]
-        )
-        node = self._rules.define("scalar", simple)
-        for _ in range(FREE_DEPTH):
-            member = row(self._any_key(None), self.colon, node)
+        self._findings.stricter |= {SPACES: None, DIGITS: None}
+
+        def make(itself: Node) -> Node:
+            simple = [self._typed(kind, {}, path) for kind in ("string", "number", "boolean", "null")]
+            member = row(self._any_key(Names()), self.colon, itself)
             rows = [
                 row(word(left), optional(row(item, repeat(row(self.separator, item)))), word(right))
-                for left, item, right in (("{", member, "}"), ("[", node, "]"))
+                for left, item, right in (("{", member, "}"), ("[", itself, "]"))
             ]
-            node = self._rules.define("any", choice(simple, *rows))
-        return node
+            return choice(*simple, *rows)
+
+        return self._rules.recursive(self._notation.name, "any", make)

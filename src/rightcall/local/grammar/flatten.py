@@ -1,6 +1,6 @@
-"""Make schemas plain: what of them matters, their references found, ``allOf`` merged into keywords.
+"""Make schemas flat: their references found, and ``allOf`` merged into keywords.
 
-Two schemas with the same structure have the same grammar. What two schemas say of one value is put
+What two schemas say of one value is put
 together keyword by keyword; where that cannot be said, the first stands and the keyword is noted as not
 held.
 """
@@ -13,28 +13,10 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue, at, dump, nodes
-from rightcall.errors import UsageError
+from rightcall.local.grammar.plain import SubSchema
 
-SubSchema: TypeAlias = Mapping[str, Any] | bool
 Resolve: TypeAlias = Callable[[str], SubSchema | None]
 
-_NOTES = frozenset(
-    [
-        "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
-        "$comment", "$schema",
-    ]
-)  # fmt: skip
-_NAMED = frozenset(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"])
-_LISTS = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
-_SINGLE = frozenset(
-    [
-        "items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else",
-        "unevaluatedProperties", "unevaluatedItems",
-    ]
-)  # fmt: skip
-_COUNTS = frozenset(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"])
-MOST_DEEP = 200
-"""How deep schemas may stand in schemas."""
 _MOST_COMPARED = 24
 _MOST_DEPTH = 3
 
@@ -48,41 +30,7 @@ _ASIDE = frozenset(
     ["allOf", "anyOf", "oneOf", "$ref", "$defs", "definitions", "$id", "$schema", "$anchor"]
 )
 """Keywords that are not merged: they are followed, or hold nothing by themselves."""
-_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
-
-
-def structure(schema: Any, depth: int = 0) -> Any:
-    """The schema without what admits and refuses nothing. A property may well be called ``title``."""
-    if not isinstance(schema, Mapping):
-        return schema
-    if depth > MOST_DEEP:
-        raise UsageError(f"a schema nests more than {MOST_DEEP} levels deep, too deep for a grammar")
-    found: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        if keyword in _NOTES:
-            continue
-        if keyword in _NAMED and isinstance(value, Mapping):
-            found[keyword] = {name: structure(each, depth + 1) for name, each in value.items()}
-        elif keyword in _LISTS and isinstance(value, list | tuple):
-            found[keyword] = [structure(each, depth + 1) for each in value]
-        elif keyword in _SINGLE:
-            found[keyword] = structure(value, depth + 1)
-        else:
-            found[keyword] = int(value) if keyword in _COUNTS and isinstance(value, float) else value
-    return found
-
-
-def loosened(schema: Any, most: int) -> Any:
-    """The schema without counts of more than so many."""
-    if isinstance(schema, list | tuple):
-        return [loosened(each, most) for each in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    return {
-        keyword: loosened(value, most)
-        for keyword, value in schema.items()
-        if not (keyword in _COUNTS and isinstance(value, int) and value > most)
-    }
+_UNEVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
 
 
 class References:
@@ -154,6 +102,10 @@ class Flat(Struct, eq=False):
         chosen = self.chosen | {id(made.branches)}
         return Flat(keywords=dict(self.keywords), chosen=chosen, is_false=self.is_false)
 
+    def forget_unevaluated(self) -> list[str]:
+        """Leave out what holds of whatever no keyword is about; the keywords that are left out."""
+        return [keyword for keyword in _UNEVALUATED if self.keywords.pop(keyword, True) is not True]
+
     def add_choices(self, made: Choices, others: Sequence[Choices]) -> None:
         """Those that an alternative brought along, and those that were there before."""
         for each in self.choices:
@@ -177,32 +129,60 @@ def flatten(
     if isinstance(schema, bool):
         into.is_false = into.is_false or not schema
         return into
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        target = resolve(reference)
-        if target is None:
-            into.unheld.append(f"{path}.$ref")
-        elif reference in following:
-            # It says only that it says what it says; no finite value is meant by that.
-            into.is_false = True
-        else:
-            flatten(
-                target, path, resolve, into, following=(*following, reference), is_part=len(schema) > 1
-            )
-    for index, part in enumerate(schema.get("allOf", ())):
-        where = f"{path}.allOf[{index}]"
-        flatten(part, where, resolve, into, following=following, is_part=True)
     for keyword in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(keyword), Sequence):
             into.choices.append(
                 Choices(branches, exactly_one=keyword == "oneOf", path=f"{path}.{keyword}")
             )
-    said = {key: value for key, value in schema.items() if key not in _ASIDE}
-    for keyword in _UNEVALUATED if is_part else ():
-        if said.pop(keyword, True) is not True:
-            into.unheld.append(f"{path}.{keyword}")
-    _merge(into, said, path)
+    # Members come in the order in which the schema has them, in its parts or by itself.
+    for keyword in sorted(("$ref", "allOf", "properties"), key=_places(schema)):
+        if keyword == "$ref" and isinstance(reference := schema.get("$ref"), str):
+            _follow(reference, path, resolve, into, following, is_part=len(schema) > 1)
+        elif keyword == "allOf":
+            for index, part in enumerate(schema.get("allOf", ())):
+                where = f"{path}.allOf[{index}]"
+                flatten(part, where, resolve, into, following=following, is_part=True)
+        elif keyword == "properties":
+            _say(schema, path, into, is_part=is_part)
     return into
+
+
+def _places(schema: Mapping[str, Any]) -> Callable[[str], int]:
+    known = {keyword: place for place, keyword in enumerate(schema)}
+    return lambda keyword: known.get(keyword, len(known))
+
+
+def _follow(
+    reference: str,
+    path: str,
+    resolve: Resolve,
+    into: Flat,
+    following: tuple[str, ...],
+    *,
+    is_part: bool,
+) -> None:
+    target = resolve(reference)
+    if target is None:
+        into.unheld.append(f"{path}.$ref")
+        # Who knows which members and items it is about.
+        for others in _UNEVALUATED.values():
+            into.keywords.setdefault(others, True)
+    elif reference in following:
+        # It says only that it says what it says; no finite value is meant by that.
+        into.is_false = True
+    else:
+        flatten(target, path, resolve, into, following=(*following, reference), is_part=is_part)
+
+
+def _say(schema: Mapping[str, Any], path: str, into: Flat, *, is_part: bool) -> None:
+    """What a schema says by itself."""
+    said = {key: value for key, value in schema.items() if key not in _ASIDE}
+    for keyword, others in _UNEVALUATED.items() if is_part else ():
+        if keyword in said:
+            # A part that is about all of them leaves none to what stands around it.
+            into.unheld += [f"{path}.{keyword}"] if said.pop(keyword) is not True else []
+            said.setdefault(others, True)
+    _merge(into, said, path)
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -268,11 +248,19 @@ def _merge_members(known: dict[str, Any], said: Mapping[str, Any]) -> None:
     patterns = dict(known.get("patternProperties", {}))
     for pattern, schema in said.get("patternProperties", {}).items():
         patterns[pattern] = both(patterns[pattern], schema) if pattern in patterns else schema
-    others = both(known.get("additionalProperties", True), said.get("additionalProperties", True))
+    for pattern, schema in known.get("patternProperties", {}).items():
+        if not said.get("patternProperties") and pattern in patterns:
+            patterns[pattern] = both(schema, said.get("additionalProperties", True))
+    if not known.get("patternProperties"):
+        others = known.get("additionalProperties", True)
+        patterns = {pattern: both(schema, others) for pattern, schema in patterns.items()}
     known["properties"] = properties
     if patterns:
         known["patternProperties"] = patterns
-    known["additionalProperties"] = others
+    if "additionalProperties" in known or "additionalProperties" in said:
+        known["additionalProperties"] = both(
+            known.get("additionalProperties", True), said.get("additionalProperties", True)
+        )
 
 
 def _merge_items(known: dict[str, Any], said: Mapping[str, Any]) -> None:
@@ -285,7 +273,8 @@ def _merge_items(known: dict[str, Any], said: Mapping[str, Any]) -> None:
         )
         for index in range(max(len(one), len(two)))
     ]
-    known["items"] = both(rest_one, rest_two)
+    if "items" in known or "items" in said:
+        known["items"] = both(rest_one, rest_two)
 
 
 def as_types(value: object) -> list[str]:

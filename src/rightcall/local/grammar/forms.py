@@ -17,8 +17,7 @@ from rightcall.local.families.family import (
     Slot,
     TagForm,
 )
-from rightcall.local.grammar.compiler import Compiler, TooLarge, colon, comma
-from rightcall.local.grammar.flatten import SubSchema, loosened, structure
+from rightcall.local.grammar.compiler import Compiler, TooLarge, colon, comma, free_name
 from rightcall.local.grammar.nodes import (
     EMPTY,
     NOTHING,
@@ -32,10 +31,11 @@ from rightcall.local.grammar.nodes import (
     word,
 )
 from rightcall.local.grammar.notation import JSON, PYTHON, Notation, between
-from rightcall.local.grammar.objects import Layout
+from rightcall.local.grammar.objects import Layout, Names
+from rightcall.local.grammar.plain import SubSchema, loosened, structure
 from rightcall.local.grammar.regex import matching
 from rightcall.local.grammar.rulebook import Findings, Rules, nesting
-from rightcall.local.grammar.tags import free_name, nested_arguments, tagged_arguments
+from rightcall.local.grammar.tags import nested_arguments, tagged_arguments
 
 MOST_PARTS = 100_000
 """How large the rules of one schema may be, with every repetition written out."""
@@ -153,8 +153,9 @@ def _python(schema: SubSchema, rules: Rules, findings: Findings) -> Node:
             return NOTHING
         return row(word(name), word("="), compiler.value(schema, path))
 
-    def free_member(_: Node | None, schema: SubSchema, path: str) -> Node:
-        return row(free_name(rules), word("="), compiler.value(schema, path))
+    def free_member(names: Names, schema: SubSchema, path: str) -> Node:
+        name = rules.define("name", free_name(names.taken), token=True)
+        return row(name, word("="), compiler.value(schema, path))
 
     compiler = Compiler(schema, rules, PYTHON, findings)
     layout = Layout(word("("), word(")"), compiler.separator, member, free_member)
@@ -170,8 +171,8 @@ def fitted(
     well, what ``form`` admits.
     """
     known = structure(schema)
-    attempts = ((known, ()), (loosened(known, _FEW), (f"$ (counts over {_FEW})",)))
-    for attempt, unheld in attempts:
+    for most, unheld in ((None, ()), (_FEW, (f"$ (counts over {_FEW})",))):
+        attempt = known if most is None else loosened(known, most)
         findings = Findings(unheld=[*unheld])
         before = len(rules.rules)
         try:

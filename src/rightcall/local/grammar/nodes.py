@@ -38,6 +38,17 @@ class Until(Struct, frozen=True):
     """What the text may begin with, if it does not end at once; none of it begins the mark."""
 
 
+class Other(Struct, frozen=True):
+    """Any name but these: letters, and what closes it."""
+
+    names: tuple[str, ...]
+    letter: "Node"
+    """One character of a name, in all the ways that it may be written."""
+    first: "Chars | None" = None
+    """What a name begins with, if that is less; then it is never empty."""
+    close: str = ""
+
+
 class Row(Struct, frozen=True):
     """One after the other; the empty text when there are none."""
 
@@ -64,7 +75,7 @@ class Reference(Struct, frozen=True, gc=False):
     name: str
 
 
-Node: TypeAlias = Word | Chars | Until | Row | Choice | Repeat | Reference
+Node: TypeAlias = Word | Chars | Until | Other | Row | Choice | Repeat | Reference
 
 EMPTY = Row(())
 """The empty text."""
@@ -197,50 +208,60 @@ def can_be_empty(node: Node) -> bool:
             return any(map(can_be_empty, options))
         case Repeat(item, least, _):
             return least == 0 or can_be_empty(item)
-        case Word() | Chars() | Until() | Reference():
+        case Word() | Chars() | Until() | Other() | Reference():
             return False
         case _:
             assert_never(node)
 
 
-def references(node: Node) -> Iterator[str]:
-    """The names that a node refers to."""
-    match node:
-        case Reference(name):
-            yield name
-        case Row(items):
-            for item in items:
-                yield from references(item)
-        case Choice(options):
-            for option in options:
-                yield from references(option)
-        case Repeat(item, _, _):
-            yield from references(item)
-        case Word() | Chars() | Until():
-            return
-        case _:
-            assert_never(node)
+def references(node: Node) -> list[str]:
+    """The names that a node refers to, in their order."""
+    found: list[str] = []
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Row):
+            waiting += reversed(each.items)
+        elif isinstance(each, Choice):
+            waiting += reversed(each.options)
+        elif isinstance(each, Repeat):
+            waiting.append(each.item)
+        elif isinstance(each, Reference):
+            found.append(each.name)
+    return found
 
 
-def size(node: Node) -> int:
-    """How many parts a node has once its repetitions are written out, as engines do."""
-    match node:
-        case Word(text):
-            return len(text)
-        case Row(items):
-            return sum(map(size, items))
-        case Choice(options):
-            return sum(map(size, options)) + len(options)
-        case Repeat(item, least, most):
-            return (size(item) + 2) * max(least, most or 0, 1)
-        case Until(mark, _):
-            return len(mark) * 4
-        case Chars(ranges):
-            return len(ranges)
-        case Reference():
-            return 1
-        case _:
-            assert_never(node)
+def size(node: Node, most: int | None = None) -> int:
+    """How many parts a node has once its repetitions are written out, as engines do: by reference.
+
+    With ``most`` it is counted only so far.
+    """
+    count = 0
+    waiting = [node]
+    while waiting and (most is None or count <= most):
+        each = waiting.pop()
+        match each:
+            case Word(text):
+                count += len(text)
+            case Chars(ranges):
+                count += len(ranges)
+            case Row(items):
+                waiting += items
+            case Choice(options):
+                count += len(options)
+                waiting += options
+            case Repeat(item, least, highest):
+                count += 3 * max(least, highest or 0, 1)
+                waiting.append(item)
+            case Reference():
+                count += 1
+            case Until(mark, _):
+                count += len(mark) * 4
+            case Other(names):
+                count += sum(map(len, names)) * 4 + 4
+            case _:
+                assert_never(each)
+    return count
 
 
 def _without_surrogates(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

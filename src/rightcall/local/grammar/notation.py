@@ -80,7 +80,9 @@ class Notation(Struct, frozen=True, kw_only=True):
 
     def spell(self, text: str) -> Node:
         """Exactly this string, with what stands around it; nothing where that cannot be written."""
-        written = self.open + "".join(map(self._written, text)) + self.close
+        is_plain = self.is_raw or (text.isprintable() and '"' not in text and "\\" not in text)
+        body = text if is_plain else "".join(map(self._written, text))
+        written = self.open + body + self.close
         at = written.find(self.mark, len(self.open)) if self.mark else -1
         return word(written) if at in {-1, len(written) - len(self.mark)} else NOTHING
 

@@ -1,10 +1,10 @@
 """Make nodes that admit the numbers within an interval, digit by digit.
 
 Every number that is admitted ends after so many digits: a model that has begun to write digits would not
-always stop by itself.
+always stop by itself. There is room for far more digits than a number that means something has.
 """
 
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from msgspec import Struct
 
@@ -20,16 +20,17 @@ from rightcall.local.grammar.nodes import (
     word,
 )
 
-LARGEST_INTEGER = 10**18 - 1
-"""Unless a schema's own bounds go further; all of these are exact in 64 bits."""
+MOST_DIGITS = 100
+"""How many digits a number may have before its point."""
+MOST_PLACES = 32
+"""How many it may have after its point."""
 LARGEST_BOUND = 2**63
 """Integer bounds beyond it are not held: readers differ about such numbers."""
-
-_WHOLE_DIGITS = 9
-_FRACTION_DIGITS = 6
-"""Together 15: so many digits are always told apart by a float, so that rounding crosses no bound."""
+_LONGEST_BOUND = 20
+"""How many digits a bound of other numbers may have, before its point and after it."""
 _MOST_LISTED = 128
 _DIGIT = chars("0123456789")
+_ROOM = Context(prec=4 * _LONGEST_BOUND)
 
 
 class Interval(Struct, frozen=True):
@@ -64,33 +65,37 @@ def integer(bounds: Interval, multiple: int = 1) -> Node | None:
     return choice(*[word(str(number * multiple)) for number in range(first, last + 1)])
 
 
-def number(bounds: Interval) -> Node | None:
-    """The numbers within bounds; None when that cannot be said."""
-    if bounds.are_open:
+def number(bounds: Interval, places: int = MOST_PLACES) -> Node | None:
+    """The numbers within bounds, with so many digits after the point; None when that cannot be said."""
+    fraction = optional(row(word("."), repeat(_DIGIT, 1, places)))
+    if bounds.are_open and places == MOST_PLACES:
         exponent = row(chars("eE"), optional(chars("+-")), repeat(_DIGIT, 1, 2))
-        fraction = row(word("."), repeat(_DIGIT, 1, 16))
-        whole = choice(word("0"), row(chars("123456789"), repeat(_DIGIT, 0, 15)))
-        return row(optional(word("-")), whole, optional(fraction), optional(exponent))
-    limit = Decimal(10) ** _WHOLE_DIGITS
+        return row(optional(word("-")), _naturals(0, None), fraction, optional(exponent))
     low, high = bounds.low, bounds.high
-    above, below = bounds.above, bounds.below
-    if low is None or low <= -limit:
-        low, above = -limit, True
-    if high is None or high >= limit:
-        high, below = limit, True
-    if low >= limit or high <= -limit or not (_short(low) and _short(high)):
+    if not all(_is_short(each) for each in (low, high) if each is not None):
         return None
-    if low > high:
+    if low is not None and high is not None and low > high:
         return NOTHING
-    positive = _between(max(low, Decimal(0)), high, above=above and low >= 0, below=below)
-    # Zero is written without a sign, so the mirrored half leaves it out.
-    negative = _between(max(-high, Decimal(0)), -low, above=below or high >= 0, below=above)
-    return choice(positive if high >= 0 else NOTHING, row(word("-"), negative) if low < 0 else NOTHING)
+    positive: Node = NOTHING
+    negative: Node = NOTHING
+    if high is None or high >= 0:
+        least = low if low is not None and low >= 0 else None
+        above = bounds.above and least is not None
+        positive = _between(least or Decimal(0), high, places, above=above, below=bounds.below)
+    if low is None or low < 0:
+        # Zero is written without a sign, so the mirrored half leaves it out.
+        least = -high if high is not None and high < 0 else Decimal(0)
+        above = bounds.below or least == 0
+        most = -low if low is not None else None
+        negative = _between(least, most, places, above=above, below=bounds.above)
+    return choice(positive, row(word("-"), negative))
 
 
-def _short(value: Decimal) -> bool:
-    """Whether a bound has no more digits than the numbers held to it."""
-    return value == value.quantize(Decimal(1).scaleb(-_FRACTION_DIGITS))
+def _is_short(value: Decimal) -> bool:
+    """Whether a bound has no more digits than can be followed one by one."""
+    if abs(value) >= Decimal(10) ** _LONGEST_BOUND:
+        return False
+    return value == value.quantize(Decimal(1).scaleb(-_LONGEST_BOUND), context=_ROOM)
 
 
 def _whole(bounds: Interval) -> tuple[int | None, int | None]:
@@ -106,29 +111,35 @@ def _whole(bounds: Interval) -> tuple[int | None, int | None]:
 
 
 def _integers(low: int | None, high: int | None) -> Node:
-    if low is None:
-        low = min(-LARGEST_INTEGER, high if high is not None else 0)
-    if high is None:
-        high = max(LARGEST_INTEGER, low)
-    if low > high:
+    if low is not None and high is not None and low > high:
         return NOTHING
-    negative = row(word("-"), _naturals(max(1, -high), -low)) if low < 0 else NOTHING
-    return choice(_naturals(max(low, 0), high) if high >= 0 else NOTHING, negative)
+    positive: Node = NOTHING
+    negative: Node = NOTHING
+    if high is None or high >= 0:
+        positive = _naturals(max(low or 0, 0), high)
+    if low is None or low < 0:
+        least = max(1, -high) if high is not None else 1
+        negative = row(word("-"), _naturals(least, -low if low is not None else None))
+    return choice(positive, negative)
 
 
-def _naturals(low: int, high: int) -> Node:
+def _naturals(low: int, high: int | None) -> Node:
     """The natural numbers from one to the other, without leading zeros."""
     options: list[Node] = []
     full: list[int] = []
-    for length in range(len(str(low)), len(str(high)) + 1):
+    # From some length on, all numbers of a length are within the bounds that there are.
+    lengths = len(str(low)) + 1 if high is None else len(str(high))
+    for length in range(len(str(low)), lengths + 1):
         first = 10 ** (length - 1) if length > 1 else 0
         last = 10**length - 1
-        if low <= max(first, 1) and last <= high:
+        if low <= max(first, 1) and (high is None or last <= high):
             full.append(length - 1)
         else:
-            options.append(_digits(str(max(first, low)), str(min(last, high))))
+            most = last if high is None else min(last, high)
+            options.append(_digits(str(max(first, low)), str(most)))
     if full:
-        options.append(row(_span(1, 9), repeat(_DIGIT, full[0], full[-1])))
+        longest = full[-1] if high is not None else MOST_DIGITS - 1
+        options.append(row(_span(1, 9), repeat(_DIGIT, full[0], longest)))
         options += [word("0")] if low == 0 else []
     return choice(*options)
 
@@ -156,27 +167,27 @@ def _digits(low: str, high: str) -> Node:
     return choice(*options, top)
 
 
-def _between(low: Decimal, high: Decimal, *, above: bool, below: bool) -> Node:
+def _between(low: Decimal, high: Decimal | None, places: int, *, above: bool, below: bool) -> Node:
     """Numbers without a sign, with a fraction or without, from one to the other."""
-    if low > high or (low == high and (above or below)):
+    if high is not None and (low > high or (low == high and (above or below))):
         return NOTHING
-    first, last = int(low), int(high)
-    least, most = _fraction_of(low), _fraction_of(high)
+    first, last = int(low), int(high) if high is not None else None
+    least, most = _fraction_of(low), _fraction_of(high) if high is not None else None
     if first == last:
-        return row(word(str(first)), _fraction(least, most, above=above, below=below))
-    options = [row(word(str(first)), _fraction(least, None, above=above, below=False))]
-    if last - first > 1:
-        options.append(
-            row(_naturals(first + 1, last - 1), _fraction("", None, above=False, below=False))
-        )
-    options.append(row(word(str(last)), _fraction("", most, above=False, below=below)))
+        return row(word(str(first)), _fraction(least, most, places, above=above, below=below))
+    options = [row(word(str(first)), _fraction(least, None, places, above=above, below=False))]
+    if last is None or last - first > 1:
+        whole = _naturals(first + 1, last - 1 if last is not None else None)
+        options.append(row(whole, _fraction("", None, places, above=False, below=False)))
+    if last is not None:
+        options.append(row(word(str(last)), _fraction("", most, places, above=False, below=below)))
     return choice(*options)
 
 
-def _fraction(low: str, high: str | None, *, above: bool, below: bool) -> Node:
+def _fraction(low: str, high: str | None, places: int, *, above: bool, below: bool) -> Node:
     """What may follow a whole number: nothing, or a point and digits. No ``high``: there is no end."""
     none_written = EMPTY if _includes_zero(low, high, above=above, below=below) else NOTHING
-    written = _after_point(low, high, _FRACTION_DIGITS, above=above, below=below)
+    written = _after_point(low, high, places, above=above, below=below)
     return choice(none_written, row(word("."), written))
 
 
@@ -186,6 +197,10 @@ def _after_point(low: str, high: str | None, room: int, *, above: bool, below: b
         return NOTHING
     if not low and not above and high is None:
         return repeat(_DIGIT, 1, room)
+    if high == "":
+        return NOTHING if low or above or below else repeat(word("0"), 1, room)
+    if not low and high is None:
+        return row(repeat(word("0"), 0, room - 1), _span(1, 9), repeat(_DIGIT, 0, room - 1))
     least = int(low[:1] or 0)
     most = 9 if high is None else int(high[:1] or 0)
     options: list[Node] = []

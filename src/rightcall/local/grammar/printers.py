@@ -9,6 +9,8 @@ alike in both (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``).
 """
 
 import json
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import assert_never
 
 from rightcall.local.engine import Syntax
@@ -17,6 +19,7 @@ from rightcall.local.grammar.nodes import (
     Chars,
     Choice,
     Node,
+    Other,
     Reference,
     Repeat,
     Row,
@@ -54,6 +57,8 @@ class _GbnfPrinter:
         self.lines: dict[str, str] = {}
         self._parts: dict[str, str] = {}
         """Rules that stand for a part of another, by what they say."""
+        self._others: dict[Other, str] = {}
+        self._leaving: dict[tuple[Node, str], _Leaving] = {}
 
     def choice(self, node: Node, within: str) -> str:
         """A node where a choice may stand without brackets."""
@@ -87,6 +92,8 @@ class _GbnfPrinter:
             case Until(mark, first):
                 begin = f"{_quoted(mark)} | {_bracketed(first.ranges)} " if first is not None else ""
                 return f"({begin}{self._until(mark)})" if begin else self._until(mark)
+            case Other():
+                return self._other(node)
             case Repeat(item, least, most):
                 return self._repeated(item, within) + times(least, most)
             case Choice():
@@ -128,6 +135,66 @@ class _GbnfPrinter:
             self._parts[known] = states[0]
         return self._parts[known]
 
+    def _other(self, node: Other) -> str:
+        """Rules that follow the names letter by letter, and leave them wherever the text differs."""
+        if node not in self._others:
+            leaving = self._leave(node.letter, node.close)
+            begin = _Leaving(node.first, [], leaving.rest) if node.first is not None else None
+            self._others[node] = name = self._free("name")
+            self.lines[name] = leaving.apart(node.names, node.close, begin)
+        return self._others[node]
+
+    def _leave(self, letter: Node, close: str) -> "_Leaving":
+        if (letter, close) not in self._leaving:
+            rest = self._part(f"{self._repeated(letter, 'letter')}* {_quoted(close)}", "name-rest")
+            ways = [self._part(self.choice(each, "name"), "letter") for each in _escapes(letter)]
+            others = [f"{way} {rest}" for way in ways]
+            self._leaving[letter, close] = _Leaving(_plain(letter), others, rest)
+        return self._leaving[letter, close]
+
+
+class _Leaving:
+    """Texts that are none of some names, however far they go along with one."""
+
+    def __init__(self, letters: Chars, others: list[str], rest: str) -> None:
+        self._letters = letters
+        self._others = others
+        self.rest = rest
+        self._known: dict[tuple[str, ...], str] = {}
+
+    def apart(self, names: tuple[str, ...], close: str, begin: "_Leaving | None" = None) -> str:
+        """What can follow where so much is left of the names. ``begin`` is for the first letter."""
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            groups.setdefault(name[:1], []).append(name[1:])
+        is_name = groups.pop("", None) is not None
+        options = [] if is_name or begin is not None else [_quoted(close)]
+        options += (begin or self).differing(tuple(sorted(groups)))
+        for letter, onward in groups.items():
+            options.append(f"{_quoted(letter)} ({self.apart(tuple(onward), close)})")
+        return " | ".join(options)
+
+    def differing(self, letters: tuple[str, ...]) -> list[str]:
+        """Any other letter, and all that may follow it."""
+        if letters not in self._known:
+            left = other_than(chars(*letters), self._letters)
+            self._known[letters] = _bracketed(left.ranges) if isinstance(left, Chars) else ""
+        found = self._known[letters]
+        return [*([f"{found} {self.rest}"] if found else []), *self._others]
+
+
+def _plain(letter: Node) -> Chars:
+    """The characters that stand for themselves."""
+    return next(each for each in _ways(letter) if isinstance(each, Chars))
+
+
+def _escapes(letter: Node) -> list[Node]:
+    return [each for each in _ways(letter) if not isinstance(each, Chars)]
+
+
+def _ways(letter: Node) -> Sequence[Node]:
+    return letter.options if isinstance(letter, Choice) else (letter,)
+
 
 def _search(mark: str, seen: int, states: list[str]) -> str:
     """What can follow when the last characters are the mark's first ``seen``."""
@@ -147,10 +214,14 @@ def _search(mark: str, seen: int, states: list[str]) -> str:
     return " | ".join(options)
 
 
+@lru_cache(maxsize=4096)
 def _quoted(text: str) -> str:
+    if text.isascii() and text.isalnum():
+        return f'"{text}"'
     return '"' + "".join(_SHORT.get(each) or _escaped(each) for each in text) + '"'
 
 
+@lru_cache(maxsize=1024)
 def _bracketed(ranges: tuple[tuple[int, int], ...]) -> str:
     parts = []
     for first, last in ranges:
@@ -170,10 +241,10 @@ def _escaped(letter: str) -> str:
 def print_lark(book: Rulebook) -> str:
     """The rulebook as Lark; its first rule is ``start``."""
     names = {name: _lark_name(name, token=rule.token) for name, rule in book.rules.items()}
-    marks: dict[Until, int] = {}
-    printer = _LarkPrinter(names, marks)
+    printer = _LarkPrinter(names)
     lines = [f"{names[name]}: {printer.choice(rule.node)}\n" for name, rule in book.rules.items()]
-    lines += [_lark_until(text, number) for text, number in marks.items()]
+    lines += [_lark_until(text, number) for text, number in printer.marks.items()]
+    lines += [printer.other(node, number) for node, number in printer.others.items()]
     return "".join(lines)
 
 
@@ -185,11 +256,14 @@ def _lark_name(name: str, *, token: bool) -> str:
 
 
 class _LarkPrinter:
-    """Prints nodes; ``marks`` fills up with what text goes on until."""
+    """Prints nodes, and gathers those that are terminals of their own."""
 
-    def __init__(self, names: dict[str, str], marks: dict[Until, int]) -> None:
+    def __init__(self, names: dict[str, str]) -> None:
         self._names = names
-        self._marks = marks
+        self.marks: dict[Until, int] = {}
+        """What text goes on until."""
+        self.others: dict[Other, int] = {}
+        """Names that are not taken."""
 
     def choice(self, node: Node) -> str:
         """A node where a choice may stand without brackets."""
@@ -211,13 +285,23 @@ class _LarkPrinter:
             case Reference(name):
                 return self._names[name]
             case Until():
-                return f"until_{self._marks.setdefault(node, len(self._marks))}"
+                return f"until_{self.marks.setdefault(node, len(self.marks))}"
+            case Other():
+                return f"T__OTHER_{self.others.setdefault(node, len(self.others))}"
             case Repeat(item, least, most):
                 return f"({self.choice(item)}){times(least, most)}"
             case Choice() | Row():
                 return f"({self.choice(node)})"
             case _:
                 assert_never(node)
+
+    def other(self, node: Other, number: int) -> str:
+        """Any name, and none of those that are taken."""
+        first = f"{self._item(node.first)} " if node.first is not None else ""
+        every = f"{first}({self.choice(node.letter)})*"
+        close = f" {json.dumps(node.close)}" if node.close else ""
+        taken = " | ".join(json.dumps(name + node.close) for name in node.names)
+        return f"T__OTHER_{number}: ({every}{close})" + (f" & ~({taken})\n" if taken else "\n")
 
 
 def _lark_until(text: Until, number: int) -> str:

@@ -1,8 +1,8 @@
-"""Turn a schema's regular expression into a node that admits only what it matches.
+"""Turn a schema's regular expression into a node that admits what it matches, and nothing else.
 
-The common ground of the dialects: characters, classes, groups, repetition, alternatives, and anchors
-around the whole. Where dialects differ about a class, the smaller one is taken. What goes beyond
-(looking around, references back, word borders, properties) is ``Inexpressible``.
+Characters, classes, groups, repetition, alternatives, and anchors around the whole, as the gate takes
+them: as JavaScript does, but for the point, which is anything but a line feed. What goes beyond (looking
+around, references back, word borders, properties) is ``Inexpressible``.
 """
 
 import re
@@ -29,34 +29,26 @@ from rightcall.local.grammar.nodes import (
 _ALL = chars((0, LAST_CODE_POINT))
 _DIGITS = chars("0123456789")
 _WORDS = chars((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), "_")
-_ASCII = chars((0, 0x7F))
-_BEYOND = chars((0x80, LAST_CODE_POINT))
-_SPACES = chars(" \t\n\r\f\v")
+_SPACES = chars((9, 13), " \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff", (0x2000, 0x200A))
 ALL_SPACES = chars(
-    (9, 13),
-    " \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff",
-    (0x1C, 0x1F),
-    (0x2000, 0x200A),
-    "\u180e",
+    (9, 13), (0x1C, 0x20), "\x85\xa0\u1680\u180e\u2028\u2029\u202f\u205f\u3000\ufeff", (0x2000, 0x200A)
 )
-"""What any dialect takes for a space."""
-_LINE_ENDS = chars("\n\r\u2028\u2029")
+"""What any language takes for a space."""
 
-_CLASSES: dict[str, tuple[Node, Node]] = {
-    # What it surely has, and what it may have in some dialect.
-    "d": (_DIGITS, chars((0x30, 0x39), (0x80, LAST_CODE_POINT))),
-    "w": (_WORDS, chars((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), "_", (0x80, LAST_CODE_POINT))),
-    "s": (_SPACES, ALL_SPACES),
-    "D": (other_than(_DIGITS, _ASCII), other_than(_DIGITS, _ALL)),
-    "W": (other_than(_WORDS, _ASCII), other_than(_WORDS, _ALL)),
-    "S": (other_than(ALL_SPACES, _ALL), other_than(_SPACES, _ALL)),
+_CLASSES: dict[str, Node] = {
+    "d": _DIGITS,
+    "w": _WORDS,
+    "s": _SPACES,
+    "D": other_than(_DIGITS, _ALL),
+    "W": other_than(_WORDS, _ALL),
+    "S": other_than(_SPACES, _ALL),
 }
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "0": "\0"}
 _TIMES = re.compile(r"\{(\d{1,4})(,(\d{0,4}))?\}")
 _HEX = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}")
 _GROUP = re.compile(r"\?:|\?P?<[A-Za-z_]\w*>")
 _MOST_DEPTH = 20
-_LONGEST = 1000
+_LONGEST = 4000
 
 
 class Inexpressible(ValueError):
@@ -197,9 +189,9 @@ class _Reader:
             case "[":
                 return self._single(self._class())
             case ".":
-                return self._single(other_than(_LINE_ENDS, _ALL))
+                return self._single(other_than(chars("\n"), _ALL))
             case "\\":
-                return self._single(self._escape(sure=True))
+                return self._single(self._escape())
             case _ if letter in "*+?{}]":
                 raise Inexpressible("a sign that stands for nothing")
             case _:
@@ -231,11 +223,11 @@ class _Reader:
         node = choice(*[piece.node for piece in pieces])
         return _Piece(node, least, most, node if least == most == 1 else None, starts, ends)
 
-    def _escape(self, *, sure: bool) -> Node:
-        """The characters that an escape stands for: surely, or possibly."""
+    def _escape(self) -> Node:
+        """The characters that an escape stands for."""
         letter = self._take()
         if letter in _CLASSES:
-            return _CLASSES[letter][0 if sure else 1]
+            return _CLASSES[letter]
         if found := _HEX.match(self._text, self._at - 1):
             self._at = found.end()
             return chars((code := int(found[1] or found[2] or found[3], 16), code))
@@ -254,7 +246,7 @@ class _Reader:
         while (letter := self._take()) != "]":
             if letter == "[" or self._text.startswith(("&&", "--", "~~"), self._at - 1):
                 raise Inexpressible("a class within a class")
-            low = self._escape(sure=not negated) if letter == "\\" else chars(letter)
+            low = self._escape() if letter == "\\" else chars(letter)
             if self._peek() == "-" and self._text[self._at + 1 : self._at + 2] not in {"]", ""}:
                 self._at += 1
                 ranges.append(self._range(low))
@@ -265,7 +257,7 @@ class _Reader:
 
     def _range(self, low: Node) -> tuple[int, int]:
         letter = self._take()
-        high = self._escape(sure=True) if letter == "\\" else chars(letter)
+        high = self._escape() if letter == "\\" else chars(letter)
         first, last = _only(low), _only(high)
         if first > last or letter == "[":
             raise Inexpressible("a range that goes backwards")

@@ -1,7 +1,7 @@
 """Rules: nodes under names, the book of those that are needed, and what they leave to the gate."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from msgspec import Struct, field
@@ -12,6 +12,7 @@ from rightcall.local.grammar.nodes import (
     Chars,
     Choice,
     Node,
+    Other,
     Reference,
     Repeat,
     Row,
@@ -53,6 +54,7 @@ class Rules:
         self._known: dict[Rule, str] = {}
         self._last: dict[str, int] = {}
         """The last number that was given out for a name."""
+        self._recursive: dict[str, Node] = {}
 
     def define(self, hint: str, node: Node, *, token: bool = False) -> Node:
         """A reference to a rule that says this; what is nothing or a reference stays what it is."""
@@ -80,6 +82,14 @@ class Rules:
         """What a reserved name stands for."""
         self.rules[name] = Rule(node)
 
+    def recursive(self, key: str, hint: str, make: Callable[[Node], Node]) -> Node:
+        """A rule that refers to itself, made once for a key."""
+        if key not in self._recursive:
+            name = self.reserve(hint)
+            self._recursive[key] = Reference(name)
+            self.complete(name, make(self._recursive[key]))
+        return self._recursive[key]
+
     def is_token(self, node: Node) -> bool:
         """Whether a node can be a token: whether it refers to tokens only."""
         return all(self.rules[name].token for name in references(node))
@@ -96,6 +106,8 @@ class Findings(Struct, eq=False):
     """Keywords that are left to the gate."""
     impossible: list[str] = field(default_factory=list)
     """Required members that no value fits, or that cannot be written."""
+    stricter: dict[str, None] = field(default_factory=dict)
+    """In what the rules want more than the schema does, in words."""
     parts: int = 0
     """How large the rules have become."""
 
@@ -115,7 +127,8 @@ def nesting(node: Node, rules: Mapping[str, Rule]) -> int:
     def depth(name: str) -> int:
         if name not in known:
             known[name] = 0
-            known[name] = 1 + below(rules[name].node)
+            # A token is one piece to an engine, whatever it refers to.
+            known[name] = 1 if rules[name].token else 1 + below(rules[name].node)
         return known[name]
 
     return below(node)
@@ -130,6 +143,8 @@ def _productive(rules: Mapping[str, Rule]) -> dict[str, Rule]:
         for name, rule in rules.items():
             if name not in good and _ends(rule.node, good):
                 good.add(name)
+    if len(good) == len(rules):
+        return dict(rules)
     return {
         name: Rule(_kept(rule.node, good), rule.token) for name, rule in rules.items() if name in good
     }
@@ -145,7 +160,7 @@ def _ends(node: Node, good: set[str]) -> bool:
             return any(_ends(option, good) for option in options)
         case Repeat(item, least, _):
             return least == 0 or _ends(item, good)
-        case Word() | Chars() | Until():
+        case Word() | Chars() | Until() | Other():
             return True
         case _:
             assert_never(node)
@@ -161,7 +176,7 @@ def _kept(node: Node, good: set[str]) -> Node:
             return choice(*[_kept(option, good) for option in options])
         case Repeat(item, least, most):
             return repeat(_kept(item, good), least, most)
-        case Word() | Chars() | Until():
+        case Word() | Chars() | Until() | Other():
             return node
         case _:
             assert_never(node)
@@ -174,5 +189,5 @@ def _reachable(book: Rulebook) -> Rulebook:
         name = waiting.pop()
         if name not in seen and name in book.rules:
             seen[name] = book.rules[name]
-            waiting += reversed(list(references(seen[name].node)))
+            waiting += reversed(references(seen[name].node))
     return Rulebook(book.root, seen)

@@ -7,9 +7,10 @@ from typing import Any
 
 from rightcall.core.schema import Schema
 from rightcall.local.grammar.flatten import as_types
+from rightcall.local.grammar.formats import FORMATS, WIDER
 from rightcall.local.grammar.nodes import MOST_REPEATS, NOTHING, Node, repeat
 from rightcall.local.grammar.notation import Notation
-from rightcall.local.grammar.numbers import Interval, integer, number
+from rightcall.local.grammar.numbers import MOST_PLACES, Interval, integer, number
 from rightcall.local.grammar.regex import Inexpressible, Matched, matching
 
 _LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -27,46 +28,13 @@ _TYPES = ("object", "array", "string", "number", "boolean", "null")
 _OF_SCALARS = frozenset(["pattern", "multipleOf", *_LIMITS, *_LENGTHS])
 _NO_BOUNDS = Interval(None, None, above=False, below=False)
 
-_YEAR = "[1-9][0-9]{3}"
-_LEAP = "[1-9][0-9](0[48]|[2468][048]|[13579][26])"
-_LONG = f"{_YEAR}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])"
-_SHORT = f"{_YEAR}-(0[469]|11)-(0[1-9]|[12][0-9]|30)"
-_FEBRUARY = f"{_YEAR}-02-(0[1-9]|1[0-9]|2[0-8])|{_LEAP}-02-29"
-_DATE = f"({_LONG}|{_SHORT}|{_FEBRUARY})"
-_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
-_TIME = f"{_CLOCK}:[0-5][0-9](\\.[0-9]{{1,6}})?(Z|[+-]{_CLOCK})"
-_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_HEX = "[0-9a-f]"
-_LABEL = "[a-z0-9]{1,20}(-[a-z0-9]{1,20}){0,2}"
-_LAST = "[a-z][a-z0-9]{1,20}"
-_HOST = f"({_LABEL}\\.){{0,5}}{_LAST}"
-_ATOM = "[A-Za-z0-9_+-]{1,20}"
-_PATH = "([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F][0-9A-F])"
-
-FORMATS = {
-    "date": f"^{_DATE}$",
-    "time": f"^{_TIME}$",
-    "date-time": f"^{_DATE}T{_TIME}$",
-    "duration": "^P([0-9]{1,6}W|[0-9]{1,6}D(T[0-9]{1,6}H([0-9]{1,6}M([0-9]{1,6}S)?)?)?"
-    "|T([0-9]{1,6}H([0-9]{1,6}M([0-9]{1,6}S)?)?|[0-9]{1,6}M([0-9]{1,6}S)?|[0-9]{1,6}S))$",
-    "uuid": f"^{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}$",
-    "ipv4": f"^{_BYTE}\\.{_BYTE}\\.{_BYTE}\\.{_BYTE}$",
-    "ipv6": f"^({_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}$",
-    "email": f"^{_ATOM}(\\.{_ATOM}){{0,2}}@({_LABEL}\\.){{1,4}}{_LAST}$",
-    "hostname": f"^{_HOST}$",
-    "uri": f"^[a-z][a-z0-9+.-]{{0,15}}://{_HOST}(:[1-9][0-9]{{0,3}})?(/{_PATH}*)*(\\?{_PATH}*)?(#{_PATH}*)?$",
-}
-"""Formats by JSON Schema's name, as regular expressions. Each admits a part of what its standard admits,
-and nothing else: a date is one that the calendar has."""
-
 
 def types_of(keywords: Mapping[str, Any]) -> Sequence[str]:
-    """The types that a schema admits; where it says none, those that its keywords are about."""
-    if "type" in keywords:
-        named = as_types(keywords["type"])
-        return [kind for kind in named if kind != "integer" or "number" not in named]
-    implied = [kind for kind, about in _IMPLIED.items() if any(keyword in keywords for keyword in about)]
-    return implied or _TYPES
+    """The types that a schema admits: all where it says none. A keyword is about its own type only."""
+    if "type" not in keywords:
+        return _TYPES
+    named = [kind for kind in as_types(keywords["type"]) if kind in (*_TYPES, "integer")]
+    return [kind for kind in named if kind != "integer" or "number" not in named]
 
 
 def string(keywords: Mapping[str, Any], notation: Notation) -> tuple[Node | None, list[str]]:
@@ -80,7 +48,9 @@ def string(keywords: Mapping[str, Any], notation: Notation) -> tuple[Node | None
         if matched is None or matched.node == NOTHING:
             unheld.append(keyword)
             continue
-        unheld += ["format"] if keyword == "pattern" and "format" in keywords else []
+        is_beside = keyword == "pattern" and "format" in keywords
+        is_wider = keyword == "format" and keywords["format"] in WIDER
+        unheld += ["format"] if is_beside or is_wider else []
         return _of_length(matched, keywords, unheld)
     least, most = keywords.get("minLength", 0), keywords.get("maxLength")
     for keyword, limit in (("minLength", least), ("maxLength", most or 0)):
@@ -140,13 +110,22 @@ def numeric(kind: str, keywords: Mapping[str, Any]) -> tuple[Node, list[str]]:
             found = integer(bounds)
         everything = integer(_NO_BOUNDS)
     else:
-        unheld += ["multipleOf"] if "multipleOf" in keywords else []
-        found, everything = number(bounds), number(_NO_BOUNDS)
+        places = _places(multiple) if "multipleOf" in keywords else MOST_PLACES
+        unheld += ["multipleOf"] if places is None else []
+        places = places or MOST_PLACES
+        found, everything = number(bounds, places), number(_NO_BOUNDS, places)
     if found is None:
         unheld += [keyword for keyword in _LIMITS if keyword in keywords]
         found = everything
     assert found is not None
     return found, unheld
+
+
+def _places(multiple: float) -> int | None:
+    """How many digits after the point make a multiple: one of a tenth, two of a hundredth and so on."""
+    exact = _exact(multiple).normalize().as_tuple()
+    is_decimal = exact.digits == (1,) and isinstance(exact.exponent, int) and exact.exponent < 0
+    return -exact.exponent if is_decimal and -exact.exponent <= MOST_PLACES else None  # type: ignore[operator]
 
 
 def _bounds(keywords: Mapping[str, Any]) -> Interval:

@@ -9,8 +9,8 @@ from typing import Any
 
 from rightcall.local.families.family import NestedForm, TagForm
 from rightcall.local.families.shapes import ANY, STRING, Shapes, Types
-from rightcall.local.grammar.compiler import ANY_NAME, Compiler
-from rightcall.local.grammar.flatten import Flat, References, SubSchema, as_types, flatten
+from rightcall.local.grammar.compiler import Compiler, free_name
+from rightcall.local.grammar.flatten import Flat, References, as_types, flatten
 from rightcall.local.grammar.nodes import (
     ANY_CHAR,
     EMPTY,
@@ -25,8 +25,9 @@ from rightcall.local.grammar.nodes import (
     word,
 )
 from rightcall.local.grammar.notation import JSON, Notation, json_without, up_to
-from rightcall.local.grammar.objects import Layout
-from rightcall.local.grammar.regex import ALL_SPACES, matching
+from rightcall.local.grammar.objects import Layout, Names
+from rightcall.local.grammar.plain import SubSchema
+from rightcall.local.grammar.regex import ALL_SPACES
 from rightcall.local.grammar.rulebook import Findings, Rules
 
 _OTHERS = ("object", "array", "number", "boolean", "null")
@@ -62,18 +63,14 @@ def tagged_arguments(
             return NOTHING
         return argument(word(key), values.shapes.types(values.shapes.parameter(key)), sub, path)
 
-    def free_member(_: Node | None, sub: SubSchema, path: str) -> Node:
-        return argument(free_name(rules), ANY, sub, path)
+    def free_member(names: Names, sub: SubSchema, path: str) -> Node:
+        name = rules.define("name", free_name(names.taken, ".-"), token=True)
+        return argument(name, ANY, sub, path)
 
     counter = row(word(f' {form.counter}="'), repeat(chars("0123456789"), 1, 3), word('"'))
     head = row(word(f'"{name}"' if form.is_quoted else name), counter if form.counter else EMPTY)
     node = values.json.object(schema, "$", Layout(EMPTY, EMPTY, EMPTY, member, free_member))
     return row(head, _spaced(form.name_close), _spaced(form.head), node)
-
-
-def free_name(rules: Rules) -> Node:
-    """Any name that every form can write."""
-    return rules.define("name", matching(ANY_NAME, JSON.one_of).node, token=True)
 
 
 def _spaced(text: str) -> Node:
