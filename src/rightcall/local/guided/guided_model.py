@@ -6,6 +6,7 @@ grammar: a tool among the best, a value among those that were said. What came ba
 (``telling``), and what it chose without a reason in the question is not done (``evidence``).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -175,7 +176,7 @@ class _Turn:
             return
         wanted = [question for question in questions if not is_talk(question)]
         if wanted:
-            yield self._said(self._unfit(wanted[0]))
+            yield self._said(await self._unfit(wanted[0]))
             return
         yield self._said(await self._small_talk(spoken(self._request.messages)))
 
@@ -200,7 +201,8 @@ class _Turn:
         ]
         if (written := formula_in(question, named)) is not None:
             return written
-        plan = plan_for(question, self._request.specs, choice)
+        # Many tools are many words to compare: not on the event loop.
+        plan = await asyncio.to_thread(plan_for, question, self._request.specs, choice)
         spec = await self._chosen(plan, question)
         if spec is None:
             return None
@@ -265,7 +267,7 @@ class _Turn:
             elif is_talk(question):
                 yield self._said(await self._small_talk((said(question),)))
             else:
-                yield self._said(self._unfit(question))
+                yield self._said(await self._unfit(question))
 
     async def _small_talk(self, messages: tuple[Message, ...]) -> str:
         """As much of what the model says as is safe to; a line of ours where that is nothing."""
@@ -287,9 +289,9 @@ class _Turn:
         async for text in self._pupil.write(plain, _LONGEST_TALK, grammar, steady=False):
             yield self._said(text)
 
-    def _unfit(self, text: str) -> str:
+    async def _unfit(self, text: str) -> str:
         """What is said to a question without a call: what it lacks, or that no tool is for it."""
-        plan = plan_for(text, self._request.specs, "auto")
+        plan = await asyncio.to_thread(plan_for, text, self._request.specs, "auto")
         if isinstance(plan, Take) and (missing := filled(plan.spec, text).missing):
             return wanting(plan.spec.name, missing)
         return unfit(text, self._names())

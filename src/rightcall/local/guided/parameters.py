@@ -104,7 +104,7 @@ def _parameter(
     kind = _type(schema)
     items = None
     if kind == "array" and isinstance(inner := schema.get("items"), Mapping) and depth:
-        items = _parameter(name, inner, root, is_required=False, depth=depth - 1)
+        items = _parameter(name, inner, root, is_required=is_required, depth=depth - 1)
     words = tuple(terms(name, empty=True))
     return Parameter(
         name=name,

@@ -6,7 +6,7 @@ words for, and whether the question holds what the tool must be given.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -33,7 +33,7 @@ _SHAPES = frozenset(("path", "url", "email", "sum"))
 """Values that show by their form alone what kind of tool takes them."""
 _SHAPE = 3.0
 """What such a value is worth to a tool that takes it."""
-_LOOKED_INTO = 40
+_LOOKED_INTO = 12
 _STRONG = 2.8
 """How well a value fits that shows by its form, or by the words around it, what it is for."""
 _LITTLE, _HALF, _NEARLY, _ALL = 0.2, 0.5, 0.6, 0.9
@@ -41,6 +41,8 @@ _ASKS = re.compile(
     r"\s*(?:what|which|when|where|who|whose|why|how|is|are|was|were|does|do|did|has|have)\b",
     re.IGNORECASE,
 )
+_WANTING = re.compile(r"\b(?:get|give|show|tell|want|need|know|look|help|let)s?\b", re.IGNORECASE)
+"""Words that say only that something is wanted; many tools are named after them."""
 _ACTED = 0.6
 """What is left of the score of a tool that does something, when somebody only asks."""
 
@@ -65,15 +67,18 @@ def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
     asked = Asked(question)
     scores: dict[str, float] = {}
     kin = " ".join(sorted({each for word in asked.meant for each in kin_of(word)}))
-    for text, worth in ((asked.bare, 1.0), (kin, _KIN)):
+    telling = [word for word in asked.meant if not is_weak(word)]
+    query = _WANTING.sub(" ", asked.bare) if telling else asked.bare
+    for text, worth in ((query, 1.0), (kin, _KIN)):
         for spec, score in index.scored(text, len(specs)) if text else ():
             scores[spec.name] = scores.get(spec.name, 0.0) + worth * score
-    shapes = {each.kind for each in asked.spans} & _SHAPES
-    best = sorted(
-        (spec for spec in specs if spec.name in scores or shapes),
-        key=lambda spec: -scores.get(spec.name, 0.0),
-    )
-    found = [_match(spec, scores.get(spec.name, 0.0), asked) for spec in best[:_LOOKED_INTO]]
+    for spec in specs:
+        # Looked into although it has no word in common.
+        if _takes_role(spec, {each.kind for each in asked.spans}):
+            scores.setdefault(spec.name, 0.0)
+    best = sorted((spec for spec in specs if spec.name in scores), key=lambda spec: -scores[spec.name])
+    shaped = [spec for spec in best[_LOOKED_INTO:] if not scores[spec.name]]
+    found = [_match(spec, scores[spec.name], asked) for spec in [*best[:_LOOKED_INTO], *shaped[:MOST]]]
     found = [match for match in found if match.score > 0.0]
     return tuple(sorted(found, key=lambda match: -match.score)[:MOST])
 
@@ -110,6 +115,14 @@ def _match(spec: Spec, score: float, asked: Asked) -> Match:
         share = max(share, 0.5)
     score *= (_HALF + share) * _LACKING ** len(values.missing)
     return Match(spec, score, said, share, values)
+
+
+def _takes_role(spec: Spec, kinds: Collection[str]) -> bool:
+    """Whether the tool takes one of the values that show by their form what they are."""
+    roles = [each.role for each in parameters_of(spec)] if not _SHAPES.isdisjoint(kinds) else []
+    return any(
+        (role in kinds and role in _SHAPES) or (role == "host" and "url" in kinds) for role in roles
+    )
 
 
 def _acts(spec: Spec) -> bool:

@@ -65,6 +65,8 @@ class Span(Struct, frozen=True):
     end: int
     plain: JsonValue
     unit: str = ""
+    text: str = ""
+    """What shows by its form, as it was written: 00123."""
     is_attached: bool = False
     """Whether a word of the tool's own stands right behind it: bedroom lights."""
 
@@ -109,9 +111,7 @@ class Asked:
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """What shows by its form."""
-        return tuple(
-            Span(each.kind, each.start, each.end, each.plain, each.unit) for each in self.values
-        )
+        return tuple(map(_span, self.values))
 
     def before(self, start: int, most: int = 4) -> list[str]:
         """The words before a place, the nearest first, without articles, up to the end of the clause.
@@ -165,7 +165,7 @@ class Asked:
             if value.kind == "name":
                 yield from self._names(value, own)
             elif value.kind != "numbers":
-                yield Span(value.kind, value.start, value.end, value.plain, value.unit)
+                yield _span(value)
                 if value.kind == "date" and value.text[0].isupper() and value.text.isalpha():
                     # May is a month and somebody; Yesterday is a song.
                     yield Span("name", value.start, value.end, value.plain)
@@ -239,6 +239,10 @@ class Asked:
         is_proper = text[0].isupper() and not _STARTS.search(self.text[:start])
         kind: SpanKind = "proper" if is_proper else "phrase"
         yield Span(kind, start, start + len(text), text, is_attached=high < len(run))
+
+
+def _span(value: Value) -> Span:
+    return Span(value.kind, value.start, value.end, value.plain, value.unit, value.text)
 
 
 def _stem(word: str) -> str:

@@ -56,7 +56,10 @@ def spelt(span: Span, parameter: Parameter) -> JsonValue:
         return None
     if (code := _currency(str(plain), parameter)) is not None:
         return code
-    text = str(plain) if not isinstance(plain, str) else plain
+    if span.kind == "number":
+        # As it was written, with the zeros before it; a number in words is nobody's id.
+        plain = re.sub(r"[^\d.,+-]", "", span.text)
+    text = str(plain)
     described = str(parameter.schema.get("description", "")).lower()
     if span.kind == "date" and ("yyyy" in described or parameter.schema.get("format") == "date"):
         text = iso_date(text)
