@@ -15,7 +15,7 @@ from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.tool import Spec
 from rightcall.declare.words import terms
 from rightcall.local.guided.choices import switch_said, values_said
-from rightcall.local.guided.fit import NO, SURE, fit, named_by
+from rightcall.local.guided.fit import NO, SURE, fit, is_measure, named_by
 from rightcall.local.guided.parameters import Parameter, members, parameters_of
 from rightcall.local.guided.spans import Asked, Span
 from rightcall.local.guided.spelling import spelt
@@ -23,6 +23,8 @@ from rightcall.local.guided.spelling import spelt
 _CLOSE = 0.4
 """How near to the best fit another is that the model may choose."""
 _MOST = 5
+_PLACED = frozenset(("number", "numbers", "date", "time", "email", "url", "path", "code", "quote"))
+"""Values that are there for a reason."""
 
 
 class Copied(Struct, frozen=True):
@@ -36,6 +38,8 @@ class Copied(Struct, frozen=True):
     """What is required, and not there."""
     worth: float = 0.0
     """How well what is required fits, on the whole: the worst of the fits."""
+    unused: int = 0
+    """How many values of the question have no place in the tool."""
 
     def schema(self) -> JsonObject:
         """What the model is held to when it writes the arguments."""
@@ -91,6 +95,7 @@ class _Copying:
             if parameter.items is not None and parameter.items.type in {"integer", "number"}:
                 self._numbers(parameter)
         self._match()
+        self._left_over()
         for parameter in lists:
             if parameter.name not in self._given:
                 self._texts(parameter)
@@ -102,7 +107,9 @@ class _Copying:
         ]
         order = [each.name for each in self._parameters if each.name in self._given]
         given = {name: self._given[name] for name in order}
-        return Copied(given, self._choices, tuple(missing), min(self._worths, default=0.0))
+        unused = [each for each in self._asked.spans if each.kind in _PLACED and not self._is_used(each)]
+        worth = min(self._worths, default=0.0)
+        return Copied(given, self._choices, tuple(missing), worth, len(unused))
 
     def _match(self) -> None:
         """Give single values to single parameters."""
@@ -133,6 +140,25 @@ class _Copying:
         self._swap(
             {(parameter.name, span.start, span.end): score for score, _, parameter, span in pairs}
         )
+
+    def _left_over(self) -> None:
+        """Give the numbers that are left, in their order, where numbers may be given: 6 eggs, 3 dice."""
+        numbers = [
+            each
+            for each in self._asked.spans
+            if each.kind == "number" and not self._is_used(each) and not is_measure(each)
+        ]
+        takers = [
+            each
+            for each in self._parameters
+            if each.type in {"integer", "number"}
+            and each.name not in self._given
+            and not each.is_required
+        ]
+        if len(numbers) <= len(takers):
+            for span, parameter in zip(numbers, takers, strict=False):
+                if fit(span, parameter, self._asked) > NO:
+                    self._give(parameter, span)
 
     def _swap(self, scores: Mapping[tuple[str, int, int], float]) -> None:
         """Change two values round where both together fit better so."""

@@ -55,14 +55,16 @@ _SHAPED: Mapping[str, Mapping[str, float]] = {
 _BY_KIND: Mapping[str, tuple[float, Mapping[str, float]]] = {
     "quote": (1.0, {"text": 2.5, "title": 2.0, "topic": 2.0, "": 1.5}),
     "rest": (NO, {"text": 2.0, "title": 1.2}),
-    "email": (NO, {"person": 2.0, "to": 2.0}),
+    "email": (NO, {"person": 2.0, "to": 2.0, "": 0.5}),
+    "url": (NO, {"": 0.5}),
+    "path": (NO, {"": 0.5}),
     "code": (0.0, {"id": 3.0, "": 1.0, "title": 0.5}),
-    "number": (NO, {"id": 1.5}),
+    "number": (NO, {"id": 1.5, "": -0.2}),
     "name": (1.0, {"id": -0.5, "text": -0.5, "topic": 0.5}),
     "phrase": (0.0, {"id": NO}),
     "proper": (1.1, {"id": NO, "text": -0.5, "place": 0.8}),
-    "date": (NO, {"from": 0.0, "to": 0.0, "text": 0.0}),
-    "time": (NO, {"from": 0.0, "to": 0.0, "text": 0.0}),
+    "date": (NO, {"from": 0.0, "to": 0.0, "text": 0.0, "": 0.0}),
+    "time": (NO, {"from": 0.0, "to": 0.0, "text": 0.0, "": 0.0}),
 }
 """By kind of value: how it fits any role, and how some."""
 _LANGUAGES = frozenset(
@@ -82,10 +84,11 @@ _MONEY = frozenset(
     )
 )
 _MONEY_UNITS = frozenset(listed("$ € £ ¥ dollar euro pound yen franc rupee usd eur gbp buck"))
+_TIMES = frozenset(stem(word) for word in ("second", "minute", "hour", "day", "week", "month", "year"))
 _SHARES = frozenset(listed("percent percentag rate discount tip tax interest share"))
 _LOW = frozenset(listed("start from min minimum low lower begin first"))
 _HIGH = frozenset(listed("end to max maximum high upper stop last limit"))
-_APART = frozenset(listed("in at on from with by near for into"))
+_APART = frozenset(listed("in at on from with by near for into of to about"))
 """What stands before these is said of something else."""
 _SKIPPED = frozenset(
     listed(
@@ -103,6 +106,12 @@ def fit(span: Span, parameter: Parameter, asked: Asked) -> float:
     return _text_fit(span, parameter, asked)
 
 
+def is_measure(span: Span) -> bool:
+    """Whether a number is one of money, of a share or of time, and so no count of things."""
+    unit = stem(span.unit.lower()) if span.unit else ""
+    return unit in _MONEY_UNITS or unit in {"%", "percent"} or unit in _TIMES
+
+
 def named_by(span: Span, parameter: Parameter, asked: Asked) -> float:
     """How near the span a word of the parameter's name stands, or one of its description."""
     if re.search(
@@ -111,14 +120,14 @@ def named_by(span: Span, parameter: Parameter, asked: Asked) -> float:
         return 4.0
     best, distance, more = 0.0, 0.0, 0.0
     for word in asked.before(span.start, 5):
-        if word[0].isdigit() or (word in _APART and span.kind != "number"):
+        if word[0].isdigit() or (word in _APART and word not in _SKIPPED and span.kind != "number"):
             break
         here = _said_by(word, parameter) - 0.4 * distance
         more += 0.4 * min(best, here) if best > 0.0 < here else 0.0
         best = max(best, here)
         distance += 0.25 if word in _SKIPPED else 1.0
     for at, word in enumerate(asked.behind(span.end, 2)):
-        if word in _SKIPPED or word[0].isdigit():
+        if word in _SKIPPED or word in _APART or word[0].isdigit():
             break
         best = max(best, 0.8 * _said_by(word, parameter) - 0.5 * at)
     return best + more
@@ -253,6 +262,8 @@ def _cue_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
         return 2.0
     if cue in _CUE_WORDS.get(role, ()):
         return 0.8
+    if not role and cue in _APART:
+        return 0.6
     # It is somewhere else's: of two places, "from" is not for where it goes to.
     opposite = {"from": "to", "to": "from"}.get(role)
     if opposite and cue in _SURE_CUES[opposite]:

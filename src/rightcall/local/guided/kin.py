@@ -133,6 +133,42 @@ water plants plant garden
 pet dog cat animal
 hour minute second duration
 holiday vacation leave off
+transfer move send wire
+transaction spend spent payment purchase bought
+reverse backwards
+open opening close closing hours shut
+meeting appointment event calendar agenda busy free slot
+reschedule move shift postpone delay
+invite guest attendee
+visit checkup appointment
+prescription medicine refill
+warehouse stock inventory shelf
+shipment delivery parcel arrive arrival
+supplier vendor
+reorder restock replenish order
+tag label mark
+playlist song songs track tracks mix
+artist band singer musician
+album record
+lyrics words
+volume louder quieter loud turn
+blind blinds shade curtain shutter
+vacuum clean hoover robot sweep
+length distance mile kilometer kilometre meter metre foot feet inch yard centimeter km
+weight kilogram kilo pound ounce gram stone kg lb
+temperature celsius fahrenheit kelvin degree
+volume liter litre gallon cup pint milliliter
+speed mph knot
+area acre hectare
+trip journey itinerary travel
+luggage baggage bag suitcase
+seat row place
+cheap inexpensive budget affordable
+complaint problem issue
+pulse heart
+workout run running swim swimming cycling ride exercise training
+write record log note
+job build task
 salary wage pay earn
 hire recruit
 grade mark score
@@ -167,7 +203,8 @@ _WEAK = frozenset(
     year month today tomorrow available total amount different various provide provides include
     including know long many much best good great start end like one two three people person thing
     things way item between within first last next all per help please details city country place
-    location determine generate recent latest latest currently today now need want general
+    location determine generate recent latest latest currently today now general still
+    anything something
     """
     )
 )

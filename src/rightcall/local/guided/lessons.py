@@ -44,6 +44,9 @@ _AND = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"^(?:and|also|then)\b[,\s]*", re.IGNORECASE)
+_MORE = re.compile(
+    r"(?:it|it's|its|they|this|there|for|at|from|on|to|with|in|by|the|my|our|we)\b", re.IGNORECASE
+)
 _MOST_QUESTIONS = 6
 """A message of more questions than this is taken as one."""
 
@@ -107,7 +110,13 @@ def spoken(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def questions_in(text: str) -> tuple[str, ...]:
     """The questions of a message, in order; the message itself when there is only one."""
-    pieces = [piece for sentence in _END.split(text.strip()) for piece in _asked(sentence)]
+    pieces: list[str] = []
+    for sentence in _END.split(text.strip()):
+        if pieces and _MORE.match(sentence) and not sentence.endswith("?"):
+            # It says more of what was asked: "Can you book a table? It's for four."
+            pieces[-1] = f"{pieces[-1]} {sentence}"
+        else:
+            pieces += _asked(sentence)
     found = [_LEAD.sub("", piece) or piece for piece in pieces]
     if not 1 < len(found) <= _MOST_QUESTIONS:
         return (text.strip(),)

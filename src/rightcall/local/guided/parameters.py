@@ -40,7 +40,7 @@ ROLES: Mapping[str, str] = {
     "to": "to destination target end arrival",
     "language": "language lang",
     "id": "id code number sku isbn zip zipcode postcode phone identifier key serial docket plate "
-    "reference",
+    "reference version digit",
     "person": "recipient contact person user username employee customer patient player author artist "
     "guest attendee attendees assignee owner director actor composer singer student teacher sender "
     "receiver who",

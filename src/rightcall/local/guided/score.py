@@ -24,6 +24,8 @@ _KIN = 0.5
 """What a word counts for that stands for another."""
 _LACKING = 0.65
 """What is left of a tool's score for each value that it must have and the question does not hold."""
+_UNUSED = 0.8
+"""And for each value of the question that has no place in it."""
 _CLEAR = 1.35
 """How far ahead of the next a tool is that is meant beyond doubt."""
 _WEAK = 0.25
@@ -36,7 +38,10 @@ _SHAPE = 3.0
 _LOOKED_INTO = 12
 _STRONG = 2.8
 """How well a value fits that shows by its form, or by the words around it, what it is for."""
-_LITTLE, _HALF, _NEARLY, _ALL = 0.2, 0.5, 0.6, 0.9
+_LITTLE, _SOME, _NEARLY = 0.2, 0.4, 0.6
+"""How much of a tool is said: a word that says little, one that stands for another, one and a half."""
+_PART, _THIRD, _HALF, _ALL = 0.3, 0.33, 0.5, 0.9
+"""How much of a question that is."""
 _ASKS = re.compile(
     r"\s*(?:what|which|when|where|who|whose|why|how|is|are|was|were|does|do|did|has|have)\b",
     re.IGNORECASE,
@@ -93,9 +98,11 @@ def is_clear(found: Sequence[Match]) -> bool:
 def is_meant(match: Match) -> bool:
     """Whether enough speaks for a tool to call it."""
     said, share, fits = match.said, match.share, not match.copied.missing
-    if said >= 1.0 and share >= 0.3:  # noqa: PLR2004 - a telling word, and a third of the question
+    if said >= 1.0 and share >= _PART:
         return True
     if fits and match.copied.worth >= _STRONG and share >= _HALF:
+        return True
+    if fits and match.copied.given and not match.copied.unused and said >= _SOME and share >= _THIRD:
         return True
     return fits and ((said >= _NEARLY and share >= _HALF) or (said >= _LITTLE and share >= _ALL))
 
@@ -113,7 +120,7 @@ def _match(spec: Spec, score: float, asked: Asked) -> Match:
     if _takes_shape(values, asked):
         score, said = score + _SHAPE, said + 1.0
         share = max(share, 0.5)
-    score *= (_HALF + share) * _LACKING ** len(values.missing)
+    score *= (_HALF + share) * _LACKING ** len(values.missing) * _UNUSED**values.unused
     return Match(spec, score, said, share, values)
 
 

@@ -22,6 +22,7 @@ SpanKind: TypeAlias = Kind | Literal["phrase", "proper", "rest", "enum"]
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'\u2019&-]*\w)?|[^\w\s]")
 _ARTICLES = frozenset(listed("a an the my our his her their your some any this that these those its"))
+_WHO = frozenset(listed("i we you they he she it"))
 _HOLDING = frozenset(
     listed(
         """
@@ -39,7 +40,9 @@ _HOLDING = frozenset(
     who's whom whose why will with within without won't would wondering yet you you'd your yours
     called named titled saying asking told anything someone somebody hear check find whether
     currently exactly actually able according based equal equals compute calculate determine given
-    keep put set using have having long far big old tall high often next last previous name names
+    keep put set using have having long far big old tall high often next last previous left
+    lost went still back finish finished done anything everything available spend spent
+        happen happened name names
     found
     """
     )
@@ -93,15 +96,16 @@ class Asked:
         """The question without values that are words by chance: a path, an address, a code, a quote."""
         text = self.text
         for value in self.values:
-            if value.kind in {"email", "url", "path", "code", "quote"}:
+            if value.kind in {"email", "url", "path", "quote"}:
                 text = text[: value.start] + " " * (value.end - value.start) + text[value.end :]
         return text
 
     @cached_property
     def meant(self) -> tuple[str, ...]:
         """The stems of the words that say something, in order, each once."""
-        where = (stem("where"),) if "where" in self.words else ()
-        return tuple(dict.fromkeys([*terms(self.bare), *where]))
+        # These say nothing to a search, and something here.
+        also = [stem(word) for word in ("where", "off") if word in self.words]
+        return tuple(dict.fromkeys([*terms(self.bare), *also]))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -161,6 +165,7 @@ class Asked:
 
     def spans_for(self, own: Collection[str]) -> Iterator[Span]:
         """What a string of a tool can be copied from, given the stems of its own words."""
+        names = [each for each in self.values if each.kind == "name"]
         for value in self.values:
             if value.kind == "name":
                 yield from self._names(value, own)
@@ -169,7 +174,12 @@ class Asked:
                 if value.kind == "date" and value.text[0].isupper() and value.text.isalpha():
                     # May is a month and somebody; Yesterday is a song.
                     yield Span("name", value.start, value.end, value.plain)
-        yield from self._phrases(own)
+        for span in self._phrases(own):
+            # Part of a name is none of its own: The Left Hand of Darkness.
+            if not any(each.start <= span.start and span.end < each.end for each in names) and not any(
+                each.start < span.start and span.end <= each.end for each in names
+            ):
+                yield span
 
     def rests(self) -> Iterator[Span]:
         """What is to be said or noted: from a word that leads to it to the end of the sentence."""
@@ -227,6 +237,9 @@ class Asked:
         low, high = 0, len(run)
         if run and run[0][2][0].isupper() and _STARTS.search(self.text[: run[0][0]]):
             # What a sentence begins with says what is to be done; a name there is found as one.
+            low = 1
+        elif run and self.before(run[0][0], 1) and self.before(run[0][0], 1)[0] in _WHO:
+            # What somebody does: "can I cook".
             low = 1
         while low < high and _stem(run[low][2]) in own:
             low += 1
