@@ -10,7 +10,6 @@ import importlib.util
 import json
 import platform
 import random
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from questions import SETS, Question
 import rightcall as rc
 from rightcall.core.ports import Model
 
-HELDOUT = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "heldout"
+HELDOUT = Path(__file__).parent / "heldout"
 LIMIT = rc.Budget(turns=3, seconds=120.0)
 SIZES = (5, 10, 20, 50)
 Z = 1.96
