@@ -15,11 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from questions import SETS, Question
 
 import rightcall as rc
 from rightcall.core.ports import Model
+from rightcall.core.tool import Spec
+from rightcall.local.guided.plan import Offer, plan_for
+from rightcall.local.guided.score import MOST
 
 HELDOUT = Path(__file__).parent / "heldout"
 LIMIT = rc.Budget(turns=3, seconds=120.0)
@@ -120,6 +123,12 @@ def toolsets() -> dict[str, list[Any]]:
     return found
 
 
+def held_out() -> list[Case]:
+    """The questions, as they stand in the file."""
+    lines = (HELDOUT / "questions.jsonl").read_text("utf-8").splitlines()
+    return [convert(json.loads(line), Case) for line in lines if line]
+
+
 def offered(sets: Mapping[str, list[Any]], case: Case, size: int | None, place: int) -> list[Any]:
     """The tools of the case's own set, filled up to a size with others; always the same ones."""
     own = sets[case.toolset]
@@ -180,10 +189,7 @@ def report(title: str, verdicts: Sequence[Verdict]) -> None:
 
 
 async def plain(model: Model) -> None:
-    sets = toolsets()
-    lines = (HELDOUT / "questions.jsonl").read_text("utf-8").splitlines()
-    known = Case.__struct_fields__
-    cases = [Case(**{k: v for k, v in json.loads(line).items() if k in known}) for line in lines if line]
+    sets, cases = toolsets(), held_out()
     print(f"\nplain docstrings: {len(cases)} questions, {len(sets)} sets of tools")
     for size in (None, *SIZES):
         title = "its own set" if size is None else f"{size} tools"
@@ -229,24 +235,24 @@ def _words(result: str) -> Sequence[str]:
 
 
 async def first_questions() -> None:
-    """What the very first question costs, by how many tools there are; the model is loaded before."""
+    """What the first question costs that words alone do not decide, by how many tools there are."""
     sets = toolsets()
     every = list({tool.name: tool for tools in sets.values() for tool in tools}.values())
-    print("\nthe first question after loading, CPU seconds")
+    print("\nthe first question that the model is asked about, CPU seconds; it is loaded before")
     for size in (5, 50):
+        specs = [tool.spec for tool in every[:size]]
+        text = next(each.question for each in held_out() if _is_open(each.question, specs))
         engine = rc.local.LlamaCpp(rc.local.embedded_path())
         await engine.ready()
         start = time.process_time()
-        await rc.Agent(rc.local.GuidedModel(engine), every[:size]).run(
-            "Could you help me with something?"
-        )
-        talk = time.process_time() - start
-        start = time.process_time()
-        await rc.Agent(rc.local.GuidedModel(engine), every[:size]).run(
-            "Show me what we have for Berlin."
-        )
-        print(f"  {size:3d} tools: small talk {talk:.2f}, a question {time.process_time() - start:.2f}")
+        await rc.Agent(rc.local.GuidedModel(engine), every[:size]).run(text, budget=LIMIT)
+        print(f"  {size:3d} tools: {time.process_time() - start:.2f}", flush=True)
         await engine.close()
+
+
+def _is_open(question: str, specs: Sequence[Spec]) -> bool:
+    plan = plan_for(question, specs, "auto")
+    return isinstance(plan, Offer) and len(plan.shown) == MOST
 
 
 async def main() -> None:

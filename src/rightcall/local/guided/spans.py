@@ -42,7 +42,7 @@ _HOLDING = frozenset(
     currently exactly actually able according based equal equals compute calculate determine given
     keep put set using have having long far big old tall high often next last previous left
     lost went still back finish finished done anything everything available spend spent
-        happen happened name names
+        happen happened cost costs name names
     found
     """
     )
