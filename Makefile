@@ -118,9 +118,11 @@ bench-parts: $(READY) ## measure each part by itself, beside its floor
 	@$(BIN)/python bench/families.py
 	@$(BIN)/python bench/local_engine.py
 
-bench-embedded: $(READY) ## how reliable the embedded model is (some ten minutes)
+bench-embedded: $(READY) ## how reliable the embedded model is (some ten minutes; Berkeley's questions from RIGHTCALL_BFCL)
 	@$(BIN)/python bench/embedded.py
-	@$(BIN)/python bench/constrained.py
+	@$(BIN)/python bench/embedded_berkeley.py
+	@$(BIN)/python bench/constrained.py 100
+	@$(BIN)/python bench/phantom_names.py
 
 # Tools to distract with: any file of definitions, as docs/evals.md says.
 CATALOGUE ?= ../shared/data/mcp-catalogue/tools.json

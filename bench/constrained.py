@@ -74,8 +74,8 @@ def tool(number: int) -> rc.Tool:
     return rc.Tool(f"{verb}_{noun}", f"{verb.title()} the {noun}.", parameters(source))
 
 
-async def fits(model: Any, made: rc.Tool, *, strict: bool) -> bool:
-    """Whether the one reply to one question is a call that the gate lets through."""
+async def fits(model: Any, made: rc.Tool, *, strict: bool) -> tuple[bool, bool]:
+    """Whether the one reply to one question calls, and whether the gate lets that through."""
     wanted = ", ".join(made.parameters["properties"])  # type: ignore[arg-type]
     request = Request(
         messages=(said(f"Please {made.name.replace('_', ' the ')} for me: {wanted}."),),
@@ -89,30 +89,32 @@ async def fits(model: Any, made: rc.Tool, *, strict: bool) -> bool:
         if isinstance(event, rc.events.ReplyEnd):
             calls = event.reply.calls
     box = rc.Toolbox(made)
-    return len(calls) >= 1 and all(isinstance(rc.check(call, box), rc.CheckedCall) for call in calls)
+    passed = [isinstance(rc.check(call, box), rc.CheckedCall) for call in calls]
+    return bool(calls), bool(calls) and all(passed)
 
 
-async def rate(model: Any, *, strict: bool) -> tuple[int, float]:
-    """How many fit, and the seconds it took."""
+async def rate(model: Any, *, strict: bool) -> tuple[int, int, float]:
+    """How many replies call, how many of these fit, and the seconds it took."""
     places = asyncio.Semaphore(AT_ONCE)
 
-    async def one(number: int) -> bool:
+    async def one(number: int) -> tuple[bool, bool]:
         async with places:
             return await fits(model, tool(number), strict=strict)
 
     start = time.perf_counter()
     verdicts = await asyncio.gather(*[one(number) for number in range(TOOLS)])
-    bad = [number for number, fine in enumerate(verdicts) if not fine]
+    bad = [number for number, (_, fine) in enumerate(verdicts) if not fine]
     if strict and bad:
         print(f"  held, and yet wrong: tools {bad}")
-    return sum(verdicts), time.perf_counter() - start
+    attempts, fine = (sum(column) for column in zip(*verdicts, strict=True))
+    return attempts, fine, time.perf_counter() - start
 
 
 async def main() -> None:
     model = rc.local.LocalModel(rc.local.LlamaCpp(rc.local.embedded_path(), parallel=AT_ONCE))
     for name, strict in (("held by a grammar", True), ("left alone", False)):
-        count, seconds = await rate(model, strict=strict)
-        print(f"{name:18} {count:4d} of {TOOLS} calls fit ({100 * count / TOOLS:.1f}%), {seconds:.0f} s")
+        attempts, count, seconds = await rate(model, strict=strict)
+        print(f"{name:18} of {TOOLS} replies {attempts} call, and {count} of them fit; {seconds:.0f} s")
     await model.close()
 
 

@@ -1,32 +1,220 @@
-"""How reliable the embedded model is, on questions that nothing was chosen by, and what the ways cost.
+"""How reliable the embedded model is, on questions that somebody else wrote and nothing was chosen by.
 
-``led`` is the default: one small question after another, each answer held by a grammar. ``told`` has the
-same model told about its tools in one prompt, with a grammar that sets in when a call begins. ``free``
-is that without a grammar.
+Plain tools, functions with docstrings, are those of ``bench/heldout``; each set is offered by itself,
+and filled up with the tools of the others to 5, 10, 20 and 50. Tools with examples are those of
+``bench/questions.py``. Every figure has a 95% interval (Wilson).
 """
 
 import asyncio
+import importlib.util
 import json
 import platform
+import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+from msgspec import Struct, convert
 from questions import SETS, Question
 
 import rightcall as rc
 from rightcall.core.ports import Model
+from rightcall.core.tool import Spec
+from rightcall.local.guided.plan import Offer, plan_for
+from rightcall.local.guided.score import MOST
 
+HELDOUT = Path(__file__).parent / "heldout"
 LIMIT = rc.Budget(turns=3, seconds=120.0)
+SIZES = (5, 10, 20, 50)
+Z = 1.96
 
 
-async def judged(agent: rc.Agent, question: Question) -> tuple[bool, bool, bool]:
-    """Whether the right tool was called, with the right arguments, and its result is in the answer."""
-    run = await agent.run(question.text, budget=LIMIT)
+class Case(Struct, frozen=True):
+    """A question, as it stands in the file."""
+
+    toolset: str
+    question: str
+    kind: str
+    tool: str | None = None
+    arguments: dict[str, Any] | None = None
+    alternatives: list[dict[str, Any]] | None = None
+    answer: str | float | None = None
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What came of one: the tool, its arguments, the answer; or that nothing was called."""
+
+    kind: str
+    cpu: float
+    tool: bool = False
+    arguments: bool = False
+    answer: bool = False
+    invented: bool = False
+
+
+def interval(count: int, of: int) -> str:
+    """A share, and between what and what it is."""
+    if not of:
+        return "-"
+    share, spread = count / of, Z * Z / of
+    middle = (share + spread / 2) / (1 + spread)
+    half = Z * (share * (1 - share) / of + spread / (4 * of)) ** 0.5 / (1 + spread)
+    low, high = 100 * (middle - half), 100 * (middle + half)
+    return f"{count:3d} of {of:3d} ({100 * share:3.0f}%, {low:.0f} to {high:.0f})"
+
+
+def loosely(value: Any) -> Any:
+    """A value without what does not matter: case, articles, marks at the ends, 23 or 23.0."""
+    if isinstance(value, str):
+        text = value.casefold().strip(" .!?,'\"")
+        return text.removeprefix("the ").removeprefix("a ").removeprefix("an ").removeprefix("my ")
+    if isinstance(value, list):
+        return [loosely(each) for each in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return float(value)
+
+
+def is_right(given: Mapping[str, Any], case: Case) -> bool:
+    wanted = [case.arguments or {}, *(case.alternatives or ())]
+    plain = {name: loosely(value) for name, value in given.items()}
+    return any(plain == {name: loosely(value) for name, value in each.items()} for each in wanted)
+
+
+def is_said(answer: str | float | None, text: str) -> bool:
+    if isinstance(answer, str):
+        return answer.casefold() in text.casefold()
+    words = text.replace(",", "").replace("%", "").split()
+    numbers = [word.strip(".()$€£:;") for word in words]
+    return any(_is_number(word) and float(word) == answer for word in numbers)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def texts_in(value: Any) -> Iterator[str | float]:
+    """The strings and numbers of some arguments."""
+    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from texts_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from texts_in(each)
+
+
+def toolsets() -> dict[str, list[Any]]:
+    """The sets of plain functions, as tools."""
+    found: dict[str, list[Any]] = {}
+    for path in sorted((HELDOUT / "toolsets").glob("*.py")):
+        about = importlib.util.spec_from_file_location(path.stem, path)
+        assert about is not None
+        assert about.loader is not None
+        module = importlib.util.module_from_spec(about)
+        about.loader.exec_module(module)
+        found[path.stem] = [rc.tool(effect="read")(each) for each in module.TOOLS]
+    return found
+
+
+def held_out() -> list[Case]:
+    """The questions, as they stand in the file."""
+    lines = (HELDOUT / "questions.jsonl").read_text("utf-8").splitlines()
+    return [convert(json.loads(line), Case) for line in lines if line]
+
+
+def offered(sets: Mapping[str, list[Any]], case: Case, size: int | None, place: int) -> list[Any]:
+    """The tools of the case's own set, filled up to a size with others; always the same ones."""
+    own = sets[case.toolset]
+    if size is None:
+        return own
+    source = random.Random(place)
+    others = [tool for name, tools in sets.items() if name != case.toolset for tool in tools]
+    names = {tool.name for tool in own}
+    others = list({tool.name: tool for tool in others if tool.name not in names}.values())
+    if len(own) > size:
+        right = [tool for tool in own if tool.name == case.tool]
+        own = [*right, *source.sample([tool for tool in own if tool not in right], size - len(right))]
+    mixed = [*own, *source.sample(others, min(len(others), size - len(own)))]
+    return source.sample(mixed, len(mixed))
+
+
+async def judged(model: Model, tools: Sequence[Any], case: Case) -> Verdict:
+    start = time.process_time()
+    run = await rc.Agent(model, tools).run(case.question, budget=LIMIT)
+    cpu = time.process_time() - start
+    called = [call.name for call in run.calls]
+    given = [json.loads(call.arguments) for call in run.calls]
+    asked = case.question.casefold()
+    # Counted by the plainest rule: a string that does not stand in the question, whatever the reason.
+    invented = any(isinstance(each, str) and each.casefold() not in asked for each in texts_in(given))
+    if case.kind != "tool":
+        return Verdict(kind=case.kind, cpu=cpu, tool=not called, invented=invented)
+    tool = called == [case.tool]
+    right = tool and is_right(given[0], case)
+    answer = tool and is_said(case.answer, run.text)
+    return Verdict(kind="tool", cpu=cpu, tool=tool, arguments=right, answer=answer, invented=invented)
+
+
+def report(title: str, verdicts: Sequence[Verdict]) -> None:
+    for kind, words in (
+        ("tool", "a tool is for it"),
+        ("missing", "a value is missing"),
+        ("none", "no tool"),
+    ):
+        these = [each for each in verdicts if each.kind == kind]
+        if not these:
+            continue
+        if kind == "tool":
+            for name in ("tool", "arguments", "answer"):
+                count = sum(getattr(each, name) for each in these)
+                print(f"  {title:22} {words:20} {name:10} {interval(count, len(these))}")
+        else:
+            print(
+                f"  {title:22} {words:20} left alone {interval(sum(v.tool for v in these), len(these))}"
+            )
+    cpu = sorted(each.cpu for each in verdicts)
+    print(
+        f"  {title:22} CPU seconds a question: mean {sum(cpu) / len(cpu):.2f}, median "
+        f"{cpu[len(cpu) // 2]:.2f}, most {cpu[-1]:.2f}; strings not in the question: "
+        f"{sum(each.invented for each in verdicts)}",
+        flush=True,
+    )
+
+
+async def plain(model: Model) -> None:
+    sets, cases = toolsets(), held_out()
+    print(f"\nplain docstrings: {len(cases)} questions, {len(sets)} sets of tools")
+    for size in (None, *SIZES):
+        title = "its own set" if size is None else f"{size} tools"
+        verdicts = [
+            await judged(model, offered(sets, case, size, place), case)
+            for place, case in enumerate(cases)
+        ]
+        report(title, verdicts)
+
+
+async def with_examples(model: Model) -> None:
+    print("\ntools with examples (bench/questions.py)")
+    for title, (tools, questions) in SETS.items():
+        report(title, [await judged_by_result(model, tools, question) for question in questions])
+
+
+async def judged_by_result(model: Model, tools: Any, question: Question) -> Verdict:
+    start = time.process_time()
+    run = await rc.Agent(model, tools).run(question.text, budget=LIMIT)
+    cpu = time.process_time() - start
     called = [call.name for call in run.calls]
     if question.tool is None:
-        return called == [], called == [], called == [] and bool(run.text.strip())
+        return Verdict(kind="none", cpu=cpu, tool=not called)
     if called != [question.tool]:
-        return False, False, False
+        return Verdict(kind="tool", cpu=cpu)
     (call,) = run.calls
     right = call.outcome == "returned"
     if question.result is not None:
@@ -34,7 +222,7 @@ async def judged(agent: rc.Agent, question: Question) -> tuple[bool, bool, bool]
     if question.arguments is not None:
         right = right and question.arguments(json.loads(call.arguments))
     said = right and any(word in run.text for word in _words(call.result.text))
-    return True, right, said
+    return Verdict(kind="tool", cpu=cpu, tool=True, arguments=right, answer=said)
 
 
 def _words(result: str) -> Sequence[str]:
@@ -46,38 +234,36 @@ def _words(result: str) -> Sequence[str]:
     ]
 
 
-async def measure(name: str, model: Model) -> None:
-    print(f"\n{name}")
-    totals, of = [0, 0, 0], 0
-    for title, (tools, questions) in SETS.items():
-        agent = rc.Agent(model, tools, max_tokens=160, options={"strict": name != "free"})
-        start = time.perf_counter()
-        verdicts = [await judged(agent, question) for question in questions]
-        seconds = (time.perf_counter() - start) / len(questions)
-        counts = [sum(column) for column in zip(*verdicts, strict=True)]
-        totals = [have + more for have, more in zip(totals, counts, strict=True)]
-        of += len(questions)
-        print(row(title, counts, len(questions)) + f"  {seconds:5.1f} s each")
-    print(row("together", totals, of))
+async def first_questions() -> None:
+    """What the first question costs that words alone do not decide, by how many tools there are."""
+    sets = toolsets()
+    every = list({tool.name: tool for tools in sets.values() for tool in tools}.values())
+    print("\nthe first question that the model is asked about, CPU seconds; it is loaded before")
+    for size in (5, 50):
+        specs = [tool.spec for tool in every[:size]]
+        text = next(each.question for each in held_out() if _is_open(each.question, specs))
+        engine = rc.local.LlamaCpp(rc.local.embedded_path())
+        await engine.ready()
+        start = time.process_time()
+        await rc.Agent(rc.local.GuidedModel(engine), every[:size]).run(text, budget=LIMIT)
+        print(f"  {size:3d} tools: {time.process_time() - start:.2f}", flush=True)
+        await engine.close()
 
 
-def row(title: str, counts: Sequence[int], of: int) -> str:
-    figures = [f"{count:3d} ({100 * count / of:3.0f}%)" for count in counts]
-    return f"  {title:18} of {of:3d}: tool {figures[0]}  arguments {figures[1]}  answer {figures[2]}"
+def _is_open(question: str, specs: Sequence[Spec]) -> bool:
+    plan = plan_for(question, specs, "auto")
+    return isinstance(plan, Offer) and len(plan.shown) == MOST
 
 
 async def main() -> None:
     engine = rc.local.LlamaCpp(rc.local.embedded_path())
     card = await engine.ready()
     print(f"{card.name}, Python {platform.python_version()}, {platform.machine()}")
-    ways: dict[str, Callable[[], Model]] = {
-        "led": lambda: rc.local.GuidedModel(engine),
-        "told": lambda: rc.local.LocalModel(engine),
-        "free": lambda: rc.local.LocalModel(engine),
-    }
-    for name, make in ways.items():
-        await measure(name, make())
+    model = rc.local.GuidedModel(engine)
+    await plain(model)
+    await with_examples(model)
     await engine.close()
+    await first_questions()
 
 
 if __name__ == "__main__":

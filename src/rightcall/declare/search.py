@@ -87,6 +87,10 @@ class ToolIndex:
         places = [*first, *(place for place in rest if place not in first)]
         return tuple([self.specs[place] for place in places[:limit]])
 
+    def scored(self, query: str, limit: int = 10) -> tuple[tuple[Spec, float], ...]:
+        """The tools that fit best, each with its score, which can be compared with no other query's."""
+        return tuple([(self.specs[place], score) for place, score in self._ranked(query, limit)])
+
     def _ranked(self, query: str, most: int) -> list[tuple[int, float]]:
         """The tools that have the words, the best first, with their scores."""
         words = dict.fromkeys(terms(query)) or dict.fromkeys(terms(query, empty=True))

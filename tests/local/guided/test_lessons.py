@@ -36,10 +36,14 @@ def test_choosing_shows_each_tool_by_its_examples_between_small_talk():
         ("model", "none"),
         ("user", "How is the weather in Lisbon?"),
         ("model", "weather"),
+        ("user", "Send an e-mail."),
+        ("model", "mail"),
         ("user", "What is the longest river?"),
         ("model", "none"),
         ("user", "Current weather for a city: Rome, 2"),
         ("model", "weather"),
+        ("user", "Can you send an e-mail?"),
+        ("model", "mail"),
         ("user", "Is it cold in Oslo?"),
     ]
 
@@ -55,5 +59,11 @@ def test_filling_shows_the_parameters_and_the_worked_arguments():
     ]
 
 
-def test_a_tool_without_examples_is_shown_without_any():
-    assert turns(lessons.filling(MAIL, "Write to Bob.")) == [("user", "Write to Bob.")]
+def test_a_tool_without_examples_is_shown_by_what_it_says_of_itself():
+    assert turns(lessons.filling(MAIL, "Write to Bob.")) == [
+        ("user", "Send an e-mail."),
+        ("model", "{}"),
+        ("user", "Can you send an e-mail?"),
+        ("model", "{}"),
+        ("user", "Write to Bob."),
+    ]

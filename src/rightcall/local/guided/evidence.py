@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from rightcall.core.jsontext import JsonError, JsonValue, dump, parse
 from rightcall.core.tool import Spec
 from rightcall.local.guided.formula import numbers_in, takes_formulas
+from rightcall.local.guided.parameters import Parameter, parameters_of
+from rightcall.local.guided.values import clock_time, values_in
 
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
@@ -23,6 +25,31 @@ _NUMBER_WORDS = frozenset(
     twice double triple square squared cube cubed
     """)
 )
+_STANDS_FOR = {
+    word: frozenset(numbers.split())
+    for word, numbers in {
+        "second": "60",
+        "minute": "60",
+        "hour": "60 24 3600",
+        "day": "24 7",
+        "week": "7 52",
+        "month": "12 30",
+        "year": "12 52 365",
+        "half": "2 0.5",
+        "third": "3",
+        "quarter": "4 0.25 15",
+        "dozen": "12",
+        "percent": "100",
+        "twice": "2",
+        "double": "2",
+        "triple": "3",
+        "square": "2",
+        "squared": "2",
+        "cube": "3",
+        "cubed": "3",
+    }.items()
+}
+"""Words that hold a number."""
 _COMMON = frozenset(
     _WORD.findall("""
     a about all also an and any are as ask at be been but by can could did do does for from get give had
@@ -48,19 +75,36 @@ def speaks_for(question: str, spec: Spec) -> bool:
     return any(_alike(word, other) for word in words - _COMMON for other in own - _COMMON)
 
 
-def without_inventions(arguments: str, spec: Spec, question: str) -> str:
-    """The arguments without the optional ones whose value the question does not hold."""
+def without_inventions(arguments: str, spec: Spec, question: str) -> tuple[str, tuple[str, ...]]:
+    """The arguments without those whose value the question does not hold; the required ones of these."""
     try:
         given = parse(arguments)
     except JsonError:
-        return arguments
-    required = spec.parameters.get("required", [])
-    if not isinstance(given, Mapping) or not isinstance(required, list):
-        return arguments
+        return arguments, ()
+    if not isinstance(given, Mapping):
+        return arguments, ()
     kept = {
-        name: value for name, value in given.items() if name in required or _is_held(value, question)
+        parameter.name: given[parameter.name]
+        for parameter in parameters_of(spec)
+        if parameter.name in given and _is_allowed(given[parameter.name], parameter, question)
     }
-    return arguments if len(kept) == len(given) else dump(kept)
+    missing = [each.name for each in parameters_of(spec) if each.is_required and each.name not in kept]
+    return (arguments if len(kept) == len(given) else dump(kept)), tuple(missing)
+
+
+def _is_allowed(value: JsonValue, parameter: Parameter, question: str) -> bool:
+    return parameter.type == "enum" or _is_held(value, question)
+
+
+def written(spec: Spec) -> frozenset[str]:
+    """The parameters that a tool's own examples do not copy: a time zone for a city, a sum."""
+    pairs = zip(spec.questions, spec.examples, strict=False)
+    return frozenset(
+        name
+        for question, example in pairs
+        for name, value in example.items()
+        if isinstance(value, str) and value.casefold() not in question.casefold()
+    )
 
 
 def is_called_for(arguments: str, spec: Spec, question: str) -> bool:
@@ -74,19 +118,11 @@ def is_called_for(arguments: str, spec: Spec, question: str) -> bool:
         given = parse(arguments)
     except JsonError:
         return True
-    words = _words(question)
-    if not words & _NUMBER_WORDS and not _has_numbers_of(
-        numbers_in(question), numbers_in(dump(given)), spec
-    ):
+    asked = numbers_in(question)
+    if takes_formulas(spec) and (numbers := numbers_in(dump(given))) - asked and asked - numbers:
+        # One was miscopied.
         return False
-    return bool(given) or not (words & _TURNING) - _words(" ".join(_texts(spec)))
-
-
-def _has_numbers_of(asked: set[str], given: set[str], spec: Spec) -> bool:
-    if takes_formulas(spec) and given - asked and asked - given:
-        # One was miscopied. Elsewhere five in the afternoon may have become 17:00.
-        return False
-    return not given or bool(given & asked)
+    return bool(given) or not (_words(question) & _TURNING) - _words(" ".join(_texts(spec)))
 
 
 def _is_held(value: JsonValue, question: str) -> bool:
@@ -95,16 +131,33 @@ def _is_held(value: JsonValue, question: str) -> bool:
         case bool() | None:
             return True
         case int() | float():
-            return bool(re.search(rf"(?<!\d){re.escape(dump(value))}(?!\d)", question)) or bool(
-                _words(question) & _NUMBER_WORDS
-            )
+            return numbers_in(dump(value)) <= _numbers(question)
         case str():
             if value.casefold() in question.casefold():
                 return True
+            if not numbers_in(value) <= _numbers(question):
+                return False
             asked = _words(question) - _COMMON
-            return any(_alike(word, other) for word in _words(value) for other in asked)
+            own = _words(value)
+            return any(_alike(word, other) for word in own for other in asked) or bool(
+                numbers_in(value) or not own
+            )
+        case Mapping():
+            return all(_is_held(each, question) for each in value.values())
         case _:
-            return True
+            return all(_is_held(each, question) for each in value)
+
+
+def _numbers(question: str) -> set[str]:
+    """The numbers that a question holds, in figures, in words, and in what everybody counts with."""
+    held = numbers_in(question)
+    for value in values_in(question):
+        held |= numbers_in(dump(value.plain))
+        if value.kind == "time":
+            held |= numbers_in(clock_time(value.text))
+    for word in _words(question):
+        held |= _STANDS_FOR.get(word.removesuffix("s"), frozenset())
+    return held
 
 
 def _takes_numbers(spec: Spec) -> bool:

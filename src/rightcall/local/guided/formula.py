@@ -5,7 +5,7 @@ is written out needs neither: it goes to the tool that is shown with formulas, a
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rightcall.core.jsontext import dump
 from rightcall.core.tool import Spec
@@ -25,6 +25,9 @@ _BEFORE = re.compile(
 )
 _BEHIND = re.compile(r"[\s=?.!]*$")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
+_RUN = re.compile(r"(?<![\w.])[(\d][\d\s.,()*/+^%\u00d7÷-]*[\d)%]")
+_SPAN = re.compile(r"\d+(?:\.\d+)?%|\d+-\d+(?:-\d+)*|\d+/\d+")
+"""What has a sign and is no sum: a share, a season, a fraction."""
 _BEFORE_A_VALUE = frozenset("-\u2212+√")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
@@ -51,6 +54,14 @@ def takes_formulas(spec: Spec) -> bool:
 def is_signs(text: str) -> bool:
     """Whether a piece of a sentence is a sum in figures, whatever tools there are."""
     return _reads(_BEHIND.sub("", text.strip()), frozenset())
+
+
+def in_signs(question: str) -> Iterator[tuple[int, int]]:
+    """Where sums in figures stand in a question, from where to where."""
+    for found in _RUN.finditer(question):
+        text = found[0].rstrip()
+        if is_signs(text) and not _DATE.search(text) and not _SPAN.fullmatch(text):
+            yield found.start(), found.start() + len(text)
 
 
 def numbers_in(text: str) -> set[str]:

@@ -1,10 +1,12 @@
 """A model on an engine that calls tools although it was never trained to, and is very small.
 
-Told about its tools in one prompt, such a model calls none, or the last one it saw. Led one question at
-a time, each answer held by a grammar, it chooses a tool and writes its arguments. What came back is told
-for it (``telling``), and what it chose without a reason in the question is not done (``evidence``).
+Told about its tools in one prompt, such a model calls none, or the last one it saw. So words decide
+first (``plan``), and what they leave open it is asked one question at a time, each answer held by a
+grammar: a tool among the best, a value among those that were said. What came back is told for it
+(``telling``), and what it chose without a reason in the question is not done (``evidence``).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -13,7 +15,7 @@ from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
 from rightcall.core.message import Message, Reply, Results, StopReason, said
 from rightcall.core.parts import Text, Usage
-from rightcall.core.request import Named, Request
+from rightcall.core.request import Named, Profile, Request
 from rightcall.core.tool import Spec
 from rightcall.local.engine import Engine, Finish, Grammar, Piece, Sampling, Syntax
 from rightcall.local.grammar.build import grammar_for_output
@@ -21,6 +23,7 @@ from rightcall.local.grammar.nodes import Node, choice, word
 from rightcall.local.grammar.printers import print_grammar
 from rightcall.local.grammar.rulebook import Rules
 from rightcall.local.guided import lessons
+from rightcall.local.guided.derive import says_too_little
 from rightcall.local.guided.evidence import is_called_for, speaks_for, without_inventions
 from rightcall.local.guided.lessons import (
     BAG,
@@ -33,11 +36,13 @@ from rightcall.local.guided.lessons import (
     refuse_media,
     spoken,
 )
+from rightcall.local.guided.plan import Filled, Leave, Offer, Plan, Take, filled, plan_for
 from rightcall.local.guided.talk import is_talk, worth_saying
-from rightcall.local.guided.telling import idle, told, unfit
+from rightcall.local.guided.telling import idle, told, unfit, wanting
 from rightcall.local.prompt import render_prompt
 from rightcall.local.raw_model import RawModel, sampling_of
 from rightcall.local.template.chat_template import ChatTemplate
+from rightcall.log import tool_logger
 
 _LONGEST_ARGUMENTS = 256
 _LONGEST_SENTENCE = 96
@@ -48,9 +53,19 @@ _LONGEST_WORD = 32
 class GuidedModel(RawModel):
     """A raw model that is led through its calls: one round of them for each of the user's messages."""
 
+    _said: set[str]
+    """The tools of which it was said that they say too little of themselves."""
+
+    def __init__(
+        self, engine: Engine, *, template: ChatTemplate | None = None, profile: Profile | None = None
+    ) -> None:
+        super().__init__(engine, template=template, profile=profile)
+        self._said = set()
+
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply."""
         refuse_media(request.messages)
+        self._say_too_little(request.specs)
         card = await self._engine.ready()
         pupil = _Pupil(self._engine, self._template_of(card), sampling_of(request))
         turn = _Turn(pupil, request)
@@ -60,6 +75,17 @@ class GuidedModel(RawModel):
         finally:
             await pupil.close()
         yield ReplyEnd(turn.reply(card.name))
+
+    def _say_too_little(self, specs: Sequence[Spec]) -> None:
+        """Say of a tool, once, that nothing leads to it."""
+        for spec in specs:
+            if spec.name not in self._said and says_too_little(spec):
+                self._said.add(spec.name)
+                tool_logger.warning(
+                    "%s will hardly be called: it has no description, and this model goes by words. "
+                    "Say in its docstring what it is for.",
+                    spec.name,
+                )
 
 
 class _Pupil:
@@ -112,6 +138,7 @@ class _Turn:
         self._pupil = pupil
         self._request = request
         self._calls: list[Call] = []
+        self._wanting: list[str] = []
         self._text: list[str] = []
 
     def reply(self, model: str) -> Reply:
@@ -144,9 +171,12 @@ class _Turn:
             async for event in self._talk():
                 yield event
             return
+        if self._wanting:
+            yield self._said(" ".join(self._wanting))
+            return
         wanted = [question for question in questions if not is_talk(question)]
         if wanted:
-            yield self._said(self._unfit(wanted[0]))
+            yield self._said(await self._unfit(wanted[0]))
             return
         yield self._said(await self._small_talk(spoken(self._request.messages)))
 
@@ -171,31 +201,47 @@ class _Turn:
         ]
         if (written := formula_in(question, named)) is not None:
             return written
-        spec = await self._chosen(question)
+        # Many tools are many words to compare: not on the event loop.
+        plan = await asyncio.to_thread(plan_for, question, self._request.specs, choice)
+        spec = await self._chosen(plan, question)
         if spec is None:
             return None
-        grammar = grammar_for_output(spec.parameters, syntax=self._pupil.syntax)
+        arguments, missing = await self._arguments(spec, filled(spec, question), question)
+        if missing and not (isinstance(plan, Offer) and plan.or_none):
+            self._wanting.append(wanting(spec.name, missing))
+        is_free = choice == "auto"
+        if missing or (is_free and not is_called_for(arguments, spec, question)):
+            return None
+        return spec, arguments
+
+    async def _arguments(self, spec: Spec, found: Filled, question: str) -> tuple[str, Sequence[str]]:
+        """The arguments, and what is required of them and was nowhere said."""
+        if found.missing or found.schema is None:
+            return found.arguments, found.missing
+        grammar = grammar_for_output(found.schema, syntax=self._pupil.syntax)
         lesson = lessons.filling(spec, question)
         # Not given on as they come: an argument that nobody gave is taken out again.
         texts = [text async for text in self._pupil.write(lesson, _LONGEST_ARGUMENTS, grammar)]
-        arguments = without_inventions("".join(texts), spec, question)
-        is_free = choice == "auto"
-        return (spec, arguments) if not is_free or is_called_for(arguments, spec, question) else None
+        return without_inventions("".join(texts), spec, question)
 
-    async def _chosen(self, question: str) -> Spec | None:
-        specs = {spec.name: spec for spec in self._request.specs}
-        choice = self._request.choice
-        if isinstance(choice, Named):
-            return specs[choice.name]
-        if choice == "required" and len(specs) == 1:
-            return self._request.specs[0]
-        called = lessons.labels(self._request.specs)
-        words = [*called.values(), *([] if choice == "required" else [lessons.NONE])]
-        word = await self._pupil.choose(lessons.choosing(self._request.specs, question), words)
-        chosen = next((specs[name] for name, label in called.items() if label == word), None)
-        if chosen is None or choice == "required" or speaks_for(question, chosen):
-            return chosen
-        return None
+    async def _chosen(self, plan: Plan, question: str) -> Spec | None:
+        """The tool that is meant; words decide, and what they leave open the model does."""
+        match plan:
+            case Take(spec):
+                return spec
+            case Leave():
+                return None
+            case Offer():
+                return await self._one_of(plan, question)
+
+    async def _one_of(self, plan: Offer, question: str) -> Spec | None:
+        if len(plan.specs) == 1 and not plan.or_none:
+            return plan.specs[0]
+        called = lessons.labels(plan.shown)
+        words = [*(called[spec.name] for spec in plan.specs), *([lessons.NONE] if plan.or_none else [])]
+        word = await self._pupil.choose(lessons.choosing(plan.shown, question), words)
+        chosen = next((spec for spec in plan.specs if called[spec.name] == word), None)
+        return chosen if chosen is None or not plan.or_none or speaks_for(question, chosen) else None
 
     def _call(self, spec: Spec, arguments: str, question: str) -> Iterator[ModelEvent]:
         index = len(self._calls)
@@ -221,7 +267,7 @@ class _Turn:
             elif is_talk(question):
                 yield self._said(await self._small_talk((said(question),)))
             else:
-                yield self._said(self._unfit(question))
+                yield self._said(await self._unfit(question))
 
     async def _small_talk(self, messages: tuple[Message, ...]) -> str:
         """As much of what the model says as is safe to; a line of ours where that is nothing."""
@@ -243,7 +289,11 @@ class _Turn:
         async for text in self._pupil.write(plain, _LONGEST_TALK, grammar, steady=False):
             yield self._said(text)
 
-    def _unfit(self, text: str) -> str:
+    async def _unfit(self, text: str) -> str:
+        """What is said to a question without a call: what it lacks, or that no tool is for it."""
+        plan = await asyncio.to_thread(plan_for, text, self._request.specs, "auto")
+        if isinstance(plan, Take) and (missing := filled(plan.spec, text).missing):
+            return wanting(plan.spec.name, missing)
         return unfit(text, self._names())
 
     def _names(self) -> list[str]:

@@ -1,7 +1,7 @@
 """What a small model is led through, and shown: one task, a few worked answers, then the question.
 
 Everything it sees is a handful of short turns, because a model of this size copies what is near. The
-worked answers come from the tools' own examples.
+worked answers come from the tools' own examples, and where a tool has none, from its declaration.
 
 A model that is asked two things at once does one of them. So the questions of a message are taken apart,
 and each is asked by itself, with what leads up to it.
@@ -20,7 +20,10 @@ from rightcall.core.parts import Media, Result, Text
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import EncodeError
+from rightcall.local.guided.derive import derived
 from rightcall.local.guided.formula import is_signs, written_out
+from rightcall.local.guided.plan import Leave, Offer, Take, filled, plan_for
+from rightcall.local.guided.telling import is_question, wanted_in
 
 Shown: TypeAlias = tuple[str, str]
 """What the user says, and what the model should."""
@@ -41,6 +44,9 @@ _AND = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"^(?:and|also|then)\b[,\s]*", re.IGNORECASE)
+_MORE = re.compile(
+    r"(?:it|it's|its|they|this|there|for|at|from|on|to|with|in|by|the|my|our|we)\b", re.IGNORECASE
+)
 _MOST_QUESTIONS = 6
 """A message of more questions than this is taken as one."""
 
@@ -78,6 +84,8 @@ def next_step(request: Request) -> Next:
     if not asks:
         return Talk()
     at, asked = asks[-1]
+    if len(asks) > 1:
+        asked = _gone_on(asks[-2][1], request.messages[asks[-2][0] + 1 : at], asked)
     answered = _answered(request.messages[at + 1 :], asked)
     if answered:
         return Tell(_paired(questions_in(asked), answered))
@@ -102,7 +110,13 @@ def spoken(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def questions_in(text: str) -> tuple[str, ...]:
     """The questions of a message, in order; the message itself when there is only one."""
-    pieces = [piece for sentence in _END.split(text.strip()) for piece in _asked(sentence)]
+    pieces: list[str] = []
+    for sentence in _END.split(text.strip()):
+        if pieces and _MORE.match(sentence) and not sentence.endswith("?"):
+            # It says more of what was asked: "Can you book a table? It's for four."
+            pieces[-1] = f"{pieces[-1]} {sentence}"
+        else:
+            pieces += _asked(sentence)
     found = [_LEAD.sub("", piece) or piece for piece in pieces]
     if not 1 < len(found) <= _MOST_QUESTIONS:
         return (text.strip(),)
@@ -130,19 +144,31 @@ def first_lessons(request: Request) -> tuple[Request, ...]:
     """One for each question that is asked at once; none about results, which are told without it."""
     match next_step(request):
         case Choose(questions):
-            named = request.choice
-            if isinstance(named, Named):
-                (spec,) = [each for each in request.specs if each.name == named.name]
-                return (filling(spec, " ".join(questions)),)
+            if isinstance(request.choice, Named):
+                questions = (" ".join(questions),)
             return tuple(
-                choosing(request.specs, question)
+                lesson
                 for question in questions
                 if formula_in(question, request.specs) is None
+                and (lesson := _first_lesson(question, request)) is not None
             )
         case Tell():
             return ()
         case Talk():
             return (Request(messages=spoken(request.messages), system=request.system),)
+
+
+def _first_lesson(question: str, request: Request) -> Request | None:
+    """What is asked first about a question; None where words decide."""
+    match plan_for(question, request.specs, request.choice):
+        case Offer(shown=specs):
+            return choosing(specs, question)
+        case Take(spec):
+            found = filled(spec, question)
+            asks = found.schema is not None and not found.missing
+            return filling(spec, question) if asks else None
+        case Leave():
+            return None
 
 
 def formula_in(question: str, specs: Sequence[Spec]) -> tuple[Spec, str] | None:
@@ -184,6 +210,16 @@ def filling(spec: Spec, question: str) -> Request:
     about = spec.short or spec.description
     task = f"Write the arguments of {spec.name} as JSON.\n{spec.name}: {about}{_members(spec)}"
     return _lesson(task, [(asked, dump(given)) for asked, given in _examples(spec)], question)
+
+
+def _gone_on(before: str, between: tuple[Message, ...], asked: str) -> str:
+    """The question of before, with what was given since, where a value was asked for."""
+    last = between[-1] if between else None
+    wanted = wanted_in(last.text) if isinstance(last, Reply) else ()
+    if not wanted or is_question(asked) or not asked.strip():
+        return asked
+    name = f"{wanted[0]} " if len(wanted) == 1 else ""
+    return f"{before.strip().rstrip('?.!')}, {name}{asked.strip()}"
 
 
 def _answered(messages: tuple[Message, ...], asked: str) -> list[Found]:
@@ -231,6 +267,8 @@ def _sum_apart(piece: str) -> tuple[str, ...]:
 
 def _examples(spec: Spec) -> Iterator[tuple[str, JsonObject]]:
     """The worked arguments, each with what a user would say for it."""
+    if not spec.examples:
+        yield from derived(spec)
     for at, given in enumerate(spec.examples):
         if at < len(spec.questions):
             yield spec.questions[at], given

@@ -6,7 +6,7 @@ a wrong argument can be seen.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonError, JsonValue, dump, parse
@@ -17,6 +17,9 @@ _LONGEST_INLINE = 240
 _LONGEST_SHOWN = 1200
 _MOST_MEMBERS = 12
 _WORD = re.compile(r"[a-z]{3,}")
+_WANTING = re.compile(
+    r"[\w-]+ needs a value that you did not give: ([\w$.-]+(?:, [\w$.-]+)*)\. What should it be\?$"
+)
 _ASKS = re.compile(r"\s*(?:what|which|when|where|who|whose|why|how)\b", re.IGNORECASE)
 
 
@@ -38,6 +41,17 @@ def unfit(text: str, names: list[str]) -> str:
     """What is said to a question or a wish that no tool is for; this model would make something up."""
     verb = "answer" if is_question(text) else "do"
     return f"None of the tools here can {verb} that ({', '.join(names)})."
+
+
+def wanting(name: str, missing: Sequence[str]) -> str:
+    """What is said where a tool fits, and the question does not hold what it must be given."""
+    return f"{name} needs a value that you did not give: {', '.join(missing)}. What should it be?"
+
+
+def wanted_in(text: str) -> tuple[str, ...]:
+    """What a sentence of ``wanting`` asks for; nothing for any other text."""
+    found = _WANTING.search(text)
+    return tuple(found[1].split(", ")) if found else ()
 
 
 def idle(names: list[str]) -> str:

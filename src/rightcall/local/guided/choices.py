@@ -1,0 +1,81 @@
+"""What a question says where the values are fixed: one of a list, or yes or no."""
+
+from collections.abc import Iterator, Mapping
+
+from rightcall.declare.words import stem, terms
+from rightcall.local.guided.kin import kin_of
+from rightcall.local.guided.parameters import Parameter
+from rightcall.local.guided.spans import Asked, Span
+from rightcall.local.guided.wordlist import listed
+
+_LONG = 3
+"""Letters from which on a word may be short for another."""
+_NOT = frozenset(
+    listed(
+        """
+    no not without don't doesn't off disable disabled never exclude excluding isn't
+    """
+    )
+)
+_SWITCHES = frozenset(stem(word) for word in listed("on enabled enable active state status"))
+_ON, _OFF = (
+    frozenset(listed("on enable activate start open")),
+    frozenset(["off", "disable", "deactivate", "stop"]),
+)
+
+
+def values_said(parameter: Parameter, asked: Asked) -> Iterator[Span]:
+    """Where the question says one of the values that a parameter is held to, in this or another form."""
+    said: list[tuple[float, Span]] = []
+    for value in parameter.values:
+        if value is None or isinstance(value, bool | Mapping | list):
+            continue
+        for worth, start, end in _said(str(value), asked):
+            said.append((worth, Span("enum", start, end, value)))
+    # The longest form first: "very high" is not "high".
+    said.sort(key=lambda each: (-each[0], each[1].start))
+    taken: list[Span] = []
+    for _, span in said:
+        if not any(span.overlaps(each) for each in taken):
+            taken.append(span)
+            yield span
+
+
+def _said(value: str, asked: Asked) -> Iterator[tuple[float, int, int]]:
+    """Places where a value is said, with how surely."""
+    wanted = terms(value, empty=True)
+    tokens = [(start, end, stem(word.lower())) for start, end, word in asked.tokens]
+    if not wanted:
+        for start, end, word in asked.tokens:
+            if word == value:
+                yield 1.0, start, end
+        return
+    for at in range(len(tokens) - len(wanted) + 1):
+        if [each[2] for each in tokens[at : at + len(wanted)]] == wanted:
+            yield float(len(wanted)), tokens[at][0], tokens[at + len(wanted) - 1][1]
+    if len(wanted) == 1:
+        near = kin_of(wanted[0])
+        for start, end, word in tokens:
+            if word in near:
+                yield 0.5, start, end
+            elif len(word) > _LONG and (
+                wanted[0].startswith(word) or (len(wanted[0]) > _LONG and word.startswith(wanted[0]))
+            ):
+                yield 0.6, start, end
+
+
+def switch_said(parameter: Parameter, asked: Asked) -> bool | None:
+    """What the question says about a yes or no; None where it says nothing."""
+    words = set(parameter.words)
+    if words & _SWITCHES:
+        if asked.words & _OFF:
+            return False
+        if asked.words & _ON:
+            return True
+    telling = words - frozenset(
+        terms("is should include has with get use return show calculate", empty=True)
+    )
+    for start, _, word in asked.tokens:
+        if stem(word.lower()) in telling and len(word) >= _LONG:
+            return not set(asked.before(start, 3)) & _NOT
+    return None

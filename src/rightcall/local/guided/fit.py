@@ -1,0 +1,271 @@
+"""How well a span of a question fits a parameter: by its form, and by the words around it.
+
+``radius of 4`` names its parameter, ``3 days`` its unit, ``from Bern`` its role. What has nothing of
+that fits a parameter as well as any other of its type, so order decides.
+"""
+
+import re
+from collections.abc import Mapping
+
+from rightcall.declare.words import stem
+from rightcall.local.guided.kin import kin_of
+from rightcall.local.guided.parameters import Parameter
+from rightcall.local.guided.spans import Asked, Span
+from rightcall.local.guided.wordlist import listed
+
+NO = -9.0
+"""It cannot be this."""
+SURE = 1.5
+"""What an argument needs that may be left out."""
+
+_CUES: Mapping[str, str] = {
+    "from": "from between leaving off of since departing starting",
+    "to": "to into and towards until till for as in",
+    "language": "in into to",
+    "person": "to for with by of from user tell ask call invite",
+    "place": "in at near for around of from to visiting across over",
+    "title": "called named titled of for the with song movie book film album",
+    "topic": "about for on of regarding concerning",
+    "date": "on for at by until from starting",
+    "time": "at by for from until",
+    "id": "id number code order reference for of with",
+    "sum": "is of",
+}
+_CUE_WORDS = {role: frozenset(words.split()) for role, words in _CUES.items()}
+_SURE_CUES = {
+    "from": frozenset({"from", "between"}),
+    "to": frozenset({"to", "into", "towards"}),
+    "place": frozenset({"in", "near", "at", "around"}),
+    "title": frozenset({"called", "named", "titled"}),
+    "topic": frozenset({"about", "regarding"}),
+}
+_SHORT = 3
+"""Letters that are enough to be short for a word."""
+_UNITS = frozenset(["unit", "currency", "scale"])
+_SHAPED: Mapping[str, Mapping[str, float]] = {
+    "date": {"date": 3.0, "time": 0.2, "quote": 0.5},
+    "time": {"time": 3.0, "date": 0.2, "quote": 0.5},
+    "email": {"email": 3.0, "quote": 0.5},
+    "url": {"url": 3.0, "quote": 0.5},
+    "sum": {"sum": 3.0, "quote": 0.5},
+    "path": {"path": 3.0, "code": 0.5, "quote": 1.0, "name": 0.0, "phrase": -0.5},
+    "host": {"url": 3.0, "code": 2.0, "quote": 1.0, "name": 0.0, "phrase": -0.5},
+}
+"""By role: the kinds of values that can be meant, where a value shows it by its form."""
+_BY_KIND: Mapping[str, tuple[float, Mapping[str, float]]] = {
+    "quote": (1.0, {"text": 2.5, "title": 2.0, "topic": 2.0, "": 1.5}),
+    "rest": (NO, {"text": 2.0, "title": 1.2}),
+    "email": (NO, {"person": 2.0, "to": 2.0, "": 0.5}),
+    "url": (NO, {"": 0.5}),
+    "path": (NO, {"": 0.5}),
+    "code": (0.0, {"id": 3.0, "": 1.0, "title": 0.5}),
+    "number": (NO, {"id": 1.5, "": -0.2}),
+    "name": (1.0, {"id": -0.5, "text": -0.5, "topic": 0.5}),
+    "phrase": (0.0, {"id": NO}),
+    "proper": (1.1, {"id": NO, "text": -0.5, "place": 0.8}),
+    "date": (NO, {"from": 0.0, "to": 0.0, "text": 0.0, "": 0.0}),
+    "time": (NO, {"from": 0.0, "to": 0.0, "text": 0.0, "": 0.0}),
+}
+"""By kind of value: how it fits any role, and how some."""
+_LANGUAGES = frozenset(
+    listed(
+        """
+    arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi
+    hungarian indonesian italian japanese korean latin mandarin norwegian persian polish portuguese
+    romanian russian spanish swahili swedish thai turkish ukrainian urdu vietnamese welsh
+    """
+    )
+)
+_MONEY = frozenset(
+    listed(
+        """
+    price amount cost budget fee salary pay payment sum total principal income value
+    """
+    )
+)
+_MONEY_UNITS = frozenset(listed("$ € £ ¥ dollar euro pound yen franc rupee usd eur gbp buck"))
+_TIMES = frozenset(stem(word) for word in ("second", "minute", "hour", "day", "week", "month", "year"))
+_SHARES = frozenset(listed("percent percentag rate discount tip tax interest share"))
+_LOW = frozenset(listed("start from min minimum low lower begin first"))
+_HIGH = frozenset(listed("end to max maximum high upper stop last limit"))
+_APART = frozenset(listed("in at on from with by near for into of to about"))
+"""What stands before these is said of something else."""
+_SKIPPED = frozenset(
+    listed(
+        """
+    of is are was be to at with equal equals for as = and named called numbered
+    """
+    )
+)
+
+
+def fit(span: Span, parameter: Parameter, asked: Asked) -> float:
+    """What speaks for it; ``NO`` if it cannot be."""
+    if parameter.type in {"integer", "number"}:
+        return _number_fit(span, parameter, asked)
+    return _text_fit(span, parameter, asked)
+
+
+def is_measure(span: Span) -> bool:
+    """Whether a number is one of money, of a share or of time, and so no count of things."""
+    unit = stem(span.unit.lower()) if span.unit else ""
+    return unit in _MONEY_UNITS or unit in {"%", "percent"} or unit in _TIMES
+
+
+def named_by(span: Span, parameter: Parameter, asked: Asked) -> float:
+    """How near the span a word of the parameter's name stands, or one of its description."""
+    if re.search(
+        rf"\b{re.escape(parameter.name)}\s*(?:=|:|is|of|equals)?\s*$", asked.text[: span.start]
+    ):
+        return 4.0
+    best, distance, more = 0.0, 0.0, 0.0
+    for word in asked.before(span.start, 5):
+        if word[0].isdigit() or (word in _APART and word not in _SKIPPED and span.kind != "number"):
+            break
+        here = _said_by(word, parameter) - 0.4 * distance
+        more += 0.4 * min(best, here) if best > 0.0 < here else 0.0
+        best = max(best, here)
+        distance += 0.25 if word in _SKIPPED else 1.0
+    for at, word in enumerate(asked.behind(span.end, 2)):
+        if word in _SKIPPED or word in _APART or word[0].isdigit():
+            break
+        best = max(best, 0.8 * _said_by(word, parameter) - 0.5 * at)
+    return best + more
+
+
+def _in_order(span: Span, parameter: Parameter, asked: Asked) -> float:
+    """For "base and height of 6 and 10": whether the names come in the order that the numbers do."""
+    run = asked.run_of(span)
+    if len(run) == 1 or span not in run:
+        return 0.0
+    names: list[str] = []
+    for word in reversed(asked.before(run[0].start, 8)):
+        if word[0].isdigit():
+            names = []
+        elif word not in _SKIPPED:
+            names.append(stem(word))
+    said = [at for at, name in enumerate(names) if name in parameter.words]
+    # The names stand side by side, as many as the numbers are.
+    last = names[-len(run) :]
+    return 3.0 if said and last[run.index(span)] in parameter.words and len(last) == len(run) else 0.0
+
+
+def _said_by(word: str, parameter: Parameter) -> float:
+    root = stem(word)
+    if len(word) > 1 and any(_is_same(root, each) for each in parameter.words):
+        return 3.0
+    if any(each in kin_of(root) for each in parameter.words):
+        return 2.0
+    return 1.0 if root in parameter.hints and word not in _SKIPPED else 0.0
+
+
+def _is_same(word: str, other: str) -> bool:
+    """The same word, or one that is short for the other: temp, num."""
+    short, long = sorted((word, other), key=len)
+    return word == other or (len(short) >= _SHORT and long.startswith(short))
+
+
+def _number_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
+    number = span.plain
+    if span.kind == "date" and "year" in parameter.words:
+        return 1.0
+    if (
+        span.kind not in {"number", "enum"}
+        or isinstance(number, bool)
+        or not isinstance(number, int | float)
+    ):
+        return NO
+    if parameter.type == "integer" and not isinstance(number, int):
+        return NO
+    if not _is_between(number, parameter):
+        return NO
+    score = 0.5 + max(named_by(span, parameter, asked), _in_order(span, parameter, asked))
+    if not asked.text[span.start].isdigit() and any(
+        asked.text[each.start].isdigit() for each in asked.spans
+    ):
+        # "Two sides" are counted, 4 and 5 are their lengths.
+        score -= 1.0
+    return score + _unit_fit(span, parameter) + _end_fit(span, parameter, asked)
+
+
+def _unit_fit(span: Span, parameter: Parameter) -> float:
+    unit = stem(span.unit.lower()) if span.unit else ""
+    words = set(parameter.words)
+    if not unit:
+        return 0.0
+    if unit in words:
+        return 2.5
+    if unit in _MONEY_UNITS:
+        return 2.0 if words & _MONEY or parameter.hints & (_MONEY | _MONEY_UNITS) else -0.5
+    if unit in {"%", "percent"}:
+        return 2.0 if (words | parameter.hints) & _SHARES else -0.5
+    return 1.0 if unit in parameter.hints else 0.0
+
+
+def _end_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
+    """Of two numbers, the one from which and the one up to which."""
+    before = asked.before(span.start, 1)
+    word = before[0] if before else ""
+    words = set(parameter.words)
+    if word in {"from", "between", "over", "above", "least", "starting"}:
+        return 1.5 if words & _LOW else 0.0
+    if word in {"to", "and", "until", "under", "below", "most", "than", "max"}:
+        return 1.5 if words & _HIGH else 0.0
+    return 0.0
+
+
+def _is_between(number: float, parameter: Parameter) -> bool:
+    low, high = parameter.schema.get("minimum"), parameter.schema.get("maximum")
+    return not (
+        (isinstance(low, int | float) and number < low)
+        or (isinstance(high, int | float) and number > high)
+    )
+
+
+def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
+    role = parameter.role
+    if span.kind == "enum":
+        return 3.0 + named_by(span, parameter, asked) / 2 + _cue_fit(span, parameter, asked)
+    form = _form_fit(span, role)
+    if form == NO:
+        return NO
+    score = form + _cue_fit(span, parameter, asked) + min(2.5, named_by(span, parameter, asked))
+    if role == "language":
+        known = str(span.plain).lower() in _LANGUAGES
+        score += 2.0 if known else -2.0
+    elif str(span.plain).lower() in _LANGUAGES:
+        score -= 1.0
+    if span.kind == "phrase" and role in {"place", "person"} and score < SURE and not span.is_attached:
+        return NO
+    if span.kind == "phrase" and score <= 0.0 and not parameter.is_required:
+        return NO
+    return score
+
+
+def _form_fit(span: Span, role: str) -> float:
+    """What its form says, for a role."""
+    by_kind = _SHAPED.get(role)
+    if by_kind is not None:
+        return by_kind.get(span.kind, NO)
+    others, by_role = _BY_KIND.get(span.kind, (NO, {}))
+    return by_role.get(role, others)
+
+
+def _cue_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
+    before = asked.before(span.start, 1)
+    if not before:
+        return 0.0
+    cue, role = before[0], parameter.role
+    if cue[0].isdigit() and (set(parameter.words) & _UNITS):
+        return 2.0 if role == "from" or "from" in parameter.words else 0.5
+    if cue in _SURE_CUES.get(role, ()):
+        return 2.0
+    if cue in _CUE_WORDS.get(role, ()):
+        return 0.8
+    if not role and cue in _APART:
+        return 0.6
+    # It is somewhere else's: of two places, "from" is not for where it goes to.
+    opposite = {"from": "to", "to": "from"}.get(role)
+    if opposite and cue in _SURE_CUES[opposite]:
+        return -1.5
+    return 0.0

@@ -1,0 +1,100 @@
+"""What is done about a question before the model is asked: which tools may be meant, and the arguments.
+
+The model of this size is the last to be asked, and only what words leave open. A tool that leads clearly
+is taken, a value that stands in the question is copied, and a question that no tool has a word for is
+left alone.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
+from rightcall.core.request import Named, ToolChoice
+from rightcall.core.tool import Spec
+from rightcall.local.guided.copying import copied
+from rightcall.local.guided.evidence import speaks_for, written
+from rightcall.local.guided.score import MOST, is_clear, is_meant, matches, may_be_meant
+from rightcall.local.guided.talk import is_talk
+
+
+class Take(Struct, frozen=True):
+    """A tool is meant."""
+
+    spec: Spec
+
+
+class Offer(Struct, frozen=True):
+    """One of these may be meant: the model chooses."""
+
+    specs: tuple[Spec, ...]
+    or_none: bool
+    shown: tuple[Spec, ...]
+    """Those that the model is shown: all, if they are few; what it has read it need not read again."""
+
+
+class Leave(Struct, frozen=True):
+    """No tool is meant."""
+
+
+Plan: TypeAlias = Take | Offer | Leave
+
+
+class Filled(Struct, frozen=True):
+    """The arguments that a question holds for a tool."""
+
+    arguments: str
+    """All of them, unless something is left to choose or to write."""
+    schema: JsonObject | None
+    """What the model is held to while it does that."""
+    missing: tuple[str, ...]
+    """What is required, and the question does not hold."""
+
+
+def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
+    """Which tools come into question."""
+    if isinstance(choice, Named):
+        return Take(next(spec for spec in specs if spec.name == choice.name))
+    forced = choice == "required"
+    if forced and len(specs) == 1:
+        return Take(specs[0])
+    found = matches(question, specs)
+    # What the tool's own examples teach needs no word in common: a sum has only numbers.
+    taught = [spec for spec in specs if spec.examples and speaks_for(question, spec)]
+    if is_clear(found) and all(spec is found[0].spec for spec in taught):
+        return Take(found[0].spec)
+    sure = bool(found) and is_meant(found[0])
+    if not forced and not sure and (is_talk(question) or not (found or taught)):
+        return Leave()
+    best = [*(match.spec for match in found if may_be_meant(match)), *taught]
+    offered = [spec for spec in specs if any(spec is each for each in best[:MOST])]
+    if not offered and not forced:
+        return Leave()
+    among = tuple(offered or specs)
+    return Offer(
+        among, or_none=not sure and not forced, shown=tuple(specs) if len(specs) <= MOST else among
+    )
+
+
+def filled(spec: Spec, question: str) -> Filled:
+    """What the question holds for the tool; what its examples show to be written, the model writes."""
+    found = copied(spec, question)
+    free = written(spec)
+    missing = tuple(name for name in found.missing if name not in free)
+    if not found.choices and not free:
+        return Filled(dump(found.given), None, missing)
+    properties = spec.parameters.get("properties")
+    narrowed = found.schema()
+    given = narrowed["properties"]
+    required = spec.parameters.get("required")
+    if free and isinstance(properties, dict) and isinstance(given, dict):
+        order: dict[str, JsonValue] = {
+            name: about if name in free else given[name]
+            for name, about in properties.items()
+            if name in free or name in given
+        }
+        needed = required if isinstance(required, list) else []
+        held: list[JsonValue] = [name for name in order if name not in free or name in needed]
+        narrowed = {**spec.parameters, "properties": order, "required": held}
+    return Filled("", narrowed, missing)

@@ -1,0 +1,218 @@
+"""Which tools a question is for, by its words: the tools in order, and how surely the first is meant.
+
+The order is that of the search among tools. Whether any of them is meant at all is another matter: two
+words may be shared by chance. So it is counted, too, how much of what the question is about the tool has
+words for, and whether the question holds what the tool must be given.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec import Struct
+
+from rightcall.core.tool import Spec
+from rightcall.declare.search import ToolIndex
+from rightcall.declare.words import terms
+from rightcall.local.guided.copying import Copied, copied
+from rightcall.local.guided.kin import changes, is_verb, is_weak, kin_of
+from rightcall.local.guided.parameters import parameters_of
+from rightcall.local.guided.spans import Asked
+
+MOST = 5
+"""Tools that a very small model can choose among."""
+_KIN = 0.5
+"""What a word counts for that stands for another."""
+_LACKING = 0.65
+"""What is left of a tool's score for each value that it must have and the question does not hold."""
+_UNUSED = 0.8
+"""And for each value of the question that has no place in it."""
+_CLEAR = 1.35
+"""How far ahead of the next a tool is that is meant beyond doubt."""
+_WEAK = 0.25
+_LONG, _ENDING = 6, 3
+"""From how many letters on words are the same but for their ending, and how long that may be."""
+_SHAPES = frozenset(("path", "url", "email", "sum"))
+"""Values that show by their form alone what kind of tool takes them."""
+_SHAPE = 3.0
+"""What such a value is worth to a tool that takes it."""
+_LOOKED_INTO = 12
+_STRONG = 2.8
+"""How well a value fits that shows by its form, or by the words around it, what it is for."""
+_LITTLE, _SOME, _NEARLY = 0.2, 0.4, 0.6
+"""How much of a tool is said: a word that says little, one that stands for another, one and a half."""
+_PART, _THIRD, _HALF, _ALL = 0.3, 0.33, 0.5, 0.9
+"""How much of a question that is."""
+_ASKS = re.compile(
+    r"\s*(?:what|which|when|where|who|whose|why|how|is|are|was|were|does|do|did|has|have)\b",
+    re.IGNORECASE,
+)
+_WANTING = re.compile(r"\b(?:get|give|show|tell|want|need|know|look|help|let)s?\b", re.IGNORECASE)
+"""Words that say only that something is wanted; many tools are named after them."""
+_ACTED = 0.6
+"""What is left of the score of a tool that does something, when somebody only asks."""
+
+
+class Match(Struct, frozen=True):
+    """A tool, with what speaks for it."""
+
+    spec: Spec
+    score: float
+    """Beside the others, for this question."""
+    said: float
+    """How many of its telling words the question has: name and description, parameters, and kin less."""
+    share: float
+    """How much of what the question is about that is, from 0 to 1."""
+    copied: Copied
+    """The arguments, as far as the question holds them."""
+
+
+def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
+    """The tools that a question has words for, the best first; at most ``MOST``."""
+    index = ToolIndex(specs)
+    asked = Asked(question)
+    scores: dict[str, float] = {}
+    kin = " ".join(sorted({each for word in asked.meant for each in kin_of(word)}))
+    telling = [word for word in asked.meant if not is_weak(word)]
+    query = _WANTING.sub(" ", asked.bare) if telling else asked.bare
+    for text, worth in ((query, 1.0), (kin, _KIN)):
+        for spec, score in index.scored(text, len(specs)) if text else ():
+            scores[spec.name] = scores.get(spec.name, 0.0) + worth * score
+    for spec in specs:
+        # Looked into although it has no word in common.
+        if _takes_role(spec, {each.kind for each in asked.spans}):
+            scores.setdefault(spec.name, 0.0)
+    best = sorted((spec for spec in specs if spec.name in scores), key=lambda spec: -scores[spec.name])
+    shaped = [spec for spec in best[_LOOKED_INTO:] if not scores[spec.name]]
+    found = [_match(spec, scores[spec.name], asked) for spec in [*best[:_LOOKED_INTO], *shaped[:MOST]]]
+    found = [match for match in found if match.score > 0.0]
+    return tuple(sorted(found, key=lambda match: -match.score)[:MOST])
+
+
+def is_clear(found: Sequence[Match]) -> bool:
+    """Whether the first is meant, and no other."""
+    if not found or not is_meant(found[0]):
+        return False
+    return len(found) == 1 or found[0].score >= _CLEAR * found[1].score
+
+
+def is_meant(match: Match) -> bool:
+    """Whether enough speaks for a tool to call it."""
+    said, share, fits = match.said, match.share, not match.copied.missing
+    if said >= 1.0 and share >= _PART:
+        return True
+    if fits and match.copied.worth >= _STRONG and share >= _HALF:
+        return True
+    if fits and match.copied.given and not match.copied.unused and said >= _SOME and share >= _THIRD:
+        return True
+    return fits and ((said >= _NEARLY and share >= _HALF) or (said >= _LITTLE and share >= _ALL))
+
+
+def may_be_meant(match: Match) -> bool:
+    """Whether the tool is worth offering to the model."""
+    return match.said > 0.0
+
+
+def _match(spec: Spec, score: float, asked: Asked) -> Match:
+    values = copied(spec, asked)
+    said, share = _shared(spec, asked, values)
+    if _acts(spec) and _ASKS.match(asked.text):
+        score *= _ACTED
+    if _takes_shape(values, asked):
+        score, said = score + _SHAPE, said + 1.0
+        share = max(share, 0.5)
+    score *= (_HALF + share) * _LACKING ** len(values.missing) * _UNUSED**values.unused
+    return Match(spec, score, said, share, values)
+
+
+def _takes_role(spec: Spec, kinds: Collection[str]) -> bool:
+    """Whether the tool takes one of the values that show by their form what they are."""
+    roles = [each.role for each in parameters_of(spec)] if not _SHAPES.isdisjoint(kinds) else []
+    return any(
+        (role in kinds and role in _SHAPES) or (role == "host" and "url" in kinds) for role in roles
+    )
+
+
+def _acts(spec: Spec) -> bool:
+    return any(map(changes, [*terms(spec.name)[:1], *terms(spec.description)[:1]]))
+
+
+def _takes_shape(values: Copied, asked: Asked) -> bool:
+    """Whether the tool is given a value that shows by its form what it is."""
+    shaped = [each.plain for each in asked.spans if each.kind in _SHAPES]
+    return (
+        not values.missing
+        and values.worth >= _STRONG
+        and any(each in values.given.values() for each in shaped)
+    )
+
+
+def _shared(spec: Spec, asked: Asked, values: Copied) -> tuple[float, float]:
+    """How much the question and the tool have in common, and how much of the question that is."""
+    worth = _worth(spec)
+    copied_words = {word for value in values.given.values() for word in terms(str(value))}
+    copied_words |= {word for span in asked.spans for word in terms(span.unit)}
+    copied_words |= {
+        word for span in asked.spans_for(()) if span.kind == "name" for word in terms(str(span.plain))
+    }
+    first = asked.meant[0] if asked.meant else ""
+    about = 0.0
+    said: dict[str, float] = {}
+    for word in asked.meant:
+        weight = _WEAK if is_weak(word) else 1.0
+        met, own = _met(word, worth)
+        if word == first and own and _does(spec, word):
+            # What is wanted is said first.
+            weight = max(weight, _HALF)
+        if own or word not in copied_words:
+            # A value says nothing about what is wanted.
+            about += weight
+            # Two words may stand for the same third, which is said once.
+            said[met] = max(said.get(met, 0.0), weight * own)
+    whole = sum(said.values())
+    return whole, min(1.0, whole / about) if about else 0.0
+
+
+def _met(word: str, worth: Mapping[str, float]) -> tuple[str, float]:
+    """The word of a tool that a word of the question is, stands for, or begins like; its worth."""
+    if word in worth:
+        return word, worth[word]
+    kin = max(sorted(kin_of(word)), key=lambda each: _through(each, worth), default="")
+    if kin in worth:
+        return kin, _KIN * _through(kin, worth)
+    alike = [other for other in worth if _alike(word, other)]
+    return (alike[0], worth[alike[0]]) if alike else (word, 0.0)
+
+
+def _through(word: str, worth: Mapping[str, float]) -> float:
+    return worth.get(word, 0.0) * (_WEAK if is_weak(word) else 1.0)
+
+
+def _does(spec: Spec, word: str) -> bool:
+    verb = next(iter(terms(spec.name)), "")
+    return is_verb(verb) and (word == verb or verb in kin_of(word))
+
+
+def _alike(word: str, other: str) -> bool:
+    """The same word, but for its ending: discovered, discoverer."""
+    same = min(len(word), len(other))
+    return (
+        same >= _LONG
+        and word[: same - 1] == other[: same - 1]
+        and abs(len(word) - len(other)) <= _ENDING
+    )
+
+
+def _worth(spec: Spec) -> Mapping[str, float]:
+    """What each of a tool's words speaks for it."""
+    worth: dict[str, float] = {}
+    fields = [
+        (0.6, " ".join(str(value) for each in parameters_of(spec) for value in each.values)),
+        (0.5, " ".join(" ".join(each.hints) for each in parameters_of(spec))),
+        (0.7, " ".join(" ".join(each.words) for each in parameters_of(spec))),
+        (1.0, " ".join([spec.description, spec.short, *spec.questions])),
+        (1.5, spec.name),
+    ]
+    for weight, text in fields:
+        for word in terms(text):
+            worth[word] = max(worth.get(word, 0.0), weight)
+    return worth

@@ -1,0 +1,263 @@
+"""The spans of a question that a string can be copied from, and the words that stand around each.
+
+Values that show by their form are spans, and so is what is left between the words that hold a sentence
+together, without the words of the tool itself: "sushi" of "the closest sushi restaurant in Boston", for
+a tool that finds the closest restaurant.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.jsontext import JsonValue
+from rightcall.declare.words import stem, terms
+from rightcall.local.guided.values import Kind, Value, values_in
+from rightcall.local.guided.wordlist import listed
+
+SpanKind: TypeAlias = Kind | Literal["phrase", "proper", "rest", "enum"]
+"""Proper: a phrase that begins with a name, as "Amazon rainforest"."""
+
+_TOKEN = re.compile(r"[^\W_](?:[\w'\u2019&-]*\w)?|[^\w\s]")
+_ARTICLES = frozenset(listed("a an the my our his her their your some any this that these those its"))
+_WHO = frozenset(listed("i we you they he she it"))
+_HOLDING = frozenset(
+    listed(
+        """
+    a about above after again ago all also am an and another any anyone anything are aren't around
+    as at be because been before being below best between both but by can can't could currently did
+    didn't do does doesn't doing don't during each every everyone for from further get gets getting
+    give given gives go going got had has have he hello help her here hers hey hi him his how
+    however i i'd i'll i'm i've if in into is isn't it it's its just kindly know let let's like
+    likely look looking lot made make many may me might mine more most much must my need needs new
+    no not now of off ok okay on once one only or other our out over own per please pls possible
+    quick quickly quite really right same say says see shall she should show so some something soon
+    still such take tell than thank thanks that that's the their them then there there's these they
+    thing things this those through till to too toward towards under until up upon us use used using
+    very via want wanted wants was we were what what's whats when where where's which while who
+    who's whom whose why will with within without won't would wondering yet you you'd your yours
+    called named titled saying asking told anything someone somebody hear check find whether
+    currently exactly actually able according based equal equals compute calculate determine given
+    keep put set using have having long far big old tall high often next last previous left
+    lost went still back finish finished done anything everything available spend spent
+        happen happened cost costs name names
+    found
+    """
+    )
+)
+"""Words that hold a sentence together, or say no more than that something is wanted."""
+_REST = re.compile(
+    r"(?:\b(?:saying|that\ says|says|say|reading|telling\ \w+(?:\ that)?|to\ remember|note\ that"
+    r"|reminder\ that"
+    r"|remind\ me\ (?:to|that|about)|reminder\ (?:to|about|for)|reminds\ me\ to|me\ to|to\ say"
+    r"|(?:with|as)\ the\ (?:text|message|content|body|note)"
+    r"|tell\ \w+\ that|tell\ \w+|know\ that|that|about|to\ do|todo|translate)\b:?|:)\s+(?=\S)",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SENTENCE = re.compile(r"[.?!](?=\s|$)|;")
+_STARTS = re.compile(r"(?:^|[.?!]\s+)$")
+
+
+class Span(Struct, frozen=True):
+    """A piece of a question, and what it is as an argument."""
+
+    kind: SpanKind
+    start: int
+    end: int
+    plain: JsonValue
+    unit: str = ""
+    text: str = ""
+    """What shows by its form, as it was written: 00123."""
+    is_attached: bool = False
+    """Whether a word of the tool's own stands right behind it: bedroom lights."""
+
+    def overlaps(self, other: "Span") -> bool:
+        """Whether the two stand in the same place."""
+        return self.start < other.end and other.start < self.end
+
+
+class Asked:
+    """A question as words and spans, for one tool after another."""
+
+    def __init__(self, question: str) -> None:
+        self.text = question
+        self.values = values_in(question)
+        self.tokens = [(found.start(), found.end(), found[0]) for found in _TOKEN.finditer(question)]
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The words, as they are compared."""
+        return frozenset(terms(self.text, empty=True))
+
+    @cached_property
+    def bare(self) -> str:
+        """The question without values that are words by chance: a path, an address, a code, a quote."""
+        text = self.text
+        for value in self.values:
+            if value.kind in {"email", "url", "path", "quote"}:
+                text = text[: value.start] + " " * (value.end - value.start) + text[value.end :]
+        return text
+
+    @cached_property
+    def meant(self) -> tuple[str, ...]:
+        """The stems of the words that say something, in order, each once."""
+        # These say nothing to a search, and something here.
+        also = [stem(word) for word in ("where", "off") if word in self.words]
+        return tuple(dict.fromkeys([*terms(self.bare), *also]))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words, as they stand."""
+        return frozenset(word.lower() for _, _, word in self.tokens)
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """What shows by its form."""
+        return tuple(map(_span, self.values))
+
+    def before(self, start: int, most: int = 4) -> list[str]:
+        """The words before a place, the nearest first, without articles, up to the end of the clause.
+
+        A number ends them, and the word behind it is its own.
+        """
+        words: list[str] = []
+        for _, end, word in reversed(self.tokens):
+            if end > start or (word.lower() in _ARTICLES and word.lower() != "that"):
+                continue
+            if not word[0].isalnum():
+                if word in {"=", ":", "$", "#", "(", '"', "'", "\u201c"}:
+                    continue
+                break
+            if word[0].isdigit() and words:
+                words.pop()
+            words.append(word.lower())
+            if word[0].isdigit() or len(words) == most:
+                break
+        return words
+
+    def behind(self, end: int, most: int = 2) -> list[str]:
+        """The words behind a place, up to the end of the clause."""
+        words: list[str] = []
+        for start, _, word in self.tokens:
+            if start < end:
+                continue
+            if not word[0].isalnum():
+                if word in {'"', "'", ")", "\u201d"}:
+                    continue
+                break
+            words.append(word.lower())
+            if len(words) == most:
+                break
+        return words
+
+    def run_of(self, span: Span) -> list[Span]:
+        """The numbers that stand side by side with one, joined by commas and "and"."""
+        runs: list[list[Span]] = [[]]
+        for each in self.spans:
+            between = self.text[runs[-1][-1].end : each.start] if runs[-1] else ""
+            if each.kind == "number" and re.fullmatch(r"\s*\w{0,6}\s*(?:,|and|,\s*and)?\s*\$?", between):
+                runs[-1].append(each)
+            else:
+                runs.append([each] if each.kind == "number" else [])
+        return next((run for run in runs if span in run), [])
+
+    def spans_for(self, own: Collection[str]) -> Iterator[Span]:
+        """What a string of a tool can be copied from, given the stems of its own words."""
+        names = [each for each in self.values if each.kind == "name"]
+        for value in self.values:
+            if value.kind == "name":
+                yield from self._names(value, own)
+            elif value.kind != "numbers":
+                yield _span(value)
+                if value.kind == "date" and value.text[0].isupper() and value.text.isalpha():
+                    # May is a month and somebody; Yesterday is a song.
+                    yield Span("name", value.start, value.end, value.plain)
+        for span in self._phrases(own):
+            # Part of a name is none of its own: The Left Hand of Darkness.
+            if not any(each.start <= span.start and span.end < each.end for each in names) and not any(
+                each.start < span.start and span.end <= each.end for each in names
+            ):
+                yield span
+
+    def rests(self) -> Iterator[Span]:
+        """What is to be said or noted: from a word that leads to it to the end of the sentence."""
+        for found in _REST.finditer(self.text):
+            stop = _SENTENCE.search(self.text, found.end())
+            end = stop.start() if stop and stop[0] != "?" else len(self.text.rstrip("?.! "))
+            end = self._without_when(found.end(), end)
+            if end > found.end():
+                text = self.text[found.end() : end].strip(" ,'\"\u201c\u201d")
+                yield Span("rest", found.end(), end, text)
+
+    def _without_when(self, start: int, end: int) -> int:
+        """The end of a text without the day and time behind it, which are arguments of their own."""
+        for value in reversed(self.values):
+            between = self.text[value.end : end]
+            if (
+                start < value.start < end
+                and value.kind in {"date", "time", "email"}
+                and not between.strip()
+            ):
+                cut = self.text[start : value.start].rstrip()
+                end = start + len(re.sub(r"\s*\b(?:at|on|by|for|to|before)$", "", cut).rstrip())
+        return end
+
+    def _names(self, value: Value, own: Collection[str]) -> Iterator[Span]:
+        start, text = value.start, str(value.plain)
+        while text and _STARTS.search(self.text[:start]):
+            word = text.split(maxsplit=1)[0]
+            follows = self.behind(start + len(word), 1)
+            is_verb = text == word and follows and (follows[0] in _HOLDING or follows[0][0].isdigit())
+            if not (is_verb or word.lower() in _HOLDING or _stem(word) in own):
+                break
+            rest = text[len(word) :].lstrip()
+            start, text = start + len(text) - len(rest), rest
+        if text and not all(_stem(word) in own for word in re.findall(r"\w+", text)):
+            yield Span("name", start, start + len(text), text)
+            place = text.split(", ")[0]
+            if place != text:
+                yield Span("name", start, start + len(place), place)
+
+    def _phrases(self, own: Collection[str]) -> Iterator[Span]:
+        """Runs of words that say something, without what is a value, and without the tool's own ends."""
+        taken = [(each.start, each.end) for each in self.values if each.kind != "name"]
+        run: list[tuple[int, int, str]] = []
+        for token in [*self.tokens, (len(self.text), len(self.text), ".")]:
+            start, _, word = token
+            in_value = any(low <= start < high for low, high in taken)
+            if in_value or not word[0].isalpha() or word.lower() in _HOLDING:
+                yield from self._phrase(run, own)
+                run = []
+            else:
+                run.append(token)
+
+    def _phrase(self, run: list[tuple[int, int, str]], own: Collection[str]) -> Iterator[Span]:
+        low, high = 0, len(run)
+        if run and run[0][2][0].isupper() and _STARTS.search(self.text[: run[0][0]]):
+            # What a sentence begins with says what is to be done; a name there is found as one.
+            low = 1
+        elif run and self.before(run[0][0], 1) and self.before(run[0][0], 1)[0] in _WHO:
+            # What somebody does: "can I cook".
+            low = 1
+        while low < high and _stem(run[low][2]) in own:
+            low += 1
+        while low < high and _stem(run[high - 1][2]) in own:
+            high -= 1
+        if low == high:
+            return
+        start, end = run[low][0], run[high - 1][1]
+        text = re.sub(r"['\u2019]s$", "", self.text[start:end])
+        is_proper = text[0].isupper() and not _STARTS.search(self.text[:start])
+        kind: SpanKind = "proper" if is_proper else "phrase"
+        yield Span(kind, start, start + len(text), text, is_attached=high < len(run))
+
+
+def _span(value: Value) -> Span:
+    return Span(value.kind, value.start, value.end, value.plain, value.unit, value.text)
+
+
+def _stem(word: str) -> str:
+    found = terms(word, empty=True)
+    return found[0] if found else ""

@@ -1,0 +1,255 @@
+"""What a question holds that can be an argument: numbers, days, times, addresses, codes, quotes, names.
+
+Nothing here knows a tool. Each value keeps where it stands, so that the words around it can say which
+parameter it is for, and what it is as JSON, so that "two hundred" and "$1,200" are numbers.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.jsontext import JsonValue
+from rightcall.local.guided.formula import in_signs
+from rightcall.local.guided.wordlist import listed
+
+Kind: TypeAlias = Literal[
+    "number", "numbers", "date", "time", "email", "url", "path", "code", "quote", "name", "sum"
+]
+
+
+class Value(Struct, frozen=True):
+    """A value, where it stands in the question, and what it is as an argument."""
+
+    kind: Kind
+    start: int
+    end: int
+    text: str
+    plain: JsonValue
+    """A number, a list of numbers, or the text without its quotes."""
+    unit: str = ""
+    """What a number counts: the sign at it, or the word behind it."""
+
+
+_MONTHS = listed(
+    """
+    january february march april may june july august september october november december
+    """
+)
+_MONTH = "(?:" + "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS) + r"|sept)\b\.?"
+_WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_DATE = re.compile(
+    rf"""\b(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}
+    |{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?:of\s+)?\d{{4}}\b)?
+    |\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+\d{{4}}\b)?
+    |(?:{"|".join(_MONTHS)})(?:,?\s+\d{{4}})?\b
+    |(?:(?:next|this|last|coming)\s+)?{_WEEKDAY}\b
+    |(?:next|this|last)\s+(?:week(?:end)?|month|year)\b
+    |(?:the\ )?day\ after\ tomorrow|today|tomorrow|tonight|yesterday\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TIME = re.compile(
+    r"\b(?:\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?|\d{1,2}\s?(?:[ap]\.?m\b\.?|o'clock)|noon\b|midnight\b)",
+    re.IGNORECASE,
+)
+_EMAIL = re.compile(r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+")
+_URL = re.compile(
+    r"\bhttps?://[^\s\"'<>]+[^\s\"'<>.,;:?!)\]]|\bwww\.[\w.-]+\w(?:/[^\s\"'<>]*)?"
+    r"|\b(?:[\w-]+\.)+(?:com|org|net|io|dev|edu|gov|app|local|de|fr|uk|ch|eu)\b(?:/[^\s\"'<>?]*)?",
+    re.IGNORECASE,
+)
+_PATH = re.compile(
+    r"(?<![\w/.])(?:~?/|\./|\.\./|[A-Za-z]:\\)[\w./\\-]*\w/?|\b[\w-]+(?:[/.][\w-]+)*\.[a-z]{2,4}\b(?!\.)"
+)
+_QUOTE = re.compile(
+    r"\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|\u2018([^\u2019]+)\u2019|\u00ab([^\u00bb]+)\u00bb|`([^`]+)`"
+    r"|(?<!\w)'((?:[^']|'(?=\w))+)'(?!\w)"
+)
+_CODE = re.compile(
+    r"\b(?:v\d+(?:\.\d+)+|\d+(?:\.\d+){2,})\b|#\w[\w-]*|\b(?=[\w/-]*\d)(?=[\w/-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)+\b"
+    r"|\b[A-Za-z]+\d+[A-Za-z0-9]*\b|\b[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+\b|\b\d{2,}-\d{2,}(?:-\d+)*\b"
+)
+_LIST = re.compile(r"[\[(]\s*-?\d[\d.]*(?:\s*,\s*-?\d[\d.]*)+\s*[\])]|-?\d+\.\d{3,}\s*,\s*-?\d+\.\d{3,}")
+_DIGITS = re.compile(
+    r"""(?<![\w.^])(?P<sign>[-\u2212])?(?P<money>[$\u20ac\u00a3\u00a5])?
+    (?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)
+    (?:\s?(?P<scale>thousand|million|billion|trillion|k|mn|bn)\b|(?P<unit>%|\u00b0\s?[CF]?\b|(?:st|nd|rd|th)\b
+    |[A-Za-z]{1,4}(?![\w-]))|-(?=[A-Za-z]))?""",
+    re.VERBOSE,
+)
+_SCALES = {"thousand": 3, "k": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
+_SMALL = listed(
+    """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen
+    """
+)
+_TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety")
+_THOUSAND = 1000
+"""What comes behind a thousand is added to it."""
+_EXACT = 1e15
+"""Below this, a float without a fraction is the integer that was written."""
+_COUNTS = {word: at for at, word in enumerate(_SMALL)} | {
+    word: 10 * at for at, word in enumerate(_TENS, 2)
+}
+_TIMES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "dozen": 12}
+_WORDY = re.compile(
+    rf"\b(?:(?:a|half\ a)\ (?=hundred|thousand|million|dozen))?(?:{'|'.join([*_COUNTS, *_TIMES])})"
+    rf"(?:(?:[\s-]|\ and\ )(?:{'|'.join([*_COUNTS, *_TIMES])}))*\b",
+    re.IGNORECASE,
+)
+_ONE = re.compile(
+    r"\b(?P<half>half\ an)\ (?P<hour>hour)\b|\b(?:a\ )?(?P<quarter>quarter\ of\ an)\ hour\b"
+    r"|\b(?P<more>an\ hour\ and\ a\ half)\b|\ban?\ (?P<unit>second|minute|hour|day|week|month|year)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
+_PROPER = re.compile(
+    r"(?:[A-Z\u00c0-\u00de][\w'\u2019&.-]*\w|[A-Z])(?:\s+(?:(?:of|de|la|del|di|da|van|von|the|&)\s+){0,2}"
+    r"(?:[A-Z\u00c0-\u00de][\w'\u2019&.-]*\w|[A-HJ-Z](?!\w)|\d+(?=\W*$|\s+[a-z])))*"
+    r"(?:,\s(?:[A-Z]{2}\b|[A-Z\u00c0-\u00de][a-z]+(?=[?.!]?$|\s+(?!and)[a-z])))?"
+)
+
+
+def values_in(question: str) -> tuple[Value, ...]:
+    """The values of a question, in order.
+
+    What stands in another is none of its own: no number of a date is. Those of a sum are.
+    """
+    found: list[Value] = []
+    taken = bytearray(len(question))
+    for value in _by_form(question):
+        if not any(taken[value.start : value.end]):
+            found.append(value)
+            taken[value.start : value.end] = b"\1" * (value.end - value.start)
+    sums = [value for value in found if value.kind == "sum"]
+    found += [each for each in _numbers(question) if any(_is_in(each, value) for value in sums)]
+    return tuple(sorted(found, key=lambda value: (value.start, -value.end)))
+
+
+def iso_date(text: str) -> str:
+    """A day as 2026-03-05, where the text says its year; else nothing."""
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        return text
+    year = re.search(r"\b\d{4}\b", text)
+    month = re.search(_MONTH, text, re.IGNORECASE)
+    rest = text.replace(year[0], "", 1) if year else text
+    day = re.search(r"\d{1,2}", rest)
+    if not (year and month and day):
+        return ""
+    number = [name[:3] for name in _MONTHS].index(month[0][:3].lower()) + 1
+    return f"{year[0]}-{number:02d}-{int(day[0]):02d}"
+
+
+def clock_time(text: str) -> str:
+    """A time as 17:30, where it says before or after noon, or is written so; else nothing."""
+    lower = text.lower()
+    if lower in {"noon", "midnight"}:
+        return "12:00" if lower == "noon" else "00:00"
+    found = re.match(r"(\d{1,2})(?::(\d{2}))?\s?([ap])?", lower)
+    if found is None or not (found[2] or found[3]):
+        return ""
+    hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0) if found[3] else int(found[1])
+    return f"{hour:02d}:{found[2] or '00'}"
+
+
+def number_words(text: str) -> int | None:
+    """The number that some words say: two hundred and fifty."""
+    total, part, seen = 0, 0, False
+    for word in re.findall(r"[a-z]+", text.lower()):
+        if word in _COUNTS:
+            part, seen = part + _COUNTS[word], True
+        elif word in _TIMES:
+            part, seen = (part or 1) * _TIMES[word], True
+            if part >= _THOUSAND:
+                total, part = total + part, 0
+    if not seen:
+        return None
+    whole = total + part
+    return whole // 2 if text.lower().startswith("half a") else whole
+
+
+def _is_in(value: Value, other: Value) -> bool:
+    return other.start <= value.start and value.end <= other.end
+
+
+def _by_form(question: str) -> Iterator[Value]:
+    """What can be told by its form, the surest first."""
+    for found in _QUOTE.finditer(question):
+        inner = next(group for group in found.groups() if group is not None)
+        yield Value("quote", found.start(), found.end(), found[0], inner.strip())
+    yield from _plain("email", _EMAIL, question)
+    yield from _plain("url", _URL, question)
+    yield from _plain("date", _DATE, question)
+    yield from _plain("time", _TIME, question)
+    for start, end in in_signs(question):
+        yield Value("sum", start, end, question[start:end], question[start:end])
+    for found in _LIST.finditer(question):
+        numbers: list[JsonValue] = [_number(each) for each in re.findall(r"-?\d+(?:\.\d+)?", found[0])]
+        yield Value("numbers", found.start(), found.end(), found[0], numbers)
+    yield from _plain("path", _PATH, question)
+    for found in _CODE.finditer(question):
+        if _DIGITS.fullmatch(found[0]) is None:
+            text = found[0].removeprefix("#")
+            plain: JsonValue = int(text) if text.isdecimal() else text
+            kind: Kind = "number" if text.isdecimal() else "code"
+            yield Value(kind, found.start(), found.end(), found[0], plain)
+    yield from _durations(question)
+    yield from _numbers(question)
+    yield from _names(question)
+
+
+def _plain(kind: Kind, pattern: re.Pattern[str], question: str) -> Iterator[Value]:
+    for found in pattern.finditer(question):
+        yield Value(kind, found.start(), found.end(), found[0], found[0])
+
+
+def _numbers(question: str) -> Iterator[Value]:
+    for found in _DIGITS.finditer(question):
+        number = _number(found["digits"].replace(",", ""))
+        if found["scale"]:
+            number = _whole(number * 10 ** _SCALES[found["scale"]])
+        if found["sign"]:
+            number = -number
+        unit = (found["unit"] or found["money"] or "").strip() or _word_behind(question, found.end())
+        yield Value("number", found.start(), found.end(), found[0], number, unit)
+    for found in _WORDY.finditer(question):
+        count = number_words(found[0])
+        # "One" is as often somebody or something.
+        if count is not None and not (
+            found[0].lower() == "one" and not _word_behind(question, found.end())
+        ):
+            unit = _word_behind(question, found.end())
+            yield Value("number", found.start(), found.end(), found[0], count, unit)
+
+
+def _durations(question: str) -> Iterator[Value]:
+    """How long, where no number says it: half an hour."""
+    for found in _ONE.finditer(question):
+        if found["unit"]:
+            yield Value("number", found.start(), found.end(), found[0], 1, found["unit"].lower())
+        else:
+            minutes = 30 if found["half"] else 15 if found["quarter"] else 90
+            yield Value("number", found.start(), found.end(), found[0], minutes, "minutes")
+
+
+def _names(question: str) -> Iterator[Value]:
+    """Words with capitals. The first of a sentence has one anyway; who knows the tool cuts it off."""
+    for found in _PROPER.finditer(question):
+        text = re.sub(r"['\u2019]s$", "", found[0]).rstrip(".,")
+        if text != "I" and not text.startswith(("I'", "I\u2019")):
+            yield Value("name", found.start(), found.start() + len(text), text, text)
+
+
+def _word_behind(question: str, at: int) -> str:
+    found = _WORD.match(question, at + 1) if question[at : at + 1] in {" ", "-"} else None
+    return found[0].lower() if found else ""
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if digits.isdecimal() else _whole(float(digits))
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if number == int(number) and abs(number) < _EXACT else number

@@ -1,0 +1,191 @@
+"""Arguments out of questions: what is copied, and that nothing is ever made up."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rightcall as rc
+from local.kit import ScriptedEngine
+from rightcall.core.events import ReplyEnd
+from rightcall.core.message import said
+from rightcall.core.request import Request
+from rightcall.core.tool import Spec
+from rightcall.local.guided.copying import copied
+from rightcall.local.guided.guided_model import GuidedModel
+from rightcall.local.guided.values import values_in
+
+
+def spec(name: str, about: str, required: int | None = None, **properties: object) -> Spec:
+    members = {
+        key: {"type": value} if isinstance(value, str) else value for key, value in properties.items()
+    }
+    needed = list(members) if required is None else list(members)[:required]
+    return Spec(
+        name=name,
+        description=about,
+        parameters={"type": "object", "properties": members, "required": needed},
+    )
+
+
+TRAIN = spec("find_train", "Find a train.", 2, origin="string", destination="string", date="string")
+AREA = spec("area", "Area of a rectangle.", width="number", height="number")
+MAIL = spec("send_mail", "Send a mail to somebody.", recipient="string", text="string")
+LIGHT = spec("set_light", "Turn the light of a room on or off.", room="string", on="boolean")
+PRIORITY = spec(
+    "add_issue", "Create an issue.", 1, title="string", priority={"enum": ["low", "very high", "high"]}
+)
+LOAN = spec("loan", "Payment for a loan.", amount="number", rate="number", years="integer")
+MEAN = spec("mean", "Average of numbers.", numbers={"type": "array", "items": {"type": "number"}})
+TIMER = spec("set_timer", "Start a timer.", minutes="integer")
+DAY = spec("on_day", "What was on a day.", date={"type": "string", "description": "As YYYY-MM-DD."})
+SWAP = spec(
+    "convert_currency",
+    "Convert money.",
+    amount="number",
+    from_currency={"type": "string", "description": "Code, e.g. USD."},
+    to_currency={"type": "string", "description": "Code, e.g. EUR."},
+)
+SHIP = spec(
+    "ship",
+    "Ship a parcel.",
+    to={
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "zip": {"type": "string"}},
+        "required": ["city", "zip"],
+    },
+)
+TAGS = spec("tag", "Tag a note.", tags={"type": "array", "items": {"type": "string"}})
+ALL = (TRAIN, AREA, MAIL, LIGHT, PRIORITY, LOAN, MEAN, TIMER, DAY, SWAP, SHIP, TAGS)
+
+
+@pytest.mark.parametrize(
+    ("tool", "question", "arguments"),
+    [
+        (TRAIN, "Is there a train from Bern to Basel tomorrow?",
+         {"origin": "Bern", "destination": "Basel", "date": "tomorrow"}),
+        (TRAIN, "a train to Basel from Bern", {"origin": "Bern", "destination": "Basel"}),
+        (AREA, "Area of a rectangle of width 3 and height 4.5", {"width": 3, "height": 4.5}),
+        (AREA, "A rectangle with a height of 7 and a width of 2", {"width": 2, "height": 7}),
+        (AREA, "rectangle, width and height are 6 and 10", {"width": 6, "height": 10}),
+        (AREA, "Area of a rectangle 3.5 wide and 8 high?", {"width": 3.5, "height": 8}),
+        (MAIL, "Send a mail to Ann saying I am late", {"recipient": "Ann", "text": "I am late"}),
+        (MAIL, 'Send "See you" to Tom', {"recipient": "Tom", "text": "See you"}),
+        (LIGHT, "Turn off the light in the kitchen", {"room": "kitchen", "on": False}),
+        (LIGHT, "Switch the bedroom lights on", {"room": "bedroom", "on": True}),
+        (PRIORITY, "Create an issue: it crashes, very high priority",
+         {"title": "it crashes", "priority": "very high"}),
+        (LOAN, "Payment for $240,000 at 3.9% over 25 years",
+         {"amount": 240000, "rate": 3.9, "years": 25}),
+        (MEAN, "Average of 4, 8, 15 and 16?", {"numbers": [4, 8, 15, 16]}),
+        (MEAN, "Average of [1, 2.5]", {"numbers": [1, 2.5]}),
+        (TIMER, "timer for twenty-five minutes", {"minutes": 25}),
+        (TIMER, "timer for 2 hours", {"minutes": 120}),
+        (TIMER, "timer for half an hour", {"minutes": 30}),
+        (DAY, "What was on March 5, 2024?", {"date": "2024-03-05"}),
+        (SWAP, "How much is 250 USD in EUR?",
+         {"amount": 250, "from_currency": "USD", "to_currency": "EUR"}),
+        (SWAP, "80 euros to dollars", {"amount": 80, "from_currency": "EUR", "to_currency": "USD"}),
+        (SHIP, "Ship it to the city of Bonn, zip 03111", {"to": {"city": "Bonn", "zip": "03111"}}),
+        (TAGS, "Tag the note with garden, spring and tools", {"tags": ["garden", "spring", "tools"]}),
+    ],
+)  # fmt: skip
+def test_what_was_said_goes_where_it_belongs(tool, question, arguments):
+    found = copied(tool, question)
+    assert (found.given, found.missing) == (arguments, ())
+
+
+@pytest.mark.parametrize(
+    ("tool", "question", "missing"),
+    [
+        (TRAIN, "Is there a train?", ("origin", "destination")),
+        (AREA, "Area of a rectangle of width 3", ("height",)),
+        (LIGHT, "What about the light in the hall?", ("on",)),
+        (TIMER, "Start a timer", ("minutes",)),
+        (TIMER, "Start a timer for 2.5 things", ("minutes",)),
+        (SHIP, "Ship it to Bonn", ("to",)),
+    ],
+)
+def test_what_was_not_said_is_missing(tool, question, missing):
+    assert copied(tool, question).missing == missing
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("Call me at 5 pm on 10th December 2022", ["Call", "5 pm", "10th December 2022"]),
+        ("Mail bob@x.org the file report.pdf, or see https://x.org/a?b=1.",
+         ["Mail", "bob@x.org", "report.pdf", "https://x.org/a?b=1"]),
+        ("order ORD-1234, rs6034464, #4521, host 10.0.0.1", ["ORD-1234", "rs6034464", 4521, "10.0.0.1"]),
+        ("two hundred and fifty eggs, 2 million, -3, 1.5e3", [250, 2000000, -3, 1500]),
+        ("flat in San Francisco, CA or near the Lord of the Rings",
+         ["San Francisco, CA", "Lord of the Rings"]),
+        ("12 * (7 + 3)", ["12 * (7 + 3)", 12, 7, 3]),
+        ("\u201cwhat\u2019s up\u201d and 'no'", ["what\u2019s up", "no"]),
+    ],
+)  # fmt: skip
+def test_values_show_by_their_form(question, held):
+    assert [value.plain for value in values_in(question)] == held
+
+
+WORDS = st.sampled_from(
+    re.findall(
+        r"\S+",
+        """
+        weather train from to in at Bern Paris 12 3.5 light off on kitchen mail Ann saying late timer
+        two half an hour hours issue high loan $40 5% years average and , ? : 'quoted text' A-17 x@y.org
+        tomorrow
+        euros not /tmp/a the create width height rectangle zip ship tag note 00123
+        """,
+    )
+)
+
+
+def allowed(value: object, question: str, schema: object) -> bool:
+    """Whether a value stands in the question, in some spelling, or in the schema."""
+    if isinstance(value, bool) or repr(value) in repr(schema):
+        return True
+    if isinstance(value, dict):
+        return all(allowed(each, question, schema) for each in value.values())
+    if isinstance(value, list):
+        return all(allowed(each, question, schema) for each in value)
+    if isinstance(value, str):
+        words = re.findall(r"\w+", value.casefold())
+        codes = {"eur": "euro", "usd": "dollar"}
+        return all(word in question.casefold() or codes.get(word, "?") in question for word in words)
+    numbers = [each.plain for each in values_in(question) if each.kind == "number"]
+    numbers += [each * unit for each in numbers for unit in (60, 1440, 1 / 60, 0.01)]
+    numbers += [
+        each for held in values_in(question) if isinstance(held.plain, list) for each in held.plain
+    ]
+    return any(abs(value - number) < 1e-6 for number in numbers)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=14))
+def test_whatever_the_question_nothing_is_made_up(words):
+    question = " ".join(words)
+    for tool in ALL:
+        found = copied(tool, question)
+        for value in [
+            *found.given.values(),
+            *(each for some in found.choices.values() for each in some),
+        ]:
+            assert allowed(value, question, tool.parameters), (tool.name, value)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=12), st.sampled_from(["auto", "required", "named"]))
+async def test_whatever_the_model_says_no_call_has_an_invented_value(words, choice):
+    question = " ".join(words)
+    forced = rc.Named(TRAIN.name) if choice == "named" else choice
+    # It answers every question with the first tool, and every filling with a lesson's values.
+    engine = ScriptedEngine(*['{"origin":"Rome","destination":"Milan"}', "train"] * 20)
+    request = Request(messages=(said(question),), specs=ALL, choice=forced)
+    async for event in GuidedModel(engine).stream(request):
+        if isinstance(event, ReplyEnd):
+            for call in event.reply.calls:
+                schema = next(each.parameters for each in ALL if each.name == call.name)
+                assert allowed(json.loads(call.arguments), question, schema), call

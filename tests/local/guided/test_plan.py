@@ -1,0 +1,135 @@
+"""Which tools come into question, before the model is asked: by words, values, and what they are for."""
+
+import pytest
+
+from rightcall.core.request import Named
+from rightcall.core.tool import Spec
+from rightcall.local.guided.derive import derived, says_too_little
+from rightcall.local.guided.plan import Leave, Offer, Take, filled, plan_for
+from rightcall.local.guided.score import MOST, matches
+
+
+def tool(name: str, about: str, *required: str, **optional: str) -> Spec:
+    members = {each: {"type": "string"} for each in required}
+    members |= {each: {"type": kind} for each, kind in optional.items()}
+    return Spec(
+        name=name,
+        description=about,
+        parameters={"type": "object", "properties": members, "required": list(required)},
+    )
+
+
+WEATHER = tool("get_weather", "Weather forecast for a city.", "city", days="integer")
+STATUS = tool("order_status", "Look up the status of an order by its id.", "order_id")
+CANCEL = tool("cancel_order", "Cancel an order.", "order_id")
+READ = tool("read_file", "Read a text file.", "path")
+TRAIN = tool("find_trains", "Find train connections between two cities.", "origin", "destination")
+TAUGHT = Spec(
+    name="work_out",
+    description="Work out a sum.",
+    parameters={"type": "object", "properties": {"sum": {"type": "string"}}, "required": ["sum"]},
+    examples=({"sum": "1 + 1"},),
+    questions=("What is one and one?",),
+)
+ALL = (WEATHER, STATUS, CANCEL, READ, TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What will the weather be in Hamburg?", "get_weather"),
+        ("Do I need an umbrella in Dublin?", "get_weather"),
+        ("Where is my order A-10293?", "order_status"),
+        ("Please cancel order B-771", "cancel_order"),
+        ("What does notes/todo.txt say?", "read_file"),
+        ("How do I get to Lyon from Marseille by rail?", "find_trains"),
+    ],
+)
+def test_a_tool_is_taken_by_its_words_their_kin_and_the_form_of_a_value(question, name):
+    assert matches(question, ALL)[0].spec.name == name
+    plan = plan_for(question, ALL, "auto")
+    assert isinstance(plan, Take)
+    assert plan.spec.name == name
+
+
+@pytest.mark.parametrize(
+    "question", ["Good evening!", "Who painted the Mona Lisa?", "Why is the sky blue?", "I am tired."]
+)
+def test_what_no_tool_has_a_word_for_is_left_alone(question):
+    assert plan_for(question, ALL, "auto") == Leave()
+
+
+def test_what_examples_teach_needs_no_word_in_common():
+    plan = plan_for("What are 17 and 23?", (*ALL, TAUGHT), "auto")
+    assert isinstance(plan, Offer)
+    assert ([spec.name for spec in plan.specs], plan.or_none) == (["work_out"], True)
+
+
+def test_a_forced_choice_is_among_all_where_words_say_nothing():
+    assert plan_for("Hi", ALL, "required") == Offer(ALL, or_none=False, shown=ALL)
+    assert plan_for("Hi", (READ,), "required") == Take(READ)
+    assert plan_for("Hi", ALL, Named("read_file")) == Take(READ)
+
+
+def test_a_model_is_offered_no_more_than_a_few_of_many():
+    many = [tool(f"find_{at}", f"Find a thing in house {at}.", "thing") for at in range(40)]
+    plan = plan_for("Where is the thing of that house?", many, "auto")
+    assert isinstance(plan, Offer)
+    assert len(plan.shown) <= MOST
+
+
+def test_a_tool_is_found_among_fifty_as_among_five():
+    words = (
+        "garden",
+        "music",
+        "paint",
+        "money",
+        "horse",
+        "kitchen",
+        "letter",
+        "engine",
+        "forest",
+        "isle",
+    )
+    verbs = ("count", "show", "move", "sort", "turn")
+    many = [tool(f"{verb}_{word}", f"{verb.title()} the {word}.") for verb in verbs for word in words]
+    plan = plan_for("What will the weather be in Hamburg?", (*many, *ALL), "auto")
+    assert isinstance(plan, Take)
+    assert plan.spec is WEATHER
+
+
+def test_what_was_said_is_all_there_is_to_a_call():
+    found = filled(WEATHER, "Weather in Oslo for 3 days?")
+    assert (found.arguments, found.schema, found.missing) == ('{"city":"Oslo","days":3}', None, ())
+    assert filled(WEATHER, "How is the weather?").missing == ("city",)
+
+
+def test_what_examples_show_to_be_written_the_model_writes():
+    found = filled(TAUGHT, "What are 17 and 23?")
+    assert found.missing == ()
+    assert found.schema is not None
+    assert found.schema["properties"] == TAUGHT.parameters["properties"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "lessons"),
+    [
+        (WEATHER, [("What is the weather forecast for Paris?", {"city": "Paris"}),
+                   ("Weather forecast for Oslo with days 12?", {"city": "Oslo", "days": 12})]),
+        (CANCEL, [("Cancel A17.", {"order_id": "A17"}), ("Can you cancel B42?", {"order_id": "B42"})]),
+        (TRAIN, [("Find train connections between two cities from Bern to Basel.",
+                  {"origin": "Bern", "destination": "Basel"}),
+                 ("Can you find train connections between two cities from Rome to Milan?",
+                  {"origin": "Rome", "destination": "Milan"})]),
+        (tool("left", "How many are left (of all)."), [("How many are left?", {}),
+                                                       ("Tell me how many are left.", {})]),
+    ],
+)  # fmt: skip
+def test_a_declaration_is_a_lesson(spec, lessons):
+    assert list(derived(spec)) == lessons
+
+
+def test_a_tool_without_words_says_too_little():
+    assert says_too_little(tool("f", ""))
+    assert not says_too_little(WEATHER)
+    assert not says_too_little(TAUGHT)
