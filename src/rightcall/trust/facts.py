@@ -9,12 +9,21 @@ from msgspec.structs import replace
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.jsontext import JsonObject, leaves
 from rightcall.core.tool import Tool
-from rightcall.trust.kinds import is_identity, is_source, is_widening, kind_of, kind_of_name
+from rightcall.trust.kinds import (
+    gives_access,
+    is_identity,
+    is_source,
+    is_widening,
+    kind_of,
+    kind_of_name,
+)
 
 Fields: TypeAlias = bool | tuple[str, ...]
 
 _DANGERS: tuple[Danger, ...] = get_args(Danger)
 _FIELDS = ("untrusted", "private", "reach", "targets")
+STRICT: frozenset[Danger] = frozenset({"deletes", "credentials"})
+"""What cannot be undone wants somebody's word: that a system knows of it is no order to destroy it."""
 
 
 class Settled(Struct, frozen=True, kw_only=True):
@@ -37,6 +46,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By parameter; empty where the choices are not listed, and go by what they are called."""
     finds_by: tuple[str, ...] = ()
     derived: bool = False
     missing: tuple[str, ...] = _FIELDS
@@ -195,9 +205,13 @@ def _widening(tool: Tool) -> dict[str, frozenset[str]]:
         return {name: frozenset(choices) for name, choices in tool.facts.widens.items()}
     if tool.effect not in ("idempotent", "write"):
         return {}
-    found = {name: offered(tool.parameters, name) for name in _properties(tool.parameters)}
-    wide = {name: frozenset(filter(is_widening, choices)) for name, choices in found.items() if choices}
-    return {name: choices for name, choices in wide.items() if choices}
+    wide = dict[str, frozenset[str]]()
+    for name in _properties(tool.parameters):
+        if choices := offered(tool.parameters, name):
+            wide[name] = frozenset(filter(is_widening, choices))
+        if not wide.get(name) and not choices and gives_access(name):
+            wide[name] = frozenset()
+    return {name: choices for name, choices in wide.items() if choices or gives_access(name)}
 
 
 def listed(schema: Mapping[str, Any]) -> tuple[Any, ...]:

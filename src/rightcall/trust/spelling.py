@@ -54,7 +54,7 @@ def without_year(date: str) -> str:
     return f"-{date[4:]}"
 
 
-Kind: TypeAlias = Literal["link", "mail", "host", "date", "word"]
+Token: TypeAlias = Literal["link", "mail", "host", "date", "word"]
 
 # Browsers take these for dots.
 _DOTS = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
@@ -75,6 +75,8 @@ _GROUPED = re.compile(
     re.IGNORECASE,
 )
 _GAPS = re.compile(r"[\s().+-]+")
+_SHORTEST_ACCOUNT = 12
+"""Digits: a telephone number has fewer, a card and most accounts have more."""
 # Endings that programs turn into links by themselves. Two letters are a country.
 _ENDING = re.compile(
     r"""[a-z]{2}|\d+|com|org|net|edu|gov|mil|int|info|biz|name|mobi|online|site|website|shop|store|app|dev
@@ -113,7 +115,7 @@ def _token() -> re.Pattern[str]:
     )
 
 
-def scan(text: str) -> Iterator[tuple[Kind, str]]:
+def scan(text: str) -> Iterator[tuple[Token, str]]:
     """The tokens of a text, each with what it is. The text must be plain."""
     for found in _token().finditer(text):
         token, kind = found[0], found.lastgroup
@@ -205,16 +207,24 @@ def grouped(text: str) -> Iterator[str]:
         yield _GAPS.sub("", found[0]).casefold()
 
 
+def accounts(text: str) -> Iterator[str]:
+    """Numbers in a text that somebody could pay into: accounts and cards, as they are written."""
+    for found in _GROUPED.finditer(plain(text)):
+        if found[0][:2].isalpha() or len(_GAPS.sub("", found[0])) >= _SHORTEST_ACCOUNT:
+            yield found[0]
+
+
 def active(text: str) -> Iterator[str]:
     """What in a text leads somewhere when it is clicked, fetched or written to."""
     # No address holds a space, and most words hold nothing that an address must.
     chunks = [chunk for chunk in plain(text).split() if not chunk.isalpha()]
     for kind, token in (found for chunk in chunks for found in scan(chunk)):
-        if kind in ("link", "mail") or (kind == "host" and _is_host(token)):
+        if kind in ("link", "mail") or (kind == "host" and is_host(token)):
             yield token
 
 
-def _is_host(token: str) -> bool:
+def is_host(token: str) -> bool:
+    """Whether a token that is written as a host is one, and no file or abbreviation."""
     authority = _AUTHORITY.match(token)
     host = authority[0].partition(":")[0] if authority else ""
     return len(host) < len(token) or _ENDING.fullmatch(host.rpartition(".")[2]) is not None
