@@ -43,7 +43,7 @@ class Setting(Struct, frozen=True, kw_only=True):
             when=self.when,
             position=self.position,
             # Comparing whole environments takes longer than the run.
-            wants_utility=not injection or self.is_plain,
+            wants_utility=not injection,
         )
 
     @property
