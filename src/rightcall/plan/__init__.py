@@ -1,0 +1,1 @@
+"""Plan mode: a program fixed before an outsider is heard, whose values know where they came from."""
