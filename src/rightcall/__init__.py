@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Proposal,
         Rewrite,
     )
+    from rightcall.core.facts import Facts
     from rightcall.core.handler import Context
     from rightcall.core.limits import Limits
     from rightcall.core.message import Reply, User
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from rightcall.core.ports import AsyncJournal, Journal, Model, Observer, Steps
     from rightcall.core.problem import Problem
     from rightcall.core.request import ModelOptions, Named, Profile, Request
-    from rightcall.core.tool import Facts, Spec, Tool
+    from rightcall.core.tool import Spec, Tool
     from rightcall.core.transport import Timeouts
     from rightcall.declare.attachment import file, image
     from rightcall.declare.defer import Defer
@@ -76,7 +77,7 @@ _HOMES = {
     "Event": "loop.events",
     "Execution": "gate.execution",
     "Executor": "gate.executor",
-    "Facts": "core.tool",
+    "Facts": "core.facts",
     "FinalDecision": "core.decision",
     "Grant": "core.decision",
     "Hooks": "gate.hooks",

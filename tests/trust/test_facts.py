@@ -23,7 +23,11 @@ def tool(effect="write", **facts):
 
 
 def test_what_nobody_stated_is_the_worst():
-    assert settled(tool()) == Settled(targets=("to", "body"), content=("room", "urgent"))
+    assert settled(tool()) == Settled(
+        targets=("to", "body"),
+        content=("room", "urgent"),
+        guessed={"to": "address", "room": "channel"},
+    )
     assert WORST.is_consequential
     assert WORST.reads_private
 
@@ -37,6 +41,7 @@ def test_a_pure_tool_is_a_function_of_its_arguments():
         dangers=(),
         targets=(),
         content=("to", "room", "urgent", "body"),
+        guessed={"to": "address", "room": "channel"},
         derived=True,
         missing=(),
     )

@@ -31,10 +31,11 @@ from rightcall.builtin.arithmetic import (
     factorial,
     show,
 )
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject, shorten
 from rightcall.core.limits import Limits
 from rightcall.core.sanitize import encodable
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 
 LONGEST = 1000
 """Characters. What a person would want worked out in one go is far shorter."""
@@ -94,8 +95,7 @@ def evaluate(expression: str) -> Number:
     try:
         return _value(ast.parse(written, mode="eval").body, columns)[0]
     except (RecursionError, MemoryError):
-        # Whoever calls is deep in a stack of their own already.
-        raise Trouble("there is too little room here to work it out.") from None
+        raise Trouble("there is too little room here to work it out.") from None  # the caller's stack
 
 
 # What keyboards, word processors and models write for the signs of arithmetic.

@@ -10,10 +10,11 @@ from functools import cache
 from typing import TypeAlias
 from zoneinfo import ZoneInfo, available_timezones
 
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject, shorten
 from rightcall.core.limits import Limits
 from rightcall.core.options import checked
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 
 Now: TypeAlias = Callable[[], Moment]

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import dump
 from rightcall.core.offer import Offer
 from rightcall.core.tokens import spec_tokens
-from rightcall.core.tool import Facts, Spec, Tool
+from rightcall.core.tool import Spec, Tool
 from rightcall.declare.defer import LOOKUP, SEARCH, Defer, Embedder
 from rightcall.declare.manual import line, manual
 from rightcall.declare.search import ToolIndex

@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
 from rightcall.core.options import checked
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
 _PARAMETERS: JsonObject = {

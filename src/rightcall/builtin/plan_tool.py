@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reply, Results
 from rightcall.core.options import checked
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
 Status: TypeAlias = Literal["pending", "in_progress", "done"]

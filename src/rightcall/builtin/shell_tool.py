@@ -19,10 +19,11 @@ from typing import Any, Literal, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
 from rightcall.core.options import checked
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 from rightcall.process.command import Command, Completed, Exited, Isolation, Pids, decode, describe
 

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
+from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.handler import Handler, Parameters, inspect_handler
 from rightcall.core.jsontext import JsonObject, kind_of
 from rightcall.core.limits import LimitOptions, Limits, with_limits
@@ -20,16 +21,6 @@ from rightcall.errors import DeclarationError, UsageError
 if TYPE_CHECKING:
     from rightcall.core.schema import Schema
 
-Effect: TypeAlias = Literal["pure", "read", "idempotent", "write"]
-"""What running a call again would mean: nothing ever (pure), nothing but a fresh look (read), the same
-end state (idempotent), or a second act (write)."""
-
-Reach: TypeAlias = Literal["nothing", "user", "outside"]
-"""What a tool touches: nothing, the user's own data, or the world outside."""
-
-Danger: TypeAlias = Literal["money", "deletes", "credentials"]
-"""What makes a tool worse than its reach says: it moves money, deletes, or touches credentials."""
-
 ErrorWords: TypeAlias = Literal["words", "neutral"]
 """What the model reads of an exception that a tool did not mean for it: the exception's own message, or
 one neutral sentence."""
@@ -39,34 +30,6 @@ InputForm: TypeAlias = Literal["json", "text"]
 
 # The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-
-
-class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclass=Worded):
-    """What is known of a tool's dangers. None: nobody said, and rules must take that for the worst.
-
-    A field is named by its key, wherever it is in what the tool returns, or by the end of the path to
-    it: ``"body"``, ``"author.name"``. Everything below it is meant, too.
-    """
-
-    untrusted: bool | tuple[str, ...] | None = None
-    """Whether outsiders could have written what it returns; or the fields they could have written, and
-    the others are the system's own word."""
-    names: bool | tuple[str, ...] = ()
-    """The fields with names that outsiders chose and the system knows: of files, of channels, of people;
-    or True for every text. They count as untrusted, but each, as a whole, vouches for what it names."""
-    private: bool | tuple[str, ...] | None = None
-    """Whether it returns data that not everyone may see; or the fields that are."""
-    reach: Reach | None = None
-    dangers: tuple[Danger, ...] | None = None
-    """What else it does: moves money, deletes, touches credentials; () when it does nothing of it."""
-    targets: tuple[str, ...] | None = None
-    """The parameters that say who, where or which account; () when none does."""
-    content: tuple[str, ...] | None = None
-    """The parameters whose text travels to the targets. None: all that are no targets. Those in neither
-    are harmless."""
-    derived: bool = False
-    """What it returns is made of its arguments, as a model's answer is and a pure tool's: it vouches for
-    no more than they do."""
 
 
 class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spelt):
@@ -329,12 +292,14 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
     def _check_words(self) -> None:
         reach = self.facts.reach
         dangers = [("facts.dangers", danger, Danger) for danger in self.facts.dangers or ()]
+        kinds = [("facts.kinds", kind, Kind) for kind in self.facts.kinds.values()]
         for where, word, words in (
             ("effect", self.effect, Effect),
             ("input", self.input, InputForm),
             ("errors", self.errors, ErrorWords),
             ("facts.reach", reach, Reach),
             *dangers,
+            *kinds,
         ):
             if word is not None and word not in get_args(words):
                 raise DeclarationError(

@@ -49,6 +49,12 @@ class Roles(Protocol):
     def targets(self) -> tuple[str, ...] | None: ...
     @property
     def content(self) -> tuple[str, ...] | None: ...
+    @property
+    def sources(self) -> tuple[str, ...] | None: ...
+    @property
+    def bounded(self) -> tuple[str, ...] | None: ...
+    @property
+    def widens(self) -> Mapping[str, tuple[str, ...]] | None: ...
 
 
 def check_tool(tool: Declared) -> None:
@@ -141,8 +147,8 @@ def _needed(tool: Declared) -> list[str]:
 
 def _check_roles(tool: Declared) -> None:
     known = _keys(tool.parameters.get("properties"))
-    for where, names in (("targets", tool.facts.targets), ("content", tool.facts.content)):
-        for name in names or ():
+    for where in ("targets", "content", "sources", "bounded", "widens"):
+        for name in getattr(tool.facts, where) or ():
             if name not in known:
                 raise DeclarationError(
                     tool.name, f"there is no parameter {name!r}.", where=f"facts.{where}"

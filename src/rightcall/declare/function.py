@@ -11,14 +11,13 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
+from rightcall.core.facts import Effect, Facts
 from rightcall.core.handler import Context, Handler, Parameters, inspect_handler, unwrap
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import LimitOptions, Limits
 from rightcall.core.options import Known, annotations_of, show_options
 from rightcall.core.tool import (
-    Effect,
     ErrorWords,
-    Facts,
     InputForm,
     Needs_contra,
     Tool,
@@ -239,10 +238,13 @@ def _from_partial(
     assert base.handler is not None
     filled = inspect.signature(base.handler).bind_partial(*bound.args, **bound.keywords).arguments
     facts = base.facts
-    left = {
+    left: dict[str, Any] = {
         role: names and tuple(name for name in names if name not in filled)
-        for role, names in (("targets", facts.targets), ("content", facts.content))
+        for role in ("targets", "content", "sources", "bounded")
+        for names in (getattr(facts, role),)
     }
+    if facts.widens is not None:
+        left["widens"] = {name: each for name, each in facts.widens.items() if name not in filled}
     kept = ToolOptions(
         name=base.name,
         description=base.description,

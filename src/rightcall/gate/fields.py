@@ -6,9 +6,9 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.parts import Part, Text
-from rightcall.core.tool import Facts
 
 Fields: TypeAlias = bool | tuple[str, ...]
 

@@ -19,6 +19,7 @@ import msgspec
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from rightcall.core.call import Call
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import shorten
 from rightcall.core.limits import Limits
 from rightcall.core.media_type import sniff
@@ -38,7 +39,7 @@ from rightcall.core.outcome import (
 )
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.sanitize import encodable
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.gate.fields import NOBODYS, has_fields, told_apart
 from rightcall.gate.size import MOST_VALUES, TooLarge, Unshowable, holds_media, is_image
 

@@ -5,7 +5,8 @@ vendor; whatever else becomes of the call is a no.
 """
 
 from rightcall.core.decision import APPROVED, VENDOR_CALL
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.facts import Facts
+from rightcall.core.tool import Tool
 
 
 def _approve(server: str, tool: str, arguments: object) -> str:  # noqa: ARG001 - what was asked

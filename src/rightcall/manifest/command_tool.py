@@ -11,12 +11,13 @@ from typing import Any, Literal, TypeAlias, assert_never
 
 from msgspec import Struct, field
 
+from rightcall.core.facts import Effect, Facts
 from rightcall.core.handler import Handler
 from rightcall.core.jsontext import JsonObject, JsonValue, dump, shorten
 from rightcall.core.limits import Limits
 from rightcall.core.problem import Problem, Valid, json_path
 from rightcall.core.schema import Schema
-from rightcall.core.tool import Effect, Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 from rightcall.manifest.ownership import distrust
 from rightcall.process.command import Command, Exited, Isolation, Pids, decode, describe

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
+from rightcall.core.facts import Effect, Facts, Reach
 from rightcall.core.jsontext import shorten
-from rightcall.core.tool import Effect, Facts, Reach
 from rightcall.manifest.command_tool import Element, Entry
 from rightcall.manifest.diagnostics import Refused, Spot, each_of, flag, text, texts, whole, word
 from rightcall.manifest.ownership import distrust

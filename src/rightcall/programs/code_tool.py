@@ -17,12 +17,13 @@ from rightcall.core.budget import Budget, Stop
 from rightcall.core.decision import NOBODY_TO_ASK, Deny, Proposal
 from rightcall.core.entry import Entry, RunStarted, StepDone
 from rightcall.core.extras import require
+from rightcall.core.facts import Effect, Facts
 from rightcall.core.handler import Context
 from rightcall.core.message import Results, Transcript
 from rightcall.core.offer import Offer
 from rightcall.core.options import checked
 from rightcall.core.parts import Result
-from rightcall.core.tool import Effect, Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import DeclarationError, ToolFailure, UsageError

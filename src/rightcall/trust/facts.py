@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, get_args
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.jsontext import JsonObject, leaves
-from rightcall.core.tool import Danger, Effect, Facts, Reach, Tool
+from rightcall.core.tool import Tool
+from rightcall.trust.kinds import is_identity, is_source, is_widening, kind_of, kind_of_name
 
 Fields: TypeAlias = bool | tuple[str, ...]
 
@@ -26,6 +28,16 @@ class Settled(Struct, frozen=True, kw_only=True):
     dangers: tuple[Danger, ...] = _DANGERS
     targets: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """What was stated of parameters and fields."""
+    guessed: Mapping[str, Kind] = field(default_factory=dict)
+    """What their schemas and names say of the other parameters."""
+    identity: tuple[str, ...] | None = None
+    """The fields that say who got in touch; None for those that are named so."""
+    sources: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = ()
+    widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    finds_by: tuple[str, ...] = ()
     derived: bool = False
     missing: tuple[str, ...] = _FIELDS
     """The facts that nobody stated."""
@@ -33,7 +45,34 @@ class Settled(Struct, frozen=True, kw_only=True):
     @property
     def is_consequential(self) -> bool:
         """Whether a call does something that somebody may regret."""
-        return self.effect in ("idempotent", "write") or self.reach == "outside" or bool(self.dangers)
+        return self.acts or self.reach == "outside" or bool(self.dangers)
+
+    @property
+    def acts(self) -> bool:
+        """Whether a call does something, rather than look."""
+        return self.effect in ("idempotent", "write")
+
+    def kind_in(self, field: str) -> Kind | None:
+        """What stands in a field of a result, by the path to it; None where nobody can tell.
+
+        Of the names on the path the last that says something counts: ``author.email``.
+        """
+        steps = field.split(".") if field else []
+        for end in range(len(steps), 0, -1):
+            for start in range(end):
+                if (stated := self.kinds.get(".".join(steps[start:end]))) is not None:
+                    return stated
+            if (named := kind_of_name(steps[end - 1])) is not None:
+                return self.kinds.get("*", named)
+        return self.kinds.get("*")
+
+    def is_identity(self, field: str) -> bool:
+        """Whether a field, by the path to it, says who got in touch."""
+        steps = field.split(".")
+        if self.identity is None:
+            return any(is_identity(step) for step in steps)
+        ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
+        return any(".".join(each) in self.identity for each in ends)
 
     @property
     def reads_private(self) -> bool:
@@ -64,6 +103,17 @@ def settled(tool: Tool) -> Settled:
         dangers=_first(facts.dangers, () if reads or _is_stated(facts) else _DANGERS),
         targets=targets,
         content=content,
+        kinds=facts.kinds,
+        guessed={
+            name: kind
+            for name, schema in _properties(tool.parameters).items()
+            if name not in facts.kinds and (kind := kind_of(name, schema)) is not None
+        },
+        identity=() if facts.directory else facts.identity,
+        sources=_first(facts.sources, tuple(name for name in targets if is_source(name))),
+        bounded=_first(facts.bounded, tuple(_amounts(tool))),
+        widens=_widening(tool),
+        finds_by=facts.finds_by,
         derived=facts.derived or pure,
         missing=() if pure else tuple(name for name in _FIELDS if getattr(facts, name) is None),
     )
@@ -129,6 +179,25 @@ def _risky(parameters: JsonObject) -> Iterator[str]:
     for name, schema in _properties(parameters).items():
         if not (isinstance(schema, Mapping) and (listed(schema) or schema.get("type") == "boolean")):
             yield name
+
+
+def _amounts(tool: Tool) -> Iterator[str]:
+    """The parameters of a tool that does something that hold an amount."""
+    if tool.effect in ("idempotent", "write"):
+        for name, schema in _properties(tool.parameters).items():
+            if tool.facts.kinds.get(name, kind_of(name, schema)) == "amount":
+                yield name
+
+
+def _widening(tool: Tool) -> dict[str, frozenset[str]]:
+    """By parameter: the choices that give others more access."""
+    if tool.facts.widens is not None:
+        return {name: frozenset(choices) for name, choices in tool.facts.widens.items()}
+    if tool.effect not in ("idempotent", "write"):
+        return {}
+    found = {name: offered(tool.parameters, name) for name in _properties(tool.parameters)}
+    wide = {name: frozenset(filter(is_widening, choices)) for name, choices in found.items() if choices}
+    return {name: choices for name, choices in wide.items() if choices}
 
 
 def listed(schema: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -8,9 +8,9 @@ from msgspec import Struct, field
 
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Evidence, Grant, Origin
+from rightcall.core.facts import Danger, Effect, Reach
 from rightcall.core.jsontext import JsonObject, JsonValue, leaves
 from rightcall.core.options import Spelt
-from rightcall.core.tool import Danger, Effect, Reach
 from rightcall.errors import UsageError
 from rightcall.trust.facts import Settled
 from rightcall.trust.spelling import compares

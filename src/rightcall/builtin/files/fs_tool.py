@@ -9,11 +9,12 @@ from rightcall.builtin.files.place import Place, place
 from rightcall.builtin.files.root import Root
 from rightcall.builtin.files.textfile import load, read
 from rightcall.builtin.files.tree import Access, FileLimits
+from rightcall.core.facts import Facts
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
 from rightcall.core.options import checked
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure
 
 Arguments: TypeAlias = Mapping[str, Any]

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
 from rightcall.core.options import checked
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 
 if TYPE_CHECKING:

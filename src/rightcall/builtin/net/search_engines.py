@@ -13,10 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.builtin.net.fetch_tool import RATE
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonError, JsonObject, JsonValue, dump, parse
 from rightcall.core.limits import Limits
 from rightcall.core.options import checked
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import ToolFailure, UsageError
 
 Engine: TypeAlias = Literal["searxng", "brave", "tavily"]

@@ -10,11 +10,12 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from rightcall.builtin.screen.actions import ACTIONS, Hands
 from rightcall.builtin.screen.driver import Driver
+from rightcall.core.facts import Facts
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.limits import Limits
 from rightcall.core.options import checked
 from rightcall.core.parts import Media
-from rightcall.core.tool import Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 
 Signature: TypeAlias = Literal["anthropic", "openai"]

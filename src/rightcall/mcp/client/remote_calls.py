@@ -14,8 +14,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from rightcall.core.facts import Effect
 from rightcall.core.jsontext import JsonObject
-from rightcall.core.tool import Effect
 from rightcall.errors import ToolFailure
 from rightcall.mcp.client.connection import Connection
 from rightcall.mcp.client.sdk_client import words_of

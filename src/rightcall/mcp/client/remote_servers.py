@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 from mcp.client.client import Client
 
 from rightcall.background import Background
+from rightcall.core.facts import Effect
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import checked
 from rightcall.core.ports import LiveTools
-from rightcall.core.tool import Effect, Tool
+from rightcall.core.tool import Tool
 from rightcall.declare.finding import Finding
 from rightcall.declare.toolbox import Selection, Toolbox
 from rightcall.errors import RightcallError, UsageError

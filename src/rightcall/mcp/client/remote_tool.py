@@ -8,12 +8,13 @@ from typing import Any, Literal, TypeAlias
 
 from mcp_types import Tool as Listed
 
+from rightcall.core.facts import Effect, Facts
 from rightcall.core.handler import Context, Handler
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.limits import Limits
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.schema import Schema, SchemaTooCostly
-from rightcall.core.tool import Effect, Facts, Tool
+from rightcall.core.tool import Tool
 from rightcall.declare.manual import first_sentence
 from rightcall.declare.stranger import quoted
 from rightcall.mcp.pins import Definition, Hints

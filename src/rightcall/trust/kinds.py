@@ -1,0 +1,119 @@
+"""Names, formats and values into what they are: of which kind, in which role, whose identity.
+
+Only used where the author of a tool said nothing. It must not know about runs.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from rightcall.core.facts import Kind
+
+
+def _named(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_KINDS: Mapping[Kind, str] = {
+    "address": "to cc bcc email emails mail mails recipient recipients sender participant participants "
+    "attendee attendees invitee invitees phone tel telephone mobile",
+    "account": "iban bic account accounts card payee payer",
+    "web": "url urls uri link links href website webpage site host hostname domain endpoint",
+    "path": "path paths file files filename filenames folder directory dir",
+    "record": "id ids uuid guid",
+    "person": "user users username person people member members employee contact owner author",
+    "channel": "channel channels room",
+    "amount": "amount amounts price total sum cost fee quantity",
+    "date": "date dates day days time datetime timestamp deadline due start end",
+    "free": "name title label subject",
+}
+_BY_WORD: dict[str, Kind] = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+_BY_FORMAT: Mapping[str, Kind] = {
+    "email": "address",
+    "idn-email": "address",
+    "uri": "web",
+    "url": "web",
+    "iri": "web",
+    "hostname": "web",
+    "ipv4": "web",
+    "ipv6": "web",
+    "uuid": "record",
+    "date": "date",
+    "time": "date",
+    "date-time": "date",
+    "path": "path",
+    "file-path": "path",
+}
+_IDENTITY = _named(
+    "sender senders from cc bcc to recipient recipients participant participants attendee attendees "
+    "invitee invitees organizer organiser owner owners author authors payer creator poster requester "
+    "commenter contributor contributors reviewer reporter assignee"
+)
+_IDENTITY_ENDS = (("reply", "to"), ("shared", "with"))
+_BY = "by"
+_SOURCE = _named("from source src origin sender payer debit")
+_WIDENING = _named(
+    "public everyone everybody anyone anybody world all internet external admin administrator owner "
+    "write writer edit editor rw readwrite full root superuser maintainer domain organization"
+)
+
+
+@lru_cache(4096)
+def words_of(name: str) -> tuple[str, ...]:
+    """The words that a name is made of: ``fromAccount`` and ``from_account`` are the same two."""
+    return tuple(word.lower() for word in _WORD.findall(name))
+
+
+@lru_cache(4096)
+def kind_of_name(name: str) -> Kind | None:
+    """What a parameter or a field of this name holds, as far as its name says."""
+    words = words_of(name)
+    if not words:
+        return None
+    last, first = _BY_WORD.get(words[-1]), _BY_WORD.get(words[0])
+    # The name of a channel is a channel's, and the owner's account is an account.
+    return first if last in (None, "free") and first is not None and len(words) > 1 else last
+
+
+def kind_of(name: str, schema: Any) -> Kind | None:
+    """What a parameter holds, as far as its schema says, or else its name."""
+    for each in _inside(schema):
+        if (kind := _BY_FORMAT.get(str(each.get("format")))) is not None:
+            return kind
+    return kind_of_name(name)
+
+
+def _inside(schema: Any) -> Iterable[Mapping[str, Any]]:
+    """A schema, that of its items, and those that it chooses between."""
+    if not isinstance(schema, Mapping):
+        return
+    yield schema
+    for each in (schema.get("items"), *(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())):
+        if isinstance(each, Mapping):
+            yield each
+            if isinstance(items := each.get("items"), Mapping):
+                yield items
+
+
+@lru_cache(4096)
+def is_identity(name: str) -> bool:
+    """Whether a field of this name says who got in touch."""
+    words = words_of(name)
+    return (
+        not _IDENTITY.isdisjoint(words)
+        or words[-2:] in _IDENTITY_ENDS
+        or (len(words) > 1 and words[-1] == _BY)
+    )
+
+
+@lru_cache(4096)
+def is_source(name: str) -> bool:
+    """Whether something is taken from what a parameter of this name says."""
+    return not _SOURCE.isdisjoint(words_of(name))
+
+
+def is_widening(choice: str) -> bool:
+    """Whether a choice, by what it is called, gives others more access."""
+    return not _WIDENING.isdisjoint(words_of(choice))
