@@ -1,4 +1,4 @@
-"""Random plans, each run twice with other untrusted words: calls that labels call clean must be the same.
+"""Random plans, each run twice with other untrusted words: calls that labels call clean must be equal.
 
     python bench/plan_leaks.py [plans] [seed]
 
@@ -13,14 +13,14 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from rightcall.core.jsontext import Place
 from rightcall.plan.parse import parse
 from rightcall.plan.run import Answered, step
 from rightcall.plan.scope import Extract, Wants
 from rightcall.plan.value import (
     Labelling,
-    Place,
     SourceKind,
     Value,
     as_json,
@@ -193,6 +193,9 @@ FORMS: dict[Kind, tuple[str, ...]] = {
 _HOLE = re.compile(r"<((?:\.?[a-z]+)|(?:[^<> ]+\|)+[^ ]+?)>(?=[^>]|$)")
 
 
+Writing: TypeAlias = Callable[[], list[str]]
+
+
 class Writer:
     """Writes a random plan. It keeps track of which names hold what, so that most plans run."""
 
@@ -221,7 +224,7 @@ class Writer:
         for _ in range(self.dice.randrange(4, 11)):
             lines += self.statement(0, in_loop=False)
         lines += [f"say({self.expr('num', 2)}, {self.expr('text', 2)})"]
-        lines += [f"say(len(a0), len(d0['k']), n0, t0)"]
+        lines += ["say(len(a0), len(d0['k']), n0, t0)"]
         return "\n".join(lines)
 
     def fresh(self, kind: Kind) -> str:
@@ -252,7 +255,7 @@ class Writer:
 
     def statement(self, depth: int, *, in_loop: bool) -> list[str]:
         """One statement, over one line or several."""
-        kinds: list[tuple[int, Callable[[], list[str]]]] = [
+        kinds: list[tuple[int, Writing]] = [
             (6, self._assign),
             (2, self._alias),
             (4, self._change),

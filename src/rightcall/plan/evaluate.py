@@ -44,6 +44,8 @@ class Evaluator(Scope):
         super().__init__(tools)
         self.classes = classes
         self.outside = outside
+        self.answer: Value | None = None
+        """What the plan has said to be its answer, last."""
         self._nodes = 0
         self._work = 0
         self._depth = 0
@@ -54,10 +56,7 @@ class Evaluator(Scope):
         self._nodes += 1
         self._depth += 1
         try:
-            if self._nodes > MOST_NODES or self._work > MOST_WORK:
-                raise Fails("LimitError", "it takes more steps, items or text than a plan may")
-            if self._depth > _DEEPEST:
-                raise Fails("LimitError", "it is nested too deeply")
+            self._check_bounds()
             value = _LOOKS[type(node)](self, node)
         except Fails as error:
             raise self.failed(node, error) from None
@@ -65,6 +64,12 @@ class Evaluator(Scope):
             self._depth -= 1
         self._work += size(value)
         return value
+
+    def _check_bounds(self) -> None:
+        if self._nodes > MOST_NODES or self._work > MOST_WORK:
+            raise Fails("LimitError", "it takes more steps, items or text than a plan may")
+        if self._depth > _DEEPEST:
+            raise Fails("LimitError", "it is nested too deeply")
 
     def name(self, node: ast.Name) -> Value:
         """The value of a name."""
@@ -141,11 +146,10 @@ class Evaluator(Scope):
 
     def text(self, node: ast.JoinedStr) -> Value:
         """An f-string."""
-        parts: list[Value] = []
-        for each in node.values:
-            parts.append(
-                self._formatted(each) if isinstance(each, ast.FormattedValue) else self.look(each)
-            )
+        parts = [
+            self._formatted(each) if isinstance(each, ast.FormattedValue) else self.look(each)
+            for each in node.values
+        ]
         sources = NOTHING.union(*(part.sources for part in parts))
         chosen = NOTHING.union(*(part.chosen for part in parts))
         return bounded(Value("".join([part.data for part in parts]), sources, chosen))
@@ -154,9 +158,9 @@ class Evaluator(Scope):
         value = self.look(node.value)
         if node.format_spec is None:
             words = as_text(value)
-            return (
-                Value(repr(words.data), words.sources, words.chosen) if node.conversion == 114 else words
-            )  # noqa: PLR2004
+            if node.conversion != ord("r"):
+                return words
+            return Value(repr(words.data), words.sources, words.chosen)
         spec = node.format_spec
         assert isinstance(spec, ast.JoinedStr)
         if not all(isinstance(each, ast.Constant) for each in spec.values):
@@ -237,6 +241,10 @@ class Evaluator(Scope):
         match node.func:
             case ast.Name(id="extract"):
                 return self._extract(node)
+            case ast.Name(id="answer"):
+                (value,) = self._calling(node).only("answer", 1, 1)
+                self.answer = value.chosen_by(self.branch)
+                return Value(None)
             case ast.Name(id=name) if name in self.tools:
                 call = self._calling(node)
                 return self.outside(
@@ -256,6 +264,8 @@ class Evaluator(Scope):
                 raise Fails("NameError", f"there is no function {name}")
             case ast.Attribute(value=inner, attr=name):
                 return self._method(node, inner, name)
+            case _:
+                pass
         function = self.look(node.func)
         call = self._calling(node)
         return self.apply(function, call.args, call.named)
@@ -325,7 +335,8 @@ def _is_dates(node: ast.expr, frame: Frame) -> bool:
             return name in DATES and frame.find(name) is None
         case ast.Attribute(value=ast.Name(id="datetime"), attr=name):
             return name in DATES and frame.find("datetime") is None
-    return False
+        case _:
+            return False
 
 
 def _arguments(function: Function, args: list[Value], named: Mapping[str, Value]) -> dict[str, Value]:
@@ -340,7 +351,7 @@ def _arguments(function: Function, args: list[Value], named: Mapping[str, Value]
 
 
 _LOOKS: Mapping[type[ast.expr], Callable[[Evaluator, Any], Value]] = {
-    ast.Constant: lambda self, node: Value(node.value),
+    ast.Constant: lambda _, node: Value(node.value),
     ast.Name: Evaluator.name,
     ast.List: Evaluator.listed,
     ast.Tuple: Evaluator.listed,

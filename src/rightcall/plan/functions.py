@@ -87,7 +87,9 @@ def _extreme(name: str, pick: Callable[..., Any]) -> Builtin:
                 return call.named["default"].chosen_by(label)
             raise Fails("ValueError", f"{name} of nothing")
         keys, chosen = _keys(call, items)
-        at = quiet(lambda: pick(range(len(items)), key=lambda index: keys[index]), "what is compared")
+        at: int = quiet(
+            lambda: pick(range(len(items)), key=lambda index: keys[index]), "what is compared"
+        )
         chosen |= label if "default" not in call.named else label | deep_taint(call.named["default"])
         return items[at].chosen_by(chosen)
 

@@ -1,5 +1,8 @@
-"""The methods that a plan may call, by an allow-list for each type. Those that change what they are
-called on are told apart, since a container that was made outside of a tainted branch stays as it was."""
+"""The methods that a plan may call, by an allow-list for each type.
+
+Those that change what they are called on are told apart, since a container that was made outside of a
+tainted branch stays as it was.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
@@ -9,7 +12,6 @@ from rightcall.plan.functions import Calling, put
 from rightcall.plan.operations import (
     MOST_ITEMS,
     Fails,
-    as_text,
     bounded,
     iterated,
     key_of,
@@ -20,8 +22,9 @@ from rightcall.plan.operations import (
 from rightcall.plan.value import Items, Table, Value, deep_taint, made_of, membership, outside, plain
 
 _TEXT = frozenset(
-    """capitalize casefold count endswith find index isalnum isalpha isdigit lower lstrip removeprefix
-    removesuffix replace rfind rstrip startswith strip title upper zfill""".split()
+    {"capitalize", "casefold", "count", "endswith", "find", "index", "isalnum", "isalpha", "isdigit"}
+    | {"lower", "lstrip", "removeprefix", "removesuffix", "replace", "rfind", "rstrip", "startswith"}
+    | {"strip", "title", "upper", "zfill"}
 )
 _TEXT_PARTS = frozenset({"split", "rsplit", "splitlines", "partition", "rpartition"})
 _DATE = frozenset({"isoformat", "strftime", "weekday", "isoweekday", "date", "time", "total_seconds"})
@@ -179,13 +182,10 @@ def called_on(value: Value, name: str, call: Calling) -> Value:
             return _table_method(value, name, call)
     if isinstance(data, date | datetime | time | timedelta) and name in _DATE:
         return _date_method(value, name, call)
-    if name == "sort" or name == "reverse":
+    if name in {"sort", "reverse"}:
         raise Fails("AttributeError", f"{name} is not in the language; write sorted(…)")
     if name == "format":
         raise Fails("AttributeError", "format is not in the language; write an f-string")
     if isinstance(data, int | float) and name == "is_integer":
         return made_of(float(data).is_integer(), value)
     raise Fails("AttributeError", f"a {kind} has no method {name}")
-
-
-__all__ = ["as_text", "called_on", "changes"]

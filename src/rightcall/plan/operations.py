@@ -7,7 +7,9 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
-from typing import Any, Literal
+from typing import Any
+
+from msgspec.structs import replace
 
 from rightcall.plan.value import (
     NOTHING,
@@ -22,6 +24,7 @@ from rightcall.plan.value import (
     made_of,
     membership,
     plain,
+    words_in,
 )
 
 MOST_ITEMS = 10_000
@@ -182,7 +185,7 @@ def compare(kind: type[ast.cmpop], left: Value, right: Value) -> Value:
         same = left.data is right.data
         return _judged(same == (kind is ast.Is), left, right, is_whole=False)
     if kind in (ast.Eq, ast.NotEq):
-        return _judged((plain(left) == plain(right)) == (kind is ast.Eq), left, right)
+        return _judged((plain(left) == plain(right)) == (kind is ast.Eq), *_known(left, right))
     a, b = plain(left), plain(right)
     return _judged(quiet(lambda: _COMPARE[kind](a, b), word(left), word(right)), left, right)
 
@@ -208,8 +211,24 @@ def _contains(container: Value, item: Value) -> Value:
         return Value(key in data.entries, sources, label)
     if isinstance(data, Items):
         wanted = plain(item)
-        return made_of(any(plain(each) == wanted for each in data.items), container, item)
+        found = any(plain(each) == wanted for each in data.items)
+        return made_of(found, *_known(container, item))
     raise Fails("TypeError", f"nothing can be in a {word(container)}")
+
+
+def _known(left: Value, right: Value) -> tuple[Value, Value]:
+    """Two values that are held against each other as wholes.
+
+    An identity is chosen by whoever has it, but nobody can have somebody else's: that one is the same as
+    a value that no outsider had a hand in is for the system to say.
+    """
+    for one, other in ((left, right), (right, left)):
+        is_whole = isinstance(other.data, str) and not other.chosen and not words_in(other.sources)
+        if is_whole and not deep_taint(one):
+            own = frozenset([replace(each, kind="system") for each in other.sources])
+            known = Value(other.data, own)
+            return (one, known) if other is right else (known, one)
+    return left, right
 
 
 def iterated(value: Value) -> tuple[list[Value], Label]:
@@ -288,9 +307,6 @@ def field_of(value: Value, name: str) -> Value:
     if isinstance(data, Table):
         raise Fails("AttributeError", f'a dict has no fields; write ["{name}"]')
     raise Fails("AttributeError", f"a {word(value)} has no field {name}")
-
-
-Conversion = Literal["s", "r", ""]
 
 
 def as_text(value: Value) -> Value:

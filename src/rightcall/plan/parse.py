@@ -1,4 +1,4 @@
-"""A plan's source into a checked tree: what is not in the language is refused, with its line and a remedy.
+"""A plan's source into a checked tree: what is not in the language is refused, with line and remedy.
 
 The language is a small part of Python: assignments, calls, fields, items, slices, comprehensions,
 lambdas, arithmetic, comparisons, f-strings, ``if``, ``for``, functions, and classes that say what is to
@@ -55,13 +55,15 @@ _REMEDIES: dict[type[ast.AST], tuple[str, str]] = {
 
 DATES = frozenset({"datetime", "date", "time", "timedelta"})
 """What ``from datetime import …`` may bring; they are there without it, too."""
+ANSWER, EXTRACT, LOOK_FIRST = "answer", "extract", "look_first"
+"""The functions that are no tools."""
 
 
 class PlanProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is wrong with a plan, without any value that it read."""
 
     kind: str
-    """``SyntaxError``, ``NameError``, ``TypeError``…, or what became of a call: ``denied``, ``failed``."""
+    """``SyntaxError``, ``NameError``…, or what became of a call: ``denied``, ``failed``."""
     reason: str
     line: int = 0
     expression: str = ""
@@ -163,6 +165,8 @@ def _special(node: ast.AST, *, is_top: bool) -> Iterator[PlanProblem]:  # noqa: 
             yield _problem(node, "two targets of one assignment are not in the language", "write two")
         case ast.Assign(targets=[target]) | ast.For(target=target):
             yield from _target_problems(target)
+        case _:
+            pass
 
 
 def _target_problems(target: ast.expr) -> Iterator[PlanProblem]:

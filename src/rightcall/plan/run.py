@@ -73,8 +73,10 @@ class _Interpreter(Evaluator):
         """What the last line gave, where that is an expression."""
 
     def run(self) -> Value:
-        """What the plan answers: what it returns, or what its last line is."""
+        """What the plan answers, what it returns, or what its last line is."""
         signal = self._block(self._body)
+        if self.answer is not None:
+            return self.answer
         if isinstance(signal, _Left):
             return signal.value
         is_expression = bool(self._body) and isinstance(self._body[-1], ast.Expr)
@@ -121,6 +123,8 @@ class _Interpreter(Evaluator):
                 if name in self.tools:
                     raise Fails("NameError", f"{name} is a tool; use another name")
                 self.frame.names[name] = self.closure(args, body).chosen_by(self.branch)
+            case _:
+                pass
         return None
 
     def _add_to(self, node: ast.AugAssign) -> None:

@@ -14,12 +14,9 @@ from msgspec import Struct
 
 from rightcall.plan.functions import put
 from rightcall.plan.operations import Fails, iterated
-from rightcall.plan.parse import PlanProblem, shown
+from rightcall.plan.parse import ANSWER, EXTRACT, LOOK_FIRST, PlanProblem, shown
 from rightcall.plan.types import Wanted
 from rightcall.plan.value import NOTHING, Items, Label, Table, Value
-
-EXTRACT = "extract"
-LOOK_FIRST = "look_first"
 
 
 class Function(Struct, frozen=True, eq=False):
@@ -141,7 +138,7 @@ class Scope:
     def bind(self, target: ast.expr, value: Value) -> None:
         """Give a name, or several, what they stand for from now on."""
         if isinstance(target, ast.Name):
-            if target.id in self.tools or target.id in (EXTRACT, LOOK_FIRST):
+            if target.id in self.tools or target.id in (ANSWER, EXTRACT, LOOK_FIRST):
                 raise Fails("NameError", f"{target.id} is taken; use another name")
             self.frame.names[target.id] = value.chosen_by(self.branch)
             return

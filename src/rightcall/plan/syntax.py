@@ -39,6 +39,8 @@ def assigned(body: Sequence[ast.stmt]) -> frozenset[str]:
                 found |= names_in(target)
             case ast.FunctionDef(name=name):
                 found.add(name)
+            case _:
+                pass
     return frozenset(found)
 
 

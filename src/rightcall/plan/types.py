@@ -69,6 +69,8 @@ def _schema(node: ast.expr, classes: Mapping[str, ast.ClassDef], depth: int) -> 
             return {"type": "array", "items": items, "maxItems": _MOST_ITEMS}
         case ast.Subscript(value=ast.Name(id="Literal"), slice=inner):
             return {"enum": _listed(inner)}
+        case _:
+            pass
     raise Fails(
         "TypeError",
         "extract takes str, int, float, bool, date, datetime, list[…], Literal[…], … | None, or a class "
@@ -119,7 +121,8 @@ def restored(data: JsonValue, schema: JsonObject) -> Any:
     if isinstance(data, list) and isinstance(items, Mapping):
         return [restored(each, items) for each in data]
     if isinstance(data, Mapping) and isinstance(properties, Mapping):
-        return {key: restored(each, properties[key]) for key, each in data.items()}
+        members: Mapping[str, Any] = properties
+        return {key: restored(each, members[key]) for key, each in data.items()}
     return data
 
 

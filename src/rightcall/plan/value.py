@@ -1,7 +1,7 @@
 """Values that know where they came from, and what chose them.
 
-A label is a set of sources. What the plan itself wrote has none. A container carries the label of its own
-membership, so that two names for one list cannot differ in it.
+A label is a set of sources. What the plan itself wrote has none. A container carries the label of its
+own membership, so that two names for one list cannot differ in it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,11 +12,13 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue, Place
 
-SourceKind: TypeAlias = Literal["user", "system", "free", "read"]
-"""Whose word a value is: the user's; a system's own; what outsiders could have written; or what the
-reader made of that."""
+SourceKind: TypeAlias = Literal["system", "given", "free", "read"]
+"""Whose word a value is: a system's own; a name or an identity that an outsider chose and that the
+system keeps apart from their other words; what outsiders could have written; or what was read out of
+that."""
 
-_OUTSIDE = frozenset({"free", "read"})
+_OUTSIDE = frozenset({"given", "free", "read"})
+_WORDS = frozenset({"free", "read"})
 
 
 class Source(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -38,6 +40,11 @@ SCALARS = (str, int, float, bool, date, datetime, time, timedelta, type(None))
 def outside(label: Iterable[Source]) -> Label:
     """The part of a label that outsiders had a hand in."""
     return frozenset([each for each in label if each.kind in _OUTSIDE])
+
+
+def words_in(label: Iterable[Source]) -> Label:
+    """The part of a label that is outsiders' free words, or was read out of them."""
+    return frozenset([each for each in label if each.kind in _WORDS])
 
 
 class Value(Struct, frozen=True, gc=False):
@@ -176,8 +183,9 @@ def as_json(value: Value) -> JsonValue:
         return data.isoformat()
     if isinstance(data, timedelta):
         return data.total_seconds()
-    assert data is None or isinstance(data, str | int | float)
-    return data
+    if data is None or isinstance(data, str | int | float):
+        return data
+    raise TypeError("a function is no JSON")
 
 
 def _key(key: Any) -> str:
@@ -213,10 +221,13 @@ class Labelling(Struct, frozen=True, kw_only=True, eq=False):
     """What outsiders wrote that was in the call's arguments."""
     is_found: bool = False
     """What outsiders wrote decided what was found."""
+    made_of: Label = NOTHING
+    """What it was made of, where it says no more than the call's arguments."""
 
     def at(self, place: Place) -> Label:
         """The label of what stands there."""
-        return frozenset([Source(self.kind_at(place), self.tool, self.call, _path(place))])
+        own = Source(self.kind_at(place), self.tool, self.call, _path(place))
+        return frozenset([own]) | self.made_of
 
     def within(self, place: Place) -> Label:
         """What outsiders wrote that decided what is in the container there."""
