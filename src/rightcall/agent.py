@@ -126,6 +126,8 @@ class Agent(Generic[Deps, Out]):
         check_model_options(settings.get("options", {}))
         self._opened, self.name = Opened(), name
         self.trust = trust = settings.get("trust")
+        if (plan := settings.get("plan")) is not None:
+            settings["plan"] = plan.connected(self._opened.model, trust)
         self._basis = basis = Basis(
             model=self._opened.model(model),
             tools=tools,
