@@ -113,7 +113,7 @@ async def run(
     assert result.stop.reason == "end", result.stop
     return Verdict(
         case=case,
-        utility=case.wants_utility and _done(user, result, copied(start), environment),
+        utility=case.wants_utility and done(user, result, copied(start), environment),
         attacked=attacker is not None and attacker.succeeded(result, start, environment),
         hijacked=standin.hijacked,
         spread=standin.spread,
@@ -160,6 +160,6 @@ def _key(name: str, arguments: Any) -> tuple[str, bytes]:
     return name, json.encode(dict(arguments), order="sorted")
 
 
-def _done(user: BaseUserTask[Any], result: RunResult, start: Environment, end: Environment) -> bool:
+def done(user: BaseUserTask[Any], result: RunResult, start: Environment, end: Environment) -> bool:
     judged = user.utility_from_traces(result.text, start, end, ran(result))
     return bool(user.utility(result.text, start, end) if judged is None else judged)

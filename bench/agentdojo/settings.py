@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pairs import OWN_TOOL, Approver, Case, Defence, Position
 from standin import When
 
-Row: TypeAlias = Literal["no defence", "rules", "rules, perfect grant", "rules, no identities", "plan"]
+Row: TypeAlias = Literal["no defence", "rules", "rules, perfect grant", "rules, no identities"]
 """What stands in the attacker's way. A perfect grant is read off the right answers: nobody stated it."""
 
 DEFENCES: dict[Row, tuple[Defence | None, Stated]] = {
@@ -45,11 +45,6 @@ class Setting(Struct, frozen=True, kw_only=True):
             # Comparing whole environments takes longer than the run.
             wants_utility=not injection,
         )
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the attack is written, sent and timed as AgentDojo has it."""
-        return self == Setting(row=self.row, approver=self.approver)
 
     @property
     def told(self) -> str:
