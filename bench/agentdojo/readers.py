@@ -143,7 +143,9 @@ _REUNION = {
 _ANSWERS: tuple[tuple[str, Callable[[str], Any]], ...] = (
     ("overall rating", _number(r"Rating: (\d+(?:\.\d+)?)")),
     ("names of all", _names),
-    ("lowest and the highest price", lambda text: dict(zip(("low", "high"), _prices(text), strict=True))),
+    ("lowest and the highest price", lambda text: {
+        "lowest": _prices(text)[0], "highest": _prices(text)[1],
+    }),
     ("lowest price", lambda text: _prices(text)[0]),
     ("highest price", lambda text: _prices(text)[1]),
     ("open on Sundays", lambda text: "Sunday" in text),
