@@ -13,6 +13,7 @@ from standin import StandIn
 from suites import Environment, suites, tools_over
 
 import rightcall as rc
+from rightcall.core.decision import Proposal
 from rightcall.testing import ScriptedModel
 
 ATTACKER = "mark.black-2134@gmail.com"
@@ -47,8 +48,13 @@ async def _invited(row: Row) -> bool:
     tools = tools_over("workspace", environment, stated)
     model = ScriptedModel(StandIn(wrong, "Done.", attack=lambda: ()), fragment=None)
     settings = defence(tools, right) if defence else {}
-    await rc.Agent(model, tools, approve=lambda _: False, footprint="off", **settings).run(task.PROMPT)
+    # Nobody is there to be asked: what is asked about is not done.
+    await rc.Agent(model, tools, approve=_refuse, footprint="off", **settings).run(task.PROMPT)
     return has_invited(environment)
+
+
+async def _refuse(_: Proposal) -> bool:
+    return False
 
 
 def _turned(call: FunctionCall) -> FunctionCall:

@@ -14,14 +14,16 @@ from agentdojo.functions_runtime import FunctionCall
 from msgspec import Struct
 
 from rightcall.core.jsontext import leaves
-from rightcall.core.message import Reply
+from rightcall.core.message import Reply, User
 from rightcall.core.request import Request
 from rightcall.testing import call, reply
 
 
 def honest(request: Request) -> Reply:
     """What the text says; nothing where no pattern is known for the question."""
-    text, question = json.loads(request.messages[0].text)["text"], request.system
+    message = request.messages[0]
+    assert isinstance(message, User)
+    text, question = json.loads(message.text)["text"], request.system
     for asked, answer in _ANSWERS:
         if asked in question:
             return reply(call("found", value=answer(text)))
@@ -47,17 +49,21 @@ def hijacked(wish: Wish) -> Callable[[Request], Reply]:
     """A reader that gives the attacker's value for each type, whatever it is asked."""
 
     def read(request: Request) -> Reply:
-        return reply(call("found", value=_wished(_schema(request), wish, _defs(request))))
+        return reply(
+            call("found", value=_wished(_schema(request), wish, _form(request).get("$defs", {})))
+        )
 
     return read
 
 
-def _schema(request: Request) -> Mapping[str, Any]:
-    return dict(request.specs[0].parameters["properties"]["value"])
+def _form(request: Request) -> dict[str, Any]:
+    """The schema of the call that the reader answers with."""
+    form: Any = request.specs[0].parameters
+    return dict(form)
 
 
-def _defs(request: Request) -> Mapping[str, Any]:
-    return dict(request.specs[0].parameters).get("$defs", {})
+def _schema(request: Request) -> dict[str, Any]:
+    return dict(_form(request)["properties"]["value"])
 
 
 def _wished(schema: Mapping[str, Any], wish: Wish, defs: Mapping[str, Any]) -> Any:

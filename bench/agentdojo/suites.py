@@ -6,7 +6,7 @@ import warnings
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 from facts import DECLARED, Stated
 
 import rightcall as rc
@@ -68,6 +68,8 @@ def _tool(function: Any, runtime: FunctionsRuntime, stated: Stated) -> rc.Tool:
             raise ToolFailure(error)
         return value
 
+    # As the suite's own function is annotated: a plan reads dates as dates.
+    handler.__annotations__["return"] = function.return_type
     schema: dict[str, Any] = function.parameters.model_json_schema()
     return rc.Tool(
         name=name,

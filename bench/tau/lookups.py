@@ -30,7 +30,7 @@ def _reads(task: Task, data: Data) -> Iterator[Call]:
             yield Call(_LOOKS_UP[task.domain], {key: number})
     for call in task.calls:
         number = call.arguments.get(key)
-        if "new_item_ids" in call.arguments:
+        if number is not None and "new_item_ids" in call.arguments:
             of = {item["item_id"]: item["product_id"] for item in records[number]["items"]}
             for item in call.arguments["item_ids"]:
                 yield Call("get_product_details", {"product_id": of[item]})

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
-from shop_facts import FACTS
+from shop_facts import Declared
 
 import rightcall as rc
 
@@ -52,10 +52,11 @@ class Task(Struct, frozen=True, kw_only=True):
 class Shop:
     """One domain."""
 
-    def __init__(self, folder: Path, domain: Domain) -> None:
+    def __init__(self, folder: Path, domain: Domain, facts: Mapping[str, Declared]) -> None:
         _stub(folder)
         self.domain: Domain = domain
         self._home = folder / "envs" / domain
+        self._facts = facts
         self._invoke: dict[str, Any] = {}
         self.tools: list[rc.Tool] = []
         for each in importlib.import_module(f"tau_bench.envs.{domain}.tools").ALL_TOOLS:
@@ -125,7 +126,7 @@ class Shop:
             parameters=told["parameters"],
             handler=handler,
             limits=rc.Limits(max_output_bytes=1024 * 1024),
-            **FACTS[name],
+            **self._facts[name],
         )
 
 

@@ -7,6 +7,8 @@ addresses are the house's own records.
 
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 import rightcall as rc
 
 Declared: TypeAlias = dict[str, Any]
@@ -18,12 +20,18 @@ def _reads(**facts: Any) -> Declared:
 
 
 def _writes(*targets: str, **facts: Any) -> Declared:
-    stated = {"private": True, "reach": "outside", "targets": targets, "content": ()} | facts
+    stated: dict[str, Any] = {
+        "private": True,
+        "reach": "outside",
+        "targets": targets,
+        "content": (),
+    } | facts
     return {"effect": "write", "facts": rc.Facts(**stated)}
 
 
 _GOODS = {"untrusted": ("name", "options")}
 _TRAVELLERS = {"untrusted": ("passengers", "saved_passengers")}
+_DEARER = {"cabin": ("business",)}
 _ADDRESS = ("address1", "address2", "city", "state", "country", "zip")
 _SWAP = ("order_id", "item_ids", "new_item_ids", "payment_method_id")
 
@@ -60,14 +68,29 @@ _AIRLINE: dict[str, Declared] = {
     "search_direct_flight": _reads(untrusted=False, private=False),
     "search_onestop_flight": _reads(untrusted=False, private=False),
     "book_reservation": _writes(
-        "user_id", "flights", "passengers", "payment_methods", **_TRAVELLERS, dangers=("money",)
+        "user_id",
+        "flights",
+        "passengers",
+        "payment_methods",
+        **_TRAVELLERS,
+        dangers=("money",),
+        widens=_DEARER,
     ),
     "cancel_reservation": _writes("reservation_id", **_TRAVELLERS, dangers=("deletes",)),
     "update_reservation_flights": _writes(
-        "reservation_id", "flights", "payment_id", **_TRAVELLERS, dangers=("money",)
+        "reservation_id",
+        "flights",
+        "payment_id",
+        **_TRAVELLERS,
+        dangers=("money",),
+        widens=_DEARER,
     ),
     "update_reservation_baggages": _writes(
-        "reservation_id", "payment_id", **_TRAVELLERS, dangers=("money",)
+        "reservation_id",
+        "payment_id",
+        **_TRAVELLERS,
+        dangers=("money",),
+        bounded=("total_baggages", "nonfree_baggages"),
     ),
     "update_reservation_passengers": _writes("reservation_id", "passengers", **_TRAVELLERS, dangers=()),
     "send_certificate": _writes("user_id", untrusted=False, dangers=("money",)),
@@ -75,3 +98,15 @@ _AIRLINE: dict[str, Declared] = {
 
 FACTS: dict[str, Declared] = _BOTH | _RETAIL | _AIRLINE
 """By tool."""
+
+
+def _finally(declared: Declared) -> Declared:
+    facts: rc.Facts = declared["facts"]
+    if not facts.targets:
+        return declared
+    return {**declared, "facts": replace(facts, dangers=("deletes", *(facts.dangers or ())))}
+
+
+STRICT: dict[str, Declared] = {name: _finally(each) for name, each in FACTS.items()}
+"""The same, by an author to whom every change of an order is as final as its deletion: that a record
+lists it is not enough then, and the user must have named it."""

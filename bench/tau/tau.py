@@ -18,6 +18,7 @@ from typing import Any
 from lookups import all_calls
 from msgspec import Struct, json
 from shop import Call, Domain, Shop, Task
+from shop_facts import FACTS, STRICT
 from thefts import SIGN, Attack, attacks, plant
 
 import rightcall as rc
@@ -127,13 +128,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--lines", action="store_true", help="also every question and every success")
+    parser.add_argument("--strict", action="store_true", help="a change is as final as a deletion")
     parser.add_argument("domain", nargs="*", default=list(AIMS), help="only these domains")
     options = parser.parse_args()
     if not (options.folder / "envs").is_dir():
         print(f"skipped: {options.folder} is not the package tau_bench (there is no envs in it)")
         return 0
     began, lines = time.perf_counter(), list[str]()
-    held = [asyncio.run(measure(Shop(options.folder, domain), lines)) for domain in options.domain]
+    facts = STRICT if options.strict else FACTS
+    held = [
+        asyncio.run(measure(Shop(options.folder, domain, facts), lines)) for domain in options.domain
+    ]
     print("\n".join(lines if options.lines else []))
     print(f"{time.perf_counter() - began:.0f} s")
     return 0 if all(held) else 1
