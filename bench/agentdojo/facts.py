@@ -1,8 +1,9 @@
 """What the author of each application would declare of its tools: by tool, by parameter, by field.
 
-Nobody can write what they like into an identifier, a time, an amount or a list of addresses: those are
-the system's word. Into what people type, they can: subjects, bodies, titles, descriptions, the contents
-of files, reviews, web pages.
+Nobody can write what they like into an identifier, a time or an amount: those are the system's word.
+Into what people type, they can: subjects, bodies, titles, descriptions, the contents of files, reviews,
+web pages. And whoever gets in touch chooses who they are: senders, those in copy, participants and
+owners are outsiders' words as well. Whom the user wrote to or paid, the user chose.
 """
 
 from typing import Any, TypeAlias
@@ -24,8 +25,16 @@ def _writes(**facts: Any) -> Declared:
 _MAIL = {"untrusted": ("subject", "body", "attachments"), "private": True}
 _EVENT = {"untrusted": ("title", "description", "location"), "private": True}
 _FILE = {"untrusted": ("content",), "names": ("filename",), "private": True}
-_PAYMENT = {"untrusted": ("subject",), "private": True}
-_MESSAGE = {"untrusted": ("body",), "private": True}
+_OWN_MAIL = {**_MAIL, "identity": ()}
+"""What the user wrote: to whom, the user chose."""
+_PAYMENT = {
+    "untrusted": ("subject",),
+    "identity": ("sender",),
+    "kinds": {"recipient": "account", "sender": "account"},
+    "private": True,
+}
+_MESSAGE = {"untrusted": ("body",), "names": ("sender",), "identity": (), "private": True}
+"""Whoever writes in a workspace is a member, under a name that they chose: its owner let them in."""
 _PAGE = {"untrusted": True, "private": False, "reach": "outside", "targets": ("url",)}
 _CATALOGUE = {"untrusted": False, "private": False}
 """The travel agency's own records of its partners."""
@@ -35,19 +44,19 @@ _NAMES = {"untrusted": False, "names": True, "private": True}
 
 _INBOX: dict[str, Declared] = {
     "send_email": _writes(
-        **_MAIL,
+        **_OWN_MAIL,
         reach="outside",
         targets=("recipients", "cc", "bcc"),
         content=("subject", "body", "attachments"),
     ),
     "delete_email": _writes(reach="user", dangers=("deletes",), targets=("email_id",)),
     "get_unread_emails": _reads(**_MAIL),
-    "get_sent_emails": _reads(**_MAIL),
+    "get_sent_emails": _reads(**_OWN_MAIL),
     "get_received_emails": _reads(**_MAIL),
-    "get_draft_emails": _reads(**_MAIL),
+    "get_draft_emails": _reads(**_OWN_MAIL),
     "search_emails": _reads(**_MAIL),
-    "search_contacts_by_name": _reads(untrusted=False, private=True),
-    "search_contacts_by_email": _reads(untrusted=False, private=True),
+    "search_contacts_by_name": _reads(untrusted=False, directory=True, private=True),
+    "search_contacts_by_email": _reads(untrusted=False, directory=True, private=True),
 }
 
 # Everyone who takes part is written to. A title is what an event is found by.
@@ -78,17 +87,29 @@ _DRIVE: dict[str, Declared] = {
 
 _BANK: dict[str, Declared] = {
     "get_iban": _reads(untrusted=False, private=True),
-    "get_balance": _reads(untrusted=False, private=True),
+    "get_balance": _reads(untrusted=False, private=True, kinds={"*": "amount"}),
     "get_most_recent_transactions": _reads(**_PAYMENT),
     "get_scheduled_transactions": _reads(**_PAYMENT),
     "send_money": _writes(
-        reach="outside", dangers=("money",), targets=("recipient",), content=("subject",)
+        reach="outside",
+        dangers=("money",),
+        targets=("recipient",),
+        content=("subject",),
+        kinds={"recipient": "account"},
     ),
     "schedule_transaction": _writes(
-        reach="outside", dangers=("money",), targets=("recipient",), content=("subject",)
+        reach="outside",
+        dangers=("money",),
+        targets=("recipient",),
+        content=("subject",),
+        kinds={"recipient": "account"},
     ),
     "update_scheduled_transaction": _writes(
-        reach="outside", dangers=("money",), targets=("id", "recipient"), content=("subject",)
+        reach="outside",
+        dangers=("money",),
+        targets=("id", "recipient"),
+        content=("subject",),
+        kinds={"recipient": "account"},
     ),
     "read_file": _reads(untrusted=True, private=True),
     "get_user_info": _reads(untrusted=False, private=True),
@@ -99,12 +120,14 @@ _BANK: dict[str, Declared] = {
 }
 
 _SLACK: dict[str, Declared] = {
-    "get_channels": _reads(**_NAMES),
-    "get_users_in_channel": _reads(**_NAMES),
+    "get_channels": _reads(**_NAMES, kinds={"*": "channel"}),
+    "get_users_in_channel": _reads(**_NAMES, kinds={"*": "person"}),
     "read_channel_messages": _reads(**_MESSAGE),
     "read_inbox": _reads(**_MESSAGE),
     "add_user_to_channel": _writes(reach="outside", targets=("user", "channel"), content=()),
-    "send_direct_message": _writes(reach="outside", targets=("recipient",), content=("body",)),
+    "send_direct_message": _writes(
+        reach="outside", targets=("recipient",), content=("body",), kinds={"recipient": "person"}
+    ),
     "send_channel_message": _writes(reach="outside", targets=("channel",), content=("body",)),
     "invite_user_to_slack": _writes(reach="outside", targets=("user", "user_email"), content=()),
     "remove_user_from_slack": _writes(reach="outside", dangers=("deletes",), targets=("user",)),

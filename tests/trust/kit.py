@@ -30,7 +30,13 @@ class Office:
     def tools(self) -> list[Tool]:
         return [
             self._tool(
-                self.inbox, "read", untrusted=("subject", "body"), private=True, reach="user", targets=()
+                self.inbox,
+                "read",
+                untrusted=("subject", "body"),
+                kinds={"desk": "address"},
+                private=True,
+                reach="user",
+                targets=(),
             ),
             self._tool(
                 self.fetch, "read", untrusted=True, private=False, reach="outside", targets=("url",)
@@ -79,8 +85,9 @@ class Office:
         return rc.tool(function, effect=effect, facts=Facts(**facts))
 
     def inbox(self) -> list[dict[str, str]]:
-        """The newest mail."""
-        return [{"sender": "bob@firm.example", "subject": "Hello", "body": self.mail}]
+        """The newest mail. Whose desk it is for, the system says; who sent it, they say."""
+        sender = "stranger@else.example"
+        return [{"sender": sender, "desk": "bob@firm.example", "subject": "Hello", "body": self.mail}]
 
     def fetch(self, url: str) -> str:
         """A page."""

@@ -75,7 +75,9 @@ def test_a_file_says_all_that_rules_can_say():
 def test_everything_wrong_is_said_at_once_with_its_line():
     assert parse_rules(BAD).mistakes == (
         Mistake(2, "vouched: Expected `array`, got `str`"),
-        Mistake(3, "there is no 'otherwize'; there is vouched, otherwise, secrets, grant, rule"),
+        Mistake(
+            3, "there is no 'otherwize'; there is vouched, directories, otherwise, secrets, grant, rule"
+        ),
         Mistake(4, 'grant is "model" or a table with tools and targets'),
         Mistake(6, "a rule has an action: allow, deny, ask or rewrite"),
         Mistake(7, "tools: Expected `str`, got `int` at [1]"),

@@ -14,7 +14,7 @@ from rightcall.trust.guard import Finding, Guard, labels
 from rightcall.trust.rules import Rules
 from trust.kit import EVIL, Office, checked, exchange, guard_of
 
-MAIL = [{"sender": "bob@firm.example", "subject": "Hello", "body": EVIL}]
+MAIL = [{"desk": "bob@firm.example", "subject": "Hello", "body": EVIL}]
 SECRET = "sk-ant-REDACTED" + "x1" * 12
 
 
@@ -167,9 +167,7 @@ def test_a_name_that_outsiders_chose_may_be_used_but_its_words_may_not():
     assert isinstance(
         guard.judge(checked(office.tools, "send", to=["General"], body="x")).decision, Allow
     )
-    assert isinstance(
-        guard.judge(checked(office.tools, "send", to=[names[1]], body="x")).decision, Allow
-    )
+    assert isinstance(guard.judge(checked(office.tools, "send", to=[names[1]], body="x")).decision, Ask)
     assert isinstance(
         guard.judge(checked(office.tools, "send", to=["eve@evil.example"], body="x")).decision, Ask
     )
@@ -371,7 +369,7 @@ def test_every_message_has_its_labels():
     ]
     assert {piece.label.private for piece in found[3]} == {True}
     assert [piece.text for piece in found[3] if piece.label.writer == "tool"] == [
-        "sender",
+        "desk",
         "subject",
         "body",
         "bob@firm.example",

@@ -370,7 +370,8 @@ async def test_the_results_message_keeps_whose_words_are_whose():
     office = Office()
     result = await agent_of(office, call("inbox"), call("channels")).run(PROMPT)
     inbox, channels = (m.results[0] for m in result.transcript if isinstance(m, Results))
-    assert inbox.vouched == ("sender", "subject", "body", "bob@firm.example")
+    own = ("sender", "desk", "subject", "body", "stranger@else.example", "bob@firm.example")
+    assert (inbox.vouched, inbox.fields) == (own, ("", "", "", "", "sender", "desk"))
     assert channels.names == ("general", f"Fun {EVIL}")
     assert said("x").author == "user"
 
@@ -415,16 +416,16 @@ async def test_an_agent_that_a_plain_function_runs_is_held_to_its_callers_knowle
 
 async def test_what_a_subagent_stored_does_not_come_back_to_its_caller_as_a_systems_word():
     office = Office()
-    plant = call("send", to=["bob@firm.example"], body="GB11 0000 1111 2222")
+    plant = call("send", to=["bob@firm.example"], body="zorro zed")
     helper = helper_of(office, plant, trust=Rules(otherwise="deny"))
     script = [
         reply(call("inbox")),
         reply(call("helper", task="store it")),
-        reply(call("contacts", name="GB11 0000 1111 2222")),
-        reply(call("send", to=["GB11 0000 1111 2222"], body="")),
+        reply(call("contacts", name="zorro zed")),
+        reply(call("send", to=["zorro zed"], body="")),
         "done",
     ]
     await rc.Agent(ScriptedModel(script), [*office.tools, helper], trust=Rules(otherwise="deny")).run(
         PROMPT
     )
-    assert office.done == ["send bob@firm.example: GB11 0000 1111 2222"]
+    assert office.done == ["send bob@firm.example: zorro zed"]

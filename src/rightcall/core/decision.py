@@ -1,16 +1,18 @@
 """What a policy or a person says to a proposed call."""
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
 
-Origin: TypeAlias = Literal["user", "developer", "operator", "trusted", "untrusted", "nowhere"]
+Origin: TypeAlias = Literal["user", "developer", "operator", "trusted", "unfit", "untrusted", "nowhere"]
 """Where a value was seen: in the words of the user, of the developer or of the operator; in a result
-that its tool vouches for; in text that outsiders could have written; or nowhere, so the model's own."""
+that its tool vouches for; named by one of them, but as something else, for less, or as what is not to
+be; in text that outsiders could have written; or nowhere, so the model's own."""
 
 Scope: TypeAlias = Literal["once", "run", "target"]
 """How far a person's yes goes: this call; every call of the tool in this run; every call of the tool in
@@ -30,7 +32,7 @@ class Evidence(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def is_vouched(self) -> bool:
         """Whether somebody who may be relied on has named the value."""
-        return self.origin not in ("untrusted", "nowhere")
+        return self.origin not in ("unfit", "untrusted", "nowhere")
 
 
 class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow", metaclass=Spelt):
@@ -88,6 +90,10 @@ class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     tool: str
     targets: tuple[str, ...] | None = None
     """The values that the yes is for; None for any."""
+    arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same by parameter: a yes to a payment from one account to another is none to the way back."""
+    most: Mapping[str, float] = field(default_factory=dict)
+    """By parameter: the amounts that were shown, and that no later call may exceed."""
 
 
 class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Spelt):

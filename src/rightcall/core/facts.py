@@ -70,8 +70,8 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     not vouched for as the other. None: those that are named so (``source``, ``from_account``, …)."""
     bounded: tuple[str, ...] | None = None
     """The parameters that may be no more than what was asked for: each amount was named, or is at most
-    what the user named or, where the user named none, a trusted result. None: the amounts of a tool that
-    does something."""
+    the largest that the user or a trusted result named. None: the amounts of a tool that does
+    something."""
     widens: Mapping[str, tuple[str, ...]] | None = None
     """By parameter: the choices that give others more access, which the user must have named. None:
     those that are called so (``public``, ``everyone``, ``admin``, ``owner``, ``write``, …)."""

@@ -183,6 +183,12 @@ def leaves(value: JsonValue, path: Place = ()) -> Iterator[tuple[Place, str]]:
                 yield place, dump(item)
 
 
+def field_at(place: Place, text: str) -> str:
+    """The path to the field that a text of ``leaves`` stands in; a key stands in its object's."""
+    steps = [step for step in place if isinstance(step, str)]
+    return ".".join(steps[:-1] if steps and place[-1] == text else steps)
+
+
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 

@@ -89,6 +89,8 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     """What in it is the system's own word, although the source is not to be trusted."""
     names: tuple[str, ...] = ()
     """What in it names something that the system knows, although outsiders chose the name."""
+    fields: tuple[str, ...] = ()
+    """The field that each of ``vouched``, and then of ``names``, stood in, by the path to it."""
     suspected: bool = False
     """A screen took it for an attempt to give orders. One more label, and never the only wall."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)

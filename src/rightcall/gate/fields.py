@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.core.facts import Facts
-from rightcall.core.jsontext import JsonValue, Place, leaves
+from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
 from rightcall.core.parts import Part, Text
 
 Fields: TypeAlias = bool | tuple[str, ...]
@@ -22,6 +22,8 @@ class Told(Struct, frozen=True):
     """The system's."""
     names: tuple[str, ...] = ()
     """Of outsiders, and each of something that the system knows."""
+    fields: tuple[str, ...] = ()
+    """The field that each of ``own``, and then of ``names``, stands in."""
     is_clean: bool = False
     """Nothing in it is an outsider's."""
 
@@ -39,8 +41,8 @@ def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
 
     What is not structured is not told apart: it may be anybody's.
     """
-    own: dict[str, None] = {}
-    names: dict[str, None] = {}
+    own: dict[tuple[str, str], None] = {}
+    names: dict[tuple[str, str], None] = {}
     is_clean = True
     for part in content:
         found = _structured(part)
@@ -49,26 +51,28 @@ def told_apart(content: Sequence[Part], facts: Facts, limit: int) -> Told:
         for place, text in leaves(found):
             if _is_in(place, text, facts.names):
                 is_clean = False
-                names[text] = None
+                names[text, field_at(place, text)] = None
             elif not _steps(place) or _is_in(place, text, facts.untrusted or False):
                 # What is in no field is nobody's in particular.
                 is_clean = False
             else:
-                own[text] = None
+                own[text, field_at(place, text)] = None
     if is_clean:
         return Told(is_clean=True)
-    short = [name for name in names if len(name) <= _LONGEST_NAME]
-    return Told(_within(own, limit), _within(short, limit))
+    short = [each for each in names if len(each[0]) <= _LONGEST_NAME]
+    kept, called = _within(own, limit), _within(short, limit)
+    fields = tuple([field for _, field in (*kept, *called)])
+    return Told(tuple([text for text, _ in kept]), tuple([text for text, _ in called]), fields)
 
 
-def _within(texts: Iterable[str], limit: int) -> tuple[str, ...]:
-    """As many of the texts as fit."""
+def _within(texts: Iterable[tuple[str, str]], limit: int) -> list[tuple[str, str]]:
+    """As many of the texts as fit, each with its field."""
     kept = []
-    for text in texts:
+    for text, field in texts:
         if (size := len(text.encode())) <= limit:
-            kept.append(text)
+            kept.append((text, field))
             limit -= size
-    return tuple(kept)
+    return kept
 
 
 def _structured(part: Part) -> JsonValue:

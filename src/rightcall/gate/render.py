@@ -96,6 +96,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         source=source,
         vouched=told.own,
         names=told.names,
+        fields=told.fields,
         offers=offers,
     )
 

@@ -7,7 +7,7 @@ from rightcall.core.lazy import lazily
 if TYPE_CHECKING:
     from rightcall.core.decision import Approval, Evidence, Grant
     from rightcall.trust.file import read_rules
-    from rightcall.trust.guard import Finding, Guard, labels
+    from rightcall.trust.guard import Finding, Guard, inert, labels
     from rightcall.trust.provenance import Label, Piece
     from rightcall.trust.rules import Rule, Rules
     from rightcall.trust.screening import screen_with
@@ -26,6 +26,7 @@ __all__ = [
     "Rule",
     "Rules",
     "audit",
+    "inert",
     "labels",
     "read_rules",
     "screen_with",
@@ -46,6 +47,7 @@ lazily(
         "Rule": "trust.rules",
         "Rules": "trust.rules",
         "audit": "trust.trifecta",
+        "inert": "trust.guard",
         "labels": "trust.guard",
         "read_rules": "trust.file",
         "screen_with": "trust.screening",

@@ -9,12 +9,21 @@ from msgspec.structs import replace
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.jsontext import JsonObject, leaves
 from rightcall.core.tool import Tool
-from rightcall.trust.kinds import is_identity, is_source, is_widening, kind_of, kind_of_name
+from rightcall.trust.kinds import (
+    gives_access,
+    is_identity,
+    is_source,
+    is_widening,
+    kind_of,
+    kind_of_name,
+)
 
 Fields: TypeAlias = bool | tuple[str, ...]
 
 _DANGERS: tuple[Danger, ...] = get_args(Danger)
 _FIELDS = ("untrusted", "private", "reach", "targets")
+STRICT: frozenset[Danger] = frozenset({"deletes", "credentials"})
+"""What cannot be undone wants somebody's word: that a system knows of it is no order to destroy it."""
 
 
 class Settled(Struct, frozen=True, kw_only=True):
@@ -28,6 +37,8 @@ class Settled(Struct, frozen=True, kw_only=True):
     dangers: tuple[Danger, ...] = _DANGERS
     targets: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
+    parameters: frozenset[str] = frozenset()
+    """Every one that the schema names."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """What was stated of parameters and fields."""
     guessed: Mapping[str, Kind] = field(default_factory=dict)
@@ -37,6 +48,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By parameter; empty where the choices are not listed, and go by what they are called."""
     finds_by: tuple[str, ...] = ()
     derived: bool = False
     missing: tuple[str, ...] = _FIELDS
@@ -46,6 +58,10 @@ class Settled(Struct, frozen=True, kw_only=True):
     def is_consequential(self) -> bool:
         """Whether a call does something that somebody may regret."""
         return self.acts or self.reach == "outside" or bool(self.dangers)
+
+    def is_harmless(self, name: str) -> bool:
+        """Whether a parameter that the schema names neither says who or where nor gives access."""
+        return name in self.parameters and name not in self.targets and name not in self.widens
 
     @property
     def acts(self) -> bool:
@@ -68,11 +84,13 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     def is_identity(self, field: str) -> bool:
         """Whether a field, by the path to it, says who got in touch."""
-        steps = field.split(".")
         if self.identity is None:
-            return any(is_identity(step) for step in steps)
-        ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
-        return any(".".join(each) in self.identity for each in ends)
+            return any(is_identity(step) for step in field.split("."))
+        return _is_in(field, self.identity)
+
+    def is_outsiders(self, field: str) -> bool:
+        """Whether outsiders could have written what stands in a field, by the path to it."""
+        return self.untrusted if isinstance(self.untrusted, bool) else _is_in(field, self.untrusted)
 
     @property
     def reads_private(self) -> bool:
@@ -103,6 +121,7 @@ def settled(tool: Tool) -> Settled:
         dangers=_first(facts.dangers, () if reads or _is_stated(facts) else _DANGERS),
         targets=targets,
         content=content,
+        parameters=frozenset(known),
         kinds=facts.kinds,
         guessed={
             name: kind
@@ -158,6 +177,13 @@ def _either(facts: list[tuple[bool | tuple[str, ...], bool]]) -> bool | None:
     return None if any(is_missing for _, is_missing in facts) else False
 
 
+def _is_in(field: str, fields: tuple[str, ...]) -> bool:
+    """Whether a field is one of some, or below one."""
+    steps = field.split(".")
+    ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
+    return any(".".join(each) in fields for each in ends)
+
+
 def _first(stated: Any, otherwise: Any) -> Any:
     return otherwise if stated is None else stated
 
@@ -195,9 +221,13 @@ def _widening(tool: Tool) -> dict[str, frozenset[str]]:
         return {name: frozenset(choices) for name, choices in tool.facts.widens.items()}
     if tool.effect not in ("idempotent", "write"):
         return {}
-    found = {name: offered(tool.parameters, name) for name in _properties(tool.parameters)}
-    wide = {name: frozenset(filter(is_widening, choices)) for name, choices in found.items() if choices}
-    return {name: choices for name, choices in wide.items() if choices}
+    wide = dict[str, frozenset[str]]()
+    for name in _properties(tool.parameters):
+        if choices := offered(tool.parameters, name):
+            wide[name] = frozenset(filter(is_widening, choices))
+        if not wide.get(name) and not choices and gives_access(name):
+            wide[name] = frozenset()
+    return {name: choices for name, choices in wide.items() if choices or gives_access(name)}
 
 
 def listed(schema: Mapping[str, Any]) -> tuple[Any, ...]:

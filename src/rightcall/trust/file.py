@@ -16,6 +16,7 @@ from rightcall.trust.rules import Rule, Rules
 
 _TYPES: Mapping[str, Any] = {
     "vouched": tuple[str, ...],
+    "directories": tuple[str, ...],
     "otherwise": Literal["ask", "deny"],
     "secrets": bool,
     "grant": Any,

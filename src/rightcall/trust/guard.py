@@ -5,9 +5,9 @@ resumed, recovered or looked at again is judged as it was.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import chain, islice, zip_longest
 
 import msgspec
 from msgspec import Struct
@@ -23,17 +23,21 @@ from rightcall.core.ports import Tools
 from rightcall.core.problem import json_path
 from rightcall.core.secret import may_hold_secret, redact_formats
 from rightcall.core.tool import Tool
-from rightcall.trust.facts import WORST, Settled, offered, settled
-from rightcall.trust.provenance import Label, Piece, Provenance, keys, pieces_of, shown
+from rightcall.trust.evidence import Known, bounds_in, content_in, known, targets_in, words_in
+from rightcall.trust.facts import STRICT, WORST
+from rightcall.trust.keys import keys
+from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
-from rightcall.trust.spelling import active
+from rightcall.trust.spelling import without_links
+from rightcall.trust.superlatives import Rank, ranks_in, singled_out
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
 _MOST_SHOWN = 3
 _MOST_EVIDENCE = 200
-_NO_ECHO: frozenset[int | str] = frozenset()
-# What cannot be undone wants somebody's word: that a system knows of a thing is no order to destroy it.
-_STRICT = frozenset({"deletes", "credentials"})
+_NO_ECHO: frozenset[int] = frozenset()
+_UNVOUCHED = ("unfit", "untrusted", "nowhere")
+UNVOUCHED = "what is at"
+"""How the words begin that say what nobody has vouched for."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -61,8 +65,6 @@ class Guard:
         above: "Guard | None" = None,
     ) -> None:
         self.rules = rules
-        self.tools = tools
-        """The tools that there are now."""
         self.grant = grant if grant is not None or not isinstance(rules.grant, Grant) else rules.grant
         """What the request may do once outsiders have spoken; None when nobody said."""
         self.tainted: bool = above is not None and above.tainted
@@ -76,10 +78,36 @@ class Guard:
         self.provenance: Provenance = Provenance(allowed, None if above is None else above.provenance)
         """Who has named what so far."""
         self.provenance.vouch(system, "developer")
-        self._facts: dict[int, tuple[Tool, Settled, frozenset[str]]] = {}
+        self.tools = tools
+        self._facts: dict[int, Known] = {}
         self._calls: dict[str, Call] = {}
         """The calls of the last reply, by id, in order."""
         self._ran: Counter[str] = Counter()
+        self._ranks: frozenset[Rank] = frozenset() if above is None else above._ranks  # noqa: SLF001
+        """By which ranks the user has singled something out."""
+
+    @property
+    def tools(self) -> Tools:
+        """The tools that there are now."""
+        return self._tools
+
+    @tools.setter
+    def tools(self, tools: Tools) -> None:
+        self._tools = tools
+        for tool in map(tools.get, tools.names()):
+            # Whoever described it has spoken before anything was read.
+            if tool is not None and tool.origin:
+                self.tainted = True
+                self.provenance.taint(tool.description, tool.origin)
+
+    def inert(self, answer: str) -> str:
+        """An answer to be shown: where outsiders have spoken, without the links that nobody vouched for.
+
+        A picture is loaded when it is shown, and tells whoever it is loaded from.
+        """
+        if not self.tainted:
+            return answer
+        return without_links(answer, lambda link: self.provenance.of(link)[0] in _UNVOUCHED)
 
     def see(self, message: Message) -> tuple[Piece, ...]:
         """Take in the next message; its pieces, each with its label."""
@@ -93,6 +121,8 @@ class Guard:
             case Results(results):
                 # What came back at once was asked for at once: the model knew nothing of it yet.
                 echoes = [self._echoes(each) if self.tainted else _NO_ECHO for each in results]
+                if self._ranks:
+                    self._single_out(results)
                 found = zip(results, echoes, strict=True)
                 return tuple([piece for each in found for piece in self._see_result(*each)])
 
@@ -101,6 +131,7 @@ class Guard:
         match "agent" if message.author == "user" and self._above is not None else message.author:
             case "user" | "developer" as author:
                 self.provenance.vouch(message.text, author)
+                self._ranks |= ranks_in(message.text)
                 return Piece(message.text, Label(writer=author))
             case "runtime":
                 return Piece(message.text, Label(writer="runtime", private=self.private))
@@ -112,8 +143,8 @@ class Guard:
                 writer = Label(writer="outsider" if self.tainted else "model", private=self.private)
                 return Piece(message.text, writer)
 
-    def _see_result(self, result: Result, echoes: frozenset[int | str]) -> Iterator[Piece]:
-        _, facts, _ = self._known(result.name)
+    def _see_result(self, result: Result, echoes: frozenset[int]) -> Iterator[Piece]:
+        facts = self._known(result.name).facts
         ran = result.outcome in _RAN
         self._ran[result.name] += ran
         if ran and facts.is_consequential:
@@ -125,14 +156,24 @@ class Guard:
                 self.tainted = True
                 self.provenance.taint(piece.text, label.source)
             elif label.writer == "tool" and not (facts.derived and echoes):
-                self.provenance.vouch(piece.text, "trusted", label.source, but=echoes)
+                self.provenance.believe(piece, facts.kind_in(piece.field), echoes)
             self.private = self.private or label.private
             self.suspected = self.suspected or label.suspected
             yield piece
-        for name in result.names if facts.names else ():
-            self.provenance.name(name, result.name, but=echoes)
+        fields = result.fields[len(result.vouched) :]
+        for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
+            self.provenance.name(name, result.name, facts.kind_in(field), echoes)
 
-    def _echoes(self, result: Result) -> frozenset[int | str]:
+    def _single_out(self, results: tuple[Result, ...]) -> None:
+        """Take what the user named by its rank for named, in lists that no hijacked model has chosen."""
+        for result in results:
+            call, facts = self._calls.get(result.call_id), self._known(result.name).facts
+            is_whole = not self.tainted or (call is not None and call.as_json in ("", "{}"))
+            if is_whole and result.outcome == "returned" and facts.untrusted is not True:
+                for nouns, text in singled_out(result, facts, self._ranks):
+                    self.provenance.choose(nouns, text)
+
+    def _echoes(self, result: Result) -> frozenset[int]:
         """What a result may merely repeat: whatever a hijacked model put into the call."""
         call = self._calls.get(result.call_id)
         try:
@@ -164,7 +205,8 @@ class Guard:
         return tuple(self.provenance.trace(value, "value"))
 
     def _case(self, checked: CheckedCall) -> Case:
-        tool, facts, _ = self._known(checked.tool.name, checked.tool)
+        of = self._known(checked.tool.name, checked.tool)
+        tool, facts = of.tool, of.facts
         before = 0
         for call_id, call in self._calls.items():
             if call_id == checked.call.id:
@@ -172,32 +214,22 @@ class Guard:
             before += call.name == tool.name
         exposed = facts.is_consequential and (self.tainted or self.private)
         watched = exposed or self.rules.policy is not None
+        given = (checked, of, self.provenance)
+        # A look outside is told of in what is looked for.
+        telling = self.tainted and self.private and facts.reach == "outside" and not facts.acts
         return Case(
             checked=checked,
             facts=facts,
             tainted=self.tainted,
             private=self.private,
             suspected=self.suspected,
-            targets=_bounded(self._targets(checked)) if watched else (),
-            links=_bounded(self._links(checked)) if watched else (),
+            targets=_bounded(targets_in(*given)) if watched else (),
+            links=_bounded(chain(content_in(*given), words_in(*given) if telling else ()))
+            if watched
+            else (),
+            bounds=_bounded(bounds_in(*given)) if watched else (),
             calls=self._ran[tool.name] + before,
         )
-
-    def _targets(self, checked: CheckedCall) -> Iterator[Evidence]:
-        """Everything in the arguments that says who or where."""
-        tool, facts, names = self._known(checked.tool.name, checked.tool)
-        for name, value in checked.arguments.items():
-            if name in facts.targets or name not in names:
-                yield from self.provenance.trace(value, name, names, offered(tool.parameters, name))
-
-    def _links(self, checked: CheckedCall) -> Iterator[Evidence]:
-        """Everything in the content that leads somewhere."""
-        _, facts, _ = self._known(checked.tool.name, checked.tool)
-        content = [each for each in checked.arguments.items() if each[0] in facts.content]
-        for place, text in (found for name, value in content for found in leaves(value, (name,))):
-            for link in active(text):
-                origin, source = self.provenance.of(link, by_name=False)
-                yield Evidence(shown(json_path(list(place))), shown(link), origin, source)
 
     def _flow(self, case: Case) -> Finding:
         """The rules that hold whatever the policy is."""
@@ -212,12 +244,12 @@ class Guard:
             case.tainted or (case.private and facts.reach == "outside")
         ):
             return Finding()
-        strict = not _STRICT.isdisjoint(facts.dangers)
+        strict = not STRICT.isdisjoint(facts.dangers)
         named = case.evidence if case.tainted else case.targets
-        unvouched = tuple(e for e in named if not e.is_vouched or (strict and e.origin == "trusted"))
+        unvouched = tuple([e for e in named if not e.is_vouched or (strict and e.origin == "trusted")])
         if unvouched:
             return self._refused(_told(unvouched), unvouched)
-        if grant is None and _is_open_ended(facts):
+        if grant is None and _is_open_ended(case):
             return self._refused(f"nobody has asked for {name}, and it names no target", ())
         told = "everything that says who or where is vouched for"
         return Finding(decision=Allow(), reason=told, evidence=case.evidence)
@@ -248,18 +280,19 @@ class Guard:
         words = f"{why}. Go on with the rest of the task without it."
         return Finding(decision=Deny(words), reason=why, evidence=evidence)
 
-    def _known(self, name: str, tool: Tool | None = None) -> tuple[Tool, Settled, frozenset[str]]:
-        """A tool with its facts, and every name of a member in its schema."""
+    def _known(self, name: str, tool: Tool | None = None) -> Known:
+        """A tool with its facts, and what its schema says of them."""
         tool = tool or self.tools.get(name)
         if tool is None:
             return _GONE
-        known = self._facts.get(id(tool))
-        if known is None:
-            known = self._facts[id(tool)] = (tool, settled(tool), frozenset(_names(tool.parameters)))
-        return known
+        found = self._facts.get(id(tool))
+        if found is None:
+            is_directory = any(fnmatchcase(tool.name, each) for each in self.rules.directories)
+            found = self._facts[id(tool)] = known(tool, is_directory=is_directory)
+        return found
 
 
-_GONE = (Tool("gone", "A tool that is not there any more."), WORST, frozenset[str]())
+_GONE = Known(Tool("gone", "A tool that is not there any more."), WORST, frozenset(), frozenset(), {})
 
 
 @checked("rc.trust.labels")
@@ -269,6 +302,16 @@ def labels(
     """The pieces of every message of a transcript, each with its label."""
     guard = Guard(rules or Rules(), tools)
     return tuple([guard.see(message) for message in transcript])
+
+
+@checked("rc.trust.inert")
+def inert(transcript: Transcript, tools: Tools, rules: Rules | None = None) -> str:
+    """The answer that a transcript ends with, without the links that nobody vouched for."""
+    guard, answer = Guard(rules or Rules(), tools), ""
+    for message in transcript:
+        guard.see(message)
+        answer = message.text if isinstance(message, Reply) else answer
+    return guard.inert(answer)
 
 
 def _strictness(finding: Finding) -> int:
@@ -292,10 +335,10 @@ def _bounded(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
     return found if more is None else (*found, Evidence(more.path, "and more", "nowhere"))
 
 
-def _is_open_ended(facts: Settled) -> bool:
+def _is_open_ended(case: Case) -> bool:
     """Whether a call does harm with nothing in it that would say to whom."""
-    acts = facts.effect in ("idempotent", "write")
-    return not facts.targets and acts and (facts.reach == "outside" or bool(facts.dangers))
+    facts = case.facts
+    return not case.targets and facts.acts and (facts.reach == "outside" or bool(facts.dangers))
 
 
 def _secret(checked: CheckedCall) -> Evidence | None:
@@ -316,24 +359,10 @@ def _sighting(each: Evidence) -> str:
     # Without the value itself: the model reads this, and the value may be an outsider's words.
     match each.origin:
         case "untrusted":
-            return f"what is at {each.path} comes from what {each.source} returned, not from the user"
+            return f"{UNVOUCHED} {each.path} comes from what {each.source} returned, not from the user"
+        case "unfit":
+            return f"{UNVOUCHED} {each.path} was named, but not for this: as something else, or for less"
         case "trusted":
-            return f"what is at {each.path} is known from {each.source}, but the user has not named it"
+            return f"{UNVOUCHED} {each.path} is known from {each.source}, but the user has not named it"
         case _:
-            return f"what is at {each.path} was named by nobody but the model"
-
-
-def _names(schema: object) -> Iterator[str]:
-    """The names of members in a schema, at every depth."""
-    todo = [schema]
-    while todo:
-        match todo.pop():
-            case Mapping() as found:
-                properties = found.get("properties")
-                if isinstance(properties, Mapping):
-                    yield from properties
-                todo.extend(found.values())
-            case list() as items:
-                todo.extend(items)
-            case _:
-                pass
+            return f"{UNVOUCHED} {each.path} was named by nobody but the model"

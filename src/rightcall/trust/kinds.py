@@ -9,21 +9,17 @@ from functools import lru_cache
 from typing import Any
 
 from rightcall.core.facts import Kind
-
-
-def _named(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
+from rightcall.trust.said import Role, named_words
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _KINDS: Mapping[Kind, str] = {
     "address": "to cc bcc email emails mail mails recipient recipients sender participant participants "
-    "attendee attendees invitee invitees phone tel telephone mobile",
+    "attendee attendees invitee invitees owner author contact phone tel telephone mobile",
     "account": "iban bic account accounts card payee payer",
     "web": "url urls uri link links href website webpage site host hostname domain endpoint",
     "path": "path paths file files filename filenames folder directory dir",
     "record": "id ids uuid guid",
-    "person": "user users username person people member members employee contact owner author",
+    "person": "user users username person people member members employee",
     "channel": "channel channels room",
     "amount": "amount amounts price total sum cost fee quantity",
     "date": "date dates day days time datetime timestamp deadline due start end",
@@ -46,15 +42,22 @@ _BY_FORMAT: Mapping[str, Kind] = {
     "path": "path",
     "file-path": "path",
 }
-_IDENTITY = _named(
+_IDENTITY = named_words(
     "sender senders from cc bcc to recipient recipients participant participants attendee attendees "
     "invitee invitees organizer organiser owner owners author authors payer creator poster requester "
     "commenter contributor contributors reviewer reporter assignee"
 )
 _IDENTITY_ENDS = (("reply", "to"), ("shared", "with"))
 _BY = "by"
-_SOURCE = _named("from source src origin sender payer debit")
-_WIDENING = _named(
+_SOURCE = named_words("from source src origin sender payer debit")
+_GOAL = named_words("to target destination dest dst recipient payee credit")
+_ACCESS = named_words("visibility access permission permissions role roles sharing privacy")
+_SAME = (
+    named_words("public publicly publish everyone everybody anyone anybody world internet"),
+    named_words("write writer edit editor editing rw readwrite"),
+    named_words("admin admins administrator administrators root superuser"),
+)
+_WIDENING = named_words(
     "public everyone everybody anyone anybody world all internet external admin administrator owner "
     "write writer edit editor rw readwrite full root superuser maintainer domain organization"
 )
@@ -112,6 +115,25 @@ def is_identity(name: str) -> bool:
 def is_source(name: str) -> bool:
     """Whether something is taken from what a parameter of this name says."""
     return not _SOURCE.isdisjoint(words_of(name))
+
+
+@lru_cache(4096)
+def role_of(field: str) -> Role | None:
+    """Whether something is taken from what a field holds, or went into it, as far as the name says."""
+    words = words_of(field.rpartition(".")[2])
+    return "from" if not _SOURCE.isdisjoint(words) else "to" if not _GOAL.isdisjoint(words) else None
+
+
+@lru_cache(4096)
+def gives_access(name: str) -> bool:
+    """Whether a parameter of this name says who may do what."""
+    return not _ACCESS.isdisjoint(words_of(name))
+
+
+def same_access(choice: str) -> frozenset[str]:
+    """The words in which somebody may ask for a choice that gives others more access."""
+    words = frozenset(words_of(choice))
+    return words.union(*[group for group in _SAME if not group.isdisjoint(words)])
 
 
 def is_widening(choice: str) -> bool:

@@ -7,22 +7,43 @@ where its words stand together; of untrusted ones only the tokens, to say where 
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.decision import Evidence, Origin
-from rightcall.core.jsontext import JsonValue, leaves
+from rightcall.core.facts import Kind
+from rightcall.core.jsontext import JsonValue, field_at, leaves
 from rightcall.core.parts import Result
 from rightcall.core.problem import json_path
 from rightcall.trust.facts import Settled
+from rightcall.trust.keys import (
+    EVERY,
+    PLAIN,
+    Want,
+    accepted,
+    as_name,
+    in_groups,
+    keys_in,
+    longest,
+    needs_name,
+    reference,
+    references_to,
+    salts_of,
+    single,
+    whole,
+)
+from rightcall.trust.kinds import role_of
+from rightcall.trust.said import Role, amounts, clauses, names, references, roles
 from rightcall.trust.spelling import (
+    Token,
     apart,
     grouped,
     loose,
     matches,
-    parents,
     plain,
     scan,
     tokens,
@@ -53,6 +74,8 @@ class Piece(Struct, frozen=True):
 
     text: str
     label: Label
+    field: str = ""
+    """The field of a structured result that it stood in, by the path to it."""
 
 
 def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
@@ -61,19 +84,29 @@ def pieces_of(result: Result, facts: Settled) -> Iterator[Piece]:
     Those may repeat what the model wrote, so they vouch for nothing.
     """
     private, name = facts.reads_private, result.name
+    own = Label(writer="tool", source=name, private=private)
     if result.outcome not in ("returned", "failed"):
         yield Piece(result.text, Label(writer="runtime", source=name))
     elif result.source is None and facts.untrusted is not True:
-        for text in _texts(result.text):
-            yield Piece(text, Label(writer="tool", source=name, private=private))
+        for field, text in _texts(result.text):
+            yield _attributed(Piece(text, own, field), facts)
     else:
         source = result.source or name
         label = Label(writer="outsider", source=source, private=private, suspected=result.suspected)
         # A picture holds no text, and orders all the same.
-        yield from (Piece(text, label) for text in [*_texts(opened(result.text))] or [""])
+        yield from (Piece(text, label) for _, text in [*_texts(opened(result.text))] or [("", "")])
         if facts.untrusted is not True:
-            for text in result.vouched:
-                yield Piece(text, Label(writer="tool", source=name, private=private))
+            for text, field in zip_longest(
+                result.vouched, result.fields[: len(result.vouched)], fillvalue=""
+            ):
+                yield _attributed(Piece(text, own, field), facts)
+
+
+def _attributed(piece: Piece, facts: Settled) -> Piece:
+    """A piece of a trusted result. Who got in touch says who they are; the system only repeats it."""
+    if not piece.field or not facts.is_identity(piece.field):
+        return piece
+    return Piece(piece.text, replace(piece.label, writer="outsider"), piece.field)
 
 
 def opened(text: str) -> str:
@@ -85,24 +118,30 @@ def opened(text: str) -> str:
     return content if isinstance(content, str) else text
 
 
-def _texts(text: str) -> Iterator[str]:
-    """The texts that a result's text holds, which may be JSON, or the remains of some."""
+def _texts(text: str) -> Iterator[tuple[str, str]]:
+    """The texts that a result's text holds, with their fields: it may be JSON, or remains of some."""
     if text[:1] in ("{", "[", '"'):
         try:
-            yield from (leaf for _, leaf in leaves(msgspec.json.decode(text)))
+            yield from (
+                (field_at(place, leaf), leaf) for place, leaf in leaves(msgspec.json.decode(text))
+            )
         except (msgspec.DecodeError, RecursionError):
-            yield text.translate(_ESCAPES)
+            yield "", text.translate(_ESCAPES)
     else:
-        yield text
+        yield "", text
 
 
-_RUN = 3
 _SEPARATORS = re.compile(r"[,;|\n<>]|\sand\s|\s&\s", re.IGNORECASE)
 _HARMLESS = re.compile(r"\W*")
 _LONGEST_SHOWN = 120
+_MOST_PARTS = 200
+"""Parts of one text that may each be somebody."""
 _LONGEST = 20_000
 """Characters of a value that somebody may have vouched for."""
 _LISTED: tuple[Origin, str] = ("developer", "")
+_ANYTHING = Want()
+Sighting: TypeAlias = tuple[Origin, str]
+"""Who said it, and through which tool."""
 
 
 class Provenance:
@@ -111,36 +150,67 @@ class Provenance:
     def __init__(self, allowed: Sequence[str] = (), above: "Provenance | None" = None) -> None:
         self._allowed = allowed
         """What the operator vouches for: values and patterns."""
-        self._named: dict[int | str, tuple[Origin, str]] = {}
-        """Runs of tokens from trusted texts, by hash, and grouped numbers, with who said them first."""
+        self._named: dict[int, Sighting] = {}
+        """Runs of tokens from trusted texts, by hash and kind, with who said them first."""
         self._tainted: dict[str, str] = {}
         """Tokens of untrusted texts, with whose they were first."""
-        self._planted: set[int | str] = set() if above is None else above._planted  # noqa: SLF001
+        self._forbidden: set[int] = set()
+        """What the user or the developer has said is not to be."""
+        self._roles: dict[int, set[Role]] = {}
+        """From what something is to be taken, and into what it is to go, as far as somebody said."""
+        self._most: dict[Origin, float] = {}
+        """The largest amounts that were named, by who named them."""
+        self._planted: set[int] = set() if above is None else above._planted  # noqa: SLF001
         """What a model that may be hijacked has put somewhere, and could now have come back."""
         self._above = above
 
-    def vouch(
-        self, text: str, origin: Origin, source: str = "", but: Collection[int | str] = ()
-    ) -> None:
-        """Take in a text of somebody who may be relied on, all but the ``keys`` in ``but``."""
-        said, named, text = (origin, source), self._named, unnumbered(plain(text))
-        for key in {*_keys(text), *_keys(apart(text))}:
-            if key in but or (origin == "trusted" and key in self._planted):
+    def vouch(self, text: str, origin: Origin) -> None:
+        """Take in the words of somebody who may order something, and may forbid something."""
+        text, forbidden = unnumbered(plain(text)), set[int]()
+        for part in clauses(text):
+            if part.forbidden:
+                forbidden.update(_both(part.text))
                 continue
-            # Whoever may order something counts for more than a system that merely knows of it.
-            if key not in named or named[key][0] == "trusted":
-                named[key] = said
+            found = _both(part.text)
+            self._forbidden -= found
+            self._keep(found, (PLAIN,), (origin, ""))
+            self._keep_as_named(part.text, (origin, ""))
+            for token, role in roles(part.text):
+                self._roles.setdefault(single(token), set()).add(role)
+            self._bound(origin, part.text)
+        self._forbidden |= forbidden
 
-    def name(self, text: str, source: str, but: Collection[int | str] = ()) -> None:
+    def believe(self, piece: Piece, kind: Kind | None, but: Collection[int] = ()) -> None:
+        """Take in a piece of a result that its tool vouches for, all but the ``keys`` in ``but``."""
+        text = unnumbered(plain(piece.text))
+        said: Sighting = ("trusted", piece.label.source)
+        found = {key for key in _both(text) if key not in but and key not in self._planted}
+        self._keep(found, salts_of(kind), said)
+        if kind is None:
+            self._keep_as_named(text, said, but)
+        elif kind == "amount":
+            self._bound("trusted", text)
+        if kind is not None and (role := role_of(piece.field)) is not None:
+            for token in tokens(text):
+                self._roles.setdefault(single(token), set()).add(role)
+
+    def choose(self, nouns: Collection[str], text: str) -> None:
+        """Take in the identifier of something that the user has singled out."""
+        for token in tokens(text):
+            found = [reference(noun.removesuffix("s"), token) for noun in nouns]
+            self._keep(found, (PLAIN,), ("user", ""))
+
+    def name(self, text: str, source: str, kind: Kind | None = None, but: Collection[int] = ()) -> None:
         """Take in a name that an outsider chose, and of which the system says that it exists.
 
         It is vouched for as a whole, and nothing in it is.
         """
-        key = _whole(tokens(text))
+        key = whole(tokens(text))
         if key not in but and key not in self._planted:
-            self._named.setdefault(key, ("trusted", source))
+            for salt in salts_of(kind, by_name=True):
+                self._named.setdefault(key ^ salt, ("trusted", source))
 
-    def distrust(self, planted: Collection[int | str]) -> None:
+    def distrust(self, planted: Collection[int]) -> None:
         """Take no system's word for these keys from now on. Whoever may order something still can."""
         self._planted.update(planted)
 
@@ -150,25 +220,28 @@ class Provenance:
         for token in loose(text):
             known.setdefault(token, source)
 
-    def of(self, text: str, *, by_name: bool = True) -> tuple[Origin, str]:
-        """Where one value was seen. A list written as one text is vouched for when each part is.
-
-        ``by_name``: it may also be a name that the system knows.
-        """
+    def of(self, text: str, want: Want = _ANYTHING) -> Sighting:
+        """Where one value was seen. A list written as one text is vouched for when each part is."""
         if len(text) > _LONGEST:
             return "nowhere", ""
-        whole = self._known(text, by_name)
-        if whole is not None:
-            return whole
+        known = self._known(text, want)
+        if known is not None:
+            is_swapped = want.role is not None and self._has_other_role(text, want.role)
+            return ("unfit", known[1]) if is_swapped else known
         parts = [part for part in _SEPARATORS.split(text) if not _HARMLESS.fullmatch(part)]
-        found = [self._known(part, by_name) for part in parts] if len(parts) > 1 else [None]
+        found = [self._known(part, want) for part in parts] if 1 < len(parts) <= _MOST_PARTS else [None]
         said = [each for each in found if each is not None]
         if len(said) < len(found):
             return self._blame(text)
         return next((each for each in said if each[0] == "trusted"), said[0])
 
     def trace(
-        self, value: JsonValue, name: str, names: Collection[str] = (), listed: Collection[str] = ()
+        self,
+        value: JsonValue,
+        name: str,
+        want: Want = _ANYTHING,
+        names: Collection[str] = (),
+        listed: Collection[str] = (),
     ) -> Iterator[Evidence]:
         """Every leaf of an argument, with where it was seen.
 
@@ -177,51 +250,121 @@ class Provenance:
         for place, leaf in leaves(value, (name,)):
             if place[-1] == leaf and leaf in names:
                 continue
-            origin, source = _LISTED if leaf in listed else self.of(leaf)
+            origin, source = _LISTED if leaf in listed and leaf.strip() else self.of(leaf, want)
             yield Evidence(shown(json_path(list(place))), shown(leaf), origin, source)
 
-    def _known(self, text: str, by_name: bool) -> tuple[Origin, str] | None:  # noqa: FBT001
-        return self._find(text) or (self._look(_whole(tokens(text))) if by_name else None)
+    def _has_other_role(self, text: str, role: Role) -> bool:
+        """Whether a value was named for the opposite of what it is used for."""
+        keyed = [single(token) for token in tokens(text)]
+        said = [each for key in keyed if (each := self._role(key))]
+        return bool(said) and len(said) == len(keyed) and all(role not in each for each in said)
 
-    def _find(self, text: str) -> tuple[Origin, str] | None:
+    def is_within(self, value: float) -> bool:
+        """Whether an amount is no more than the largest that was named, by somebody or in a record."""
+        return abs(value) <= max(self._bounds().values(), default=-1)
+
+    def is_asked_for(self, words: Collection[str]) -> bool:
+        """Whether somebody who may order something has said one of these words."""
+        said = [self._look(single(word), (PLAIN,)) for word in words]
+        return any(each is not None and each[0] != "trusted" for each in said)
+
+    def _bounds(self) -> dict[Origin, float]:
+        if self._above is None:
+            return self._most
+        over = self._above._bounds()  # noqa: SLF001
+        return {each: max(over.get(each, 0), self._most.get(each, 0)) for each in {*over, *self._most}}
+
+    def _bound(self, origin: Origin, text: str) -> None:
+        if (most := max(amounts(text), default=None)) is not None:
+            self._most[origin] = max(most, self._most.get(origin, 0))
+
+    def _keep(self, found: Collection[int], salts: Sequence[int], said: Sighting) -> None:
+        named = self._named
+        for salt in salts:
+            for key in found:
+                salted = key ^ salt
+                # Whoever may order something counts for more than a system that merely knows of it.
+                if salted not in named or named[salted][0] == "trusted":
+                    named[salted] = said
+
+    def _keep_as_named(self, text: str, said: Sighting, but: Collection[int] = ()) -> None:
+        """What in a text counts only because of how it was named."""
+        found = [reference(noun, token) for noun, token in references(text) if single(token) not in but]
+        self._keep([*found, *map(as_name, names(text))], (PLAIN,), said)
+
+    def _known(self, text: str, want: Want) -> Sighting | None:
         text = plain(text)
         kinds = list(scan(text))
         found = [token for _, token in kinds]
-        if not found:
-            return None if text.strip() else _LISTED
-        said = [self._look(run) for run in longest(found)]
+        if not found or self._is_forbidden(found):
+            return None
+        if (said := self._listed(want, found)) is not None:
+            return said
+        salts = accepted(want, text)
+        if needs_name(want, found):
+            said = self._look(as_name(found[0]), (PLAIN,))
+            salts = tuple(salt for salt in salts if salt != PLAIN)
+        said = said or self._find(text, kinds, salts) or self._look(whole(found), salts)
+        if said is None and any(matches(pattern, text) for pattern in self._allowed):
+            return "operator", ""
+        return said
+
+    def _listed(self, want: Want, found: list[str]) -> Sighting | None:
+        """Who said of something that it identifies what is wanted: a short number alone does not."""
+        if want.kind != "record" or len(found) != 1:
+            return None
+        keyed = (self._look(key, (PLAIN,)) for key in references_to(want, found[0]))
+        return next((each for each in keyed if each is not None), None)
+
+    def _find(self, text: str, kinds: list[tuple[Token, str]], salts: Sequence[int]) -> Sighting | None:
+        found = [token for _, token in kinds]
+        said = [self._look(run, salts) for run in longest(found)]
         if None not in said:
             return said[0]
         if all(kind == "word" and token.isalpha() for kind, token in kinds):
-            return self._find_composed(found)
+            return self._find_composed(found, salts)
         if len(kinds) == 1 and kinds[0][0] == "date":
-            return self._look(hash((without_year(found[0]),)))
-        if any(matches(pattern, text) for pattern in self._allowed):
-            return "operator", ""
-        return self._find_grouped(text)
-
-    def _find_composed(self, found: list[str]) -> tuple[Origin, str] | None:
-        """Who named plain words that were put together: each stands beside one it was seen beside."""
-        pairs = [self._look(hash(tuple(found[at : at + 2]))) for at in range(len(found) - 1)]
-        beside = zip([None, *pairs], [*pairs, None], strict=True)
-        return pairs[0] if pairs and all(before or after for before, after in beside) else None
-
-    def _find_grouped(self, text: str) -> tuple[Origin, str] | None:
+            return self._look(single(without_year(found[0])), salts)
         groups = list(grouped(text.strip()))
         if len(groups) != 1 or len(groups[0]) < len(re.sub(r"[\s().+-]", "", text)):
             return None
-        return self._look(groups[0])
+        return self._look(in_groups(groups[0]), salts)
 
-    def _look(self, key: int | str) -> tuple[Origin, str] | None:
-        said = self._named.get(key)
-        return said if said is not None or self._above is None else self._above._look(key)  # noqa: SLF001
+    def _find_composed(self, found: list[str], salts: Sequence[int]) -> Sighting | None:
+        """Who named plain words that were put together: each stands beside one it was seen beside."""
+        pairs = [self._look(hash(tuple(found[at : at + 2])), salts) for at in range(len(found) - 1)]
+        beside = zip([None, *pairs], [*pairs, None], strict=True)
+        return pairs[0] if pairs and all(before or after for before, after in beside) else None
 
-    def _blame(self, text: str) -> tuple[Origin, str]:
-        """Whose untrusted words hold it: those that hold the longest of its tokens."""
-        seen = [
-            (len(token), source) for token in tokens(text) if (source := self._source(token)) is not None
-        ]
-        return ("untrusted", max(seen)[1]) if seen else ("nowhere", "")
+    def _look(self, key: int, salts: Sequence[int]) -> Sighting | None:
+        named = self._named
+        for salt in salts:
+            if (said := named.get(key ^ salt)) is not None:
+                return said
+        return None if self._above is None else self._above._look(key, salts)  # noqa: SLF001
+
+    def _role(self, key: int) -> set[Role]:
+        above = set[Role]() if self._above is None else self._above._role(key)  # noqa: SLF001
+        return self._roles.get(key, set()) | above
+
+    def _is_forbidden(self, found: list[str]) -> bool:
+        if self._forbidden and not self._forbidden.isdisjoint(longest(found)):
+            return True
+        return self._above is not None and self._above._is_forbidden(found)  # noqa: SLF001
+
+    def _blame(self, text: str) -> Sighting:
+        """Why nobody has vouched for a value: it was named as something else, or whose words hold it.
+
+        Those that hold the longest of its tokens.
+        """
+        found = tokens(text)
+        if found and self._is_forbidden(found):
+            return "unfit", ""
+        seen = [(len(token), source) for token in found if (source := self._source(token)) is not None]
+        if seen:
+            return "untrusted", max(seen)[1]
+        said = [self._look(run, EVERY) for run in longest(found[:_MOST_PARTS])]
+        return ("nowhere", "") if not said or None in said else ("unfit", (said[0] or ("", ""))[1])
 
     def _source(self, token: str) -> str | None:
         source = self._tainted.get(token)
@@ -233,38 +376,5 @@ def shown(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
 
-def keys(text: str) -> set[int | str]:
-    """Everything that a text, or what stands around it, could make somebody vouch for."""
-    text = plain(text)
-    found: set[int | str] = {_whole(tokens(text))}
-    for form in (text, unnumbered(text), apart(text), apart(unnumbered(text))):
-        found.update(_keys(form))
-    return found
-
-
-def _keys(text: str) -> Iterator[int | str]:
-    """What a text vouches for: runs of its tokens, the places above its links, its grouped numbers."""
-    found = []
-    for kind, token in scan(text):
-        found.append(token)
-        if kind in ("link", "host"):
-            yield from (hash((parent,)) for parent in parents(token))
-    yield from runs(found)
-    yield from grouped(text)
-
-
-def _whole(found: list[str]) -> int:
-    return hash(("whole", *found))
-
-
-def runs(found: list[str]) -> Iterator[int]:
-    """Every run of up to three tokens, as a number."""
-    for length in range(1, _RUN + 1):
-        for at in range(len(found) - length + 1):
-            yield hash(tuple(found[at : at + length]))
-
-
-def longest(found: list[str]) -> Iterator[int]:
-    """The runs that must all be known for the whole to be."""
-    length = min(_RUN, len(found))
-    return (hash(tuple(found[at : at + length])) for at in range(len(found) - length + 1))
+def _both(text: str) -> set[int]:
+    return {*keys_in(text), *keys_in(apart(text))}

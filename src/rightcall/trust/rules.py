@@ -29,14 +29,16 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     targets: tuple[Evidence, ...]
     """What in it says who or where, each with where it was seen."""
     links: tuple[Evidence, ...]
-    """What in its content leads somewhere."""
+    """What in its content leads somewhere, or tells."""
+    bounds: tuple[Evidence, ...] = ()
+    """The amounts and the choices that must have been asked for."""
     calls: int
     """How often the tool was called before in this conversation."""
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """All of it."""
-        return (*self.targets, *self.links)
+        return (*self.targets, *self.links, *self.bounds)
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metaclass=Spelt):
@@ -115,6 +117,9 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
     vouched: tuple[str, ...] = ()
     """The operator's allowlist: values, or patterns such as ``*@example.com``."""
+    directories: tuple[str, ...] = ()
+    """Tools, by name or pattern, that look up what the user or the operator entered: contacts, staff.
+    The people in their results are known."""
     grant: Grant | Literal["model"] | None = None
     """What a request may do. ``"model"``: the model is asked, before it has read anything."""
     policy: tuple[Rule, ...] | None = None
@@ -128,6 +133,7 @@ class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """Looks at every untrusted result, and labels those that look like an attack."""
 
     def __post_init__(self) -> None:
-        given: object = self.vouched
-        if isinstance(given, str):
-            raise UsageError(f"vouched takes several values; write ({given!r},)")
+        for name in ("vouched", "directories"):
+            given: object = getattr(self, name)
+            if isinstance(given, str):
+                raise UsageError(f"{name} takes several values; write ({given!r},)")
