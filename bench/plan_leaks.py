@@ -82,7 +82,9 @@ def as_json_all(named: Any) -> dict[str, Any]:
 
 
 def _kind(place: Place) -> SourceKind:
-    return "free" if any(each in FREE for each in place) else "system"
+    if any(each in FREE for each in place):
+        return "free"
+    return "given" if "who" in place else "system"
 
 
 def _world(tool: str, given: str, words: int) -> Any:
@@ -94,6 +96,8 @@ def _world(tool: str, given: str, words: int) -> Any:
         {
             "id": own.randrange(5),
             "name": own.choice(WORDS),
+            # Whoever it is, it is nobody that the plan or the system knows of.
+            "who": f"@{outsiders.choice(WORDS)}",
             "body": outsiders.choice(WORDS),
             "tags": [outsiders.choice(WORDS) for _ in range(outsiders.randrange(3))],
             "rows": [{"n": own.randrange(4), "note": outsiders.choice(WORDS)} for _ in range(2)],
@@ -124,7 +128,7 @@ FORMS: dict[Kind, tuple[str, ...]] = {
     "text": (
         "(<text> + <text>)",
         "f'{n0}-{t0}-{len(a0):02d}'",
-        "<rec>.<name|body>",
+        "<rec>.<name|body|who>",
         "<text>.upper()",
         "','.join(<texts>)",
         "extract(<text>, str)",
@@ -138,7 +142,7 @@ FORMS: dict[Kind, tuple[str, ...]] = {
     ),
     "texts": (
         "[<text>, <text>]",
-        "[z.<name|body> for z in <recs>]",
+        "[z.<name|body|who> for z in <recs>]",
         "[y for y in <texts> if y <==|!=|<> <text>]",
         "sorted(<texts>)",
         "(<texts> + <texts>)",
@@ -157,12 +161,13 @@ FORMS: dict[Kind, tuple[str, ...]] = {
         "not <texts>",
         "(<bool> and <bool>)",
         "(<bool> or <bool>)",
-        "<rec>.body <==|!=> <text>",
+        "<rec>.<body|who> <==|!=> <text>",
+        "<rec>.who in <texts>",
         "any([<on> for z in <recs>])",
         "0 <= <num> < <num>",
     ),
     "rec": (
-        "max(<recs>, key=lambda z: z.<id|body|name>)",
+        "max(<recs>, key=lambda z: z.<id|body|name|who>)",
         "<recs>[<0|-1>]",
         "<recs>[<num>]",
         "sorted(<recs>, key=lambda z: z.<id|body>)[0]",
@@ -386,7 +391,7 @@ class Writer:
         if hole == "key":
             return self.key()
         if hole == "on":
-            field = self.dice.choice(["body", "name", "id"])
+            field = self.dice.choice(["body", "name", "id", "who"])
             value = self.name("num" if field == "id" else "text")
             return f"z.{field} {self.dice.choice(['<', '==', '!='])} {value}"
         if hole.startswith("."):

@@ -35,7 +35,7 @@ from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import Approve, Policy
-from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
+from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks, gathered
 from rightcall.log import logger
 from rightcall.loop.offering import Deferred, Offered
 from rightcall.loop.window import Window
@@ -277,6 +277,16 @@ def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
     hint = f"did you mean {near[0]!r}? " if near else ""
     there = f"there is {', '.join(names)}" if names else "there are none at all"
     raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}{there}")
+
+
+def prepared(settings: AgentSettings, model: Callable[[ModelSource], Model]) -> AgentSettings:
+    """An agent's observers, hooks and plan as its runs need them; ``model`` connects what is named."""
+    plan = settings.get("plan")
+    return {
+        "observers": plain_observers(settings.get("observers", ())),
+        "hooks": gathered(settings.get("hooks")),  # type: ignore[typeddict-item]
+        "plan": None if plan is None else plan.connected(model, settings.get("trust")),
+    }
 
 
 def plain_observers(given: Sequence[Observer]) -> tuple[Observer, ...]:

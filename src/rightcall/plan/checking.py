@@ -125,20 +125,18 @@ def _calls_amiss(tree: ast.Module, tools: Mapping[str, Known]) -> Iterator[PlanP
     for node in _all_calls(tree):
         if not isinstance(node.func, ast.Name):
             continue
-        if (tool := tools.get(node.func.id)) is not None:
-            if reason := _amiss(node, tool):
-                yield PlanProblem(
-                    kind="TypeError",
-                    reason=reason,
-                    line=node.lineno,
-                    expression=shown(node),
-                    tool=tool.tool.name,
-                )
-        elif node.func.id == EXTRACT:
-            if reason := _no_type(node, classes):
-                yield PlanProblem(
-                    kind="TypeError", reason=reason, line=node.lineno, expression=shown(node)
-                )
+        tool = tools.get(node.func.id)
+        reason = _amiss(node, tool) if tool is not None else ""
+        if node.func.id == EXTRACT:
+            reason = _no_type(node, classes)
+        if reason:
+            yield PlanProblem(
+                kind="TypeError",
+                reason=reason,
+                line=node.lineno,
+                expression=shown(node),
+                tool="" if tool is None else tool.tool.name,
+            )
 
 
 def _no_type(node: ast.Call, classes: Mapping[str, ast.ClassDef]) -> str:

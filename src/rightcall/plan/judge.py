@@ -3,9 +3,8 @@
 The same rules as anywhere, with one difference: where a value came from is known, not looked for.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,9 +24,6 @@ from rightcall.trust.guard import Finding, Guard
 from rightcall.trust.provenance import Piece
 from rightcall.trust.rules import Rules
 
-if TYPE_CHECKING:
-    from rightcall.plan.planning import Plan
-
 _NAMED = ("user", "developer", "operator")
 _LONGEST = 120
 
@@ -37,7 +33,7 @@ class PlanGuard(Guard):
 
     def __init__(
         self,
-        plan: "Plan",
+        level_of: Callable[[Known], Level],
         known: Mapping[str, Known],
         rules: Rules,
         tools: Tools,
@@ -47,7 +43,7 @@ class PlanGuard(Guard):
         above: Guard | None = None,
     ) -> None:
         super().__init__(rules, tools, system=system, grant=grant, above=above)
-        self._plan = plan
+        self._level_of = level_of
         self._known_tools = known
         self._messages: list[Message] = []
 
@@ -101,7 +97,7 @@ class PlanGuard(Guard):
         if len(story.attempts) > 1 and _has_acted(story.attempts[:-1], self._known_tools):
             why = "the plan was changed after it had done something: what it does now is asked for"
             return Finding(decision=Ask(why), reason=why, evidence=targets)
-        level = self._plan.level_of(call.tool)
+        level = self._level_of(call.tool)
         why, evidence = _refusal(level, call, decisive, is_shown=story.shown is not None)
         if why:
             return self._refused(f"line {call.line} of the plan: {why}", evidence)

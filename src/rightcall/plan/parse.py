@@ -96,7 +96,7 @@ def parse(source: str) -> ast.Module:
         line = getattr(error, "lineno", None) or 0
         reason = getattr(error, "msg", None) or "it is nested too deeply, or no text"
         raise Refused((PlanProblem(kind="SyntaxError", reason=reason, line=line),)) from None
-    problems = tuple(_problems(tree))
+    problems = tuple(sorted(_problems(tree), key=lambda each: each.line))
     if problems:
         raise Refused(problems)
     return tree
@@ -109,18 +109,20 @@ def shown(node: ast.AST) -> str:
 
 
 def _problems(tree: ast.Module) -> Iterator[PlanProblem]:
-    todo: list[tuple[ast.AST, int]] = [(tree, 0)]
+    todo: list[tuple[ast.AST, ast.AST, int]] = [(tree, tree, 0)]
     while todo:
-        node, depth = todo.pop()
+        node, parent, depth = todo.pop()
         if depth > DEEPEST * 2:
             yield _problem(node, "it is nested too deeply", "give parts of it names")
             return
         if not isinstance(node, _ALLOWED):
             what, remedy = _REMEDIES.get(type(node), (type(node).__name__, "write it without"))
-            yield _problem(node, f"{what} is not in the language of plans", remedy)
+            # An operator has no line of its own.
+            placed = node if hasattr(node, "lineno") else parent
+            yield _problem(placed, f"{what} is not in the language of plans", remedy)
             continue
         yield from _special(node, is_top=depth == 1)
-        todo.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+        todo.extend((child, node, depth + 1) for child in ast.iter_child_nodes(node))
 
 
 def _problem(node: ast.AST, reason: str, remedy: str) -> PlanProblem:

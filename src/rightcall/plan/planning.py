@@ -115,7 +115,13 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
         model = setup.model
         assert isinstance(model, PlanModel)
         return PlanGuard(
-            self, model.known, rules, setup.tools, system=setup.system, grant=grant, above=setup.above
+            self.level_of,
+            model.known,
+            rules,
+            setup.tools,
+            system=setup.system,
+            grant=grant,
+            above=setup.above,
         )
 
 
