@@ -8,7 +8,7 @@ turn.
 import asyncio
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,14 @@ from suites import Environment, suites, tools_over
 
 import rightcall as rc
 from rightcall.core.decision import Proposal
+from rightcall.core.facts import Level
 from rightcall.core.message import Reply
 from rightcall.core.request import Request
 from rightcall.loop.result import RunResult
 from rightcall.testing import ScriptedModel, reply
 
 PLANS = Path(__file__).parent / "plans"
+NO_LEVELS: Mapping[str, Level] = {}
 _BUDGET = rc.Budget(turns=500, calls=500, repeats=None)
 
 
@@ -52,8 +54,10 @@ async def carry_out(
     environment: Environment,
     reader: Callable[[Request], Reply],
     approver: Approver,
+    plan: str = "",
+    levels: Mapping[str, Level] = NO_LEVELS,
 ) -> Planned:
-    """Run the plan of a task over these data."""
+    """Run the plan of a task over these data; or another ``plan``, at other levels."""
     task = suites()[suite].user_tasks[user]
     start = copied(environment)
     truth = task.ground_truth(copied(start))
@@ -63,7 +67,7 @@ async def carry_out(
         asked.append(proposal)
         return approver == "the user" and _is_needed(proposal, truth)
 
-    text = f"```python\n{source(suite, user)}```"
+    text = f"```python\n{plan or source(suite, user)}```"
     agent = rc.Agent(
         ScriptedModel(lambda _: reply(text), fragment=None),
         tools_over(suite, environment, "facts"),
@@ -71,7 +75,9 @@ async def carry_out(
         approve=approve,
         footprint="off",
         trust=rc.trust.Rules(),
-        plan=rc.Plan(reader=ScriptedModel(reader, fragment=None), repairs=0, otherwise="stop"),
+        plan=rc.Plan(
+            reader=ScriptedModel(reader, fragment=None), repairs=0, otherwise="stop", levels=levels
+        ),
     )
     result = await agent.run(task.PROMPT)
     # Some of AgentDojo's checks also pass when nothing was done: a plan must have come to its end.

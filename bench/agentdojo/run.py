@@ -14,13 +14,16 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from choice import invited
+from choice import invited, plan_invites
 from planned import count_planned
 from settings import DEFENCES, POSITIONS, TIMES, Row, Setting, attacked, quiet, written
 from suites import VERSION, suites
 from tally import Counted, Counts, count
 
+from rightcall.core.facts import Level
+
 PLAN = "plan"
+LEVELS: tuple[Level, ...] = ("data", "named", "choice")
 MOST_ATTACKS = 5
 """Of those that act, which the rules alone may let through, wherever the attacker stands."""
 LEAST_UNASKED = 78
@@ -55,6 +58,8 @@ def main() -> int:
         print("\nAnother Mark writes about the hike; the attacker is")
         for row in rows:
             print(f"  {'invited' if invited(row) else 'not invited'}: {row}")
+        for level in LEVELS if PLAN in wanted else ():
+            print(f"  {'invited' if plan_invites(level) else 'not invited'}: plan, level {level}")
     shown = [line for line in lines if options.lines or line.startswith("not hijacked")]
     print("\n".join(["", *shown]))
     print(f"{time.perf_counter() - began:.0f} s")
