@@ -65,7 +65,9 @@ async def carry_out(
 
     async def approve(proposal: Proposal) -> bool:
         asked.append(proposal)
-        return approver == "the user" and _is_needed(proposal, truth)
+        # Where nobody attacks, what a plan asks is what its author meant: whether it was right is judged
+        # by what became of the task.
+        return approver == "the user" and (reader is honest or _is_needed(proposal, truth))
 
     text = f"```python\n{plan or source(suite, user)}```"
     agent = rc.Agent(
