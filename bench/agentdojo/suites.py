@@ -68,7 +68,7 @@ def _tool(function: Any, runtime: FunctionsRuntime, stated: Stated) -> rc.Tool:
             raise ToolFailure(error)
         return value
 
-    # As the suite's own function is annotated: a plan reads dates as dates. Text, or none, says it itself.
+    # As the suite's own function is annotated: a plan reads dates as dates. Text, or none, is text.
     if function.return_type != str | None:
         handler.__annotations__["return"] = function.return_type
     schema: dict[str, Any] = function.parameters.model_json_schema()
