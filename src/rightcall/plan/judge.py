@@ -4,6 +4,7 @@ The same rules as anywhere, with one difference: where a value came from is know
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, time
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from rightcall.core.problem import json_path
 from rightcall.plan.results import Known
 from rightcall.plan.story import Attempt, NextCall, next_of, said_as, story_of
 from rightcall.plan.value import Label, Value, as_json, leaves_of, outside, words_in
+from rightcall.trust.evidence import targets_in
 from rightcall.trust.facts import Settled
 from rightcall.trust.guard import Finding, Guard
 from rightcall.trust.provenance import Piece
@@ -58,7 +60,7 @@ class PlanGuard(Guard):
         if call is None:
             return super().judge(checked, early=early)
         facts, case = call.tool.facts, self._case(checked)
-        spelt = {each.path: each for each in case.targets}
+        spelt = {each.path: each for each in self._spelt(checked)}
         decisive = tuple(_decisive(call, facts, spelt))
         targets = tuple([each.seen for each in decisive])
         case = replace(case, targets=targets, links=case.links if facts.acts else ())
@@ -70,6 +72,11 @@ class PlanGuard(Guard):
             return finding
         ordinary = self._ordinary(case)
         return ordinary if isinstance(ordinary.decision, Deny) or finding.decision is None else finding
+
+    def _spelt(self, checked: CheckedCall) -> Iterator[Evidence]:
+        """Who has named what is in the arguments, by its spelling: for what the plan wrote itself."""
+        of = self._known(checked.tool.name, checked.tool)
+        return targets_in(checked, of, self.provenance)
 
     def _planned(self, checked: CheckedCall) -> NextCall | None:
         """The labelled call that this is; None where it is none of a plan's."""
@@ -138,9 +145,13 @@ def _decisive(call: NextCall, facts: Settled, spelt: Mapping[str, Evidence]) -> 
         if not (is_target or name in facts.bounded or name in facts.widens):
             continue
         for place, leaf in leaves_of(value, (name,)):
-            if leaf.data is not None or leaf.taint:
+            if leaf.taint or isinstance(leaf.data, str | int | float | date | time):
                 seen = _seen(json_path(list(place)), leaf, spelt)
                 yield _Decisive(leaf, seen, is_target and isinstance(leaf.data, str))
+    for each in spelt.values():
+        if not each.value and not each.is_vouched:
+            # What is destroyed, and what must be said, is said in full.
+            yield _Decisive(Value(""), replace(each, source="the plan"), is_target=True)
 
 
 def _seen(path: str, value: Value, spelt: Mapping[str, Evidence]) -> Evidence:

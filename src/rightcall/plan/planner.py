@@ -16,6 +16,7 @@ from rightcall.errors import DeclarationError
 from rightcall.plan.parse import PlanProblem
 from rightcall.plan.results import Known, known
 from rightcall.programs.stubs import Stubs, stubs_of
+from rightcall.trust.rules import Rules
 
 INSTRUCTIONS = """\
 You plan before anything is read. Write a short Python program that does what the user asks by calling \
@@ -122,7 +123,7 @@ def planning_request(
     )
 
 
-def known_tools(tools: Iterable[Tool], stubs: Stubs) -> dict[str, Known]:
+def known_tools(tools: Iterable[Tool], stubs: Stubs, rules: Rules | None = None) -> dict[str, Known]:
     """The tools by the names that a plan has for them."""
     by_name = {tool.name: tool for tool in tools}
-    return {name: known(by_name[each.tool], each) for name, each in stubs.functions.items()}
+    return {name: known(by_name[each.tool], each, rules) for name, each in stubs.functions.items()}

@@ -106,7 +106,7 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
             tool for tool in tools if setup.answer is None or tool.name != setup.answer.name
         ]
         stubs = stubs_for(callable_tools)
-        model = PlanModel(self, setup, stubs, known_tools(callable_tools, stubs))
+        model = PlanModel(self, setup, stubs, known_tools(callable_tools, stubs, setup.trust))
         shown = Toolbox([*tools, _SHOW]) if self.show else setup.tools
         return replace(setup, model=model, tools=shown, window=None, speculate=False)
 

@@ -1,7 +1,8 @@
 """What a call came to into a value, with every part labelled by the facts of its tool."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, datetime
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
@@ -15,7 +16,6 @@ from rightcall.plan.operations import Fails
 from rightcall.plan.value import (
     NOTHING,
     Labelling,
-    Source,
     SourceKind,
     Value,
     deep_sources,
@@ -23,7 +23,9 @@ from rightcall.plan.value import (
     of_json,
 )
 from rightcall.programs.stubs import Function
-from rightcall.trust.facts import Settled, settled
+from rightcall.trust.evidence import known as known_facts
+from rightcall.trust.facts import Settled
+from rightcall.trust.rules import Rules
 
 _WHY: Mapping[str, str] = {
     "denied": "the call was not allowed",
@@ -48,17 +50,19 @@ class Known(Struct, frozen=True, eq=False):
     """Where the references in that lead."""
 
 
-def known(tool: Tool, function: Function) -> Known:
+def known(tool: Tool, function: Function, rules: Rules | None = None) -> Known:
     """A tool with all that its results are labelled by."""
-    returns = returns_of(tool)
+    directories = () if rules is None else rules.directories
+    is_directory = any(fnmatchcase(tool.name, each) for each in directories)
+    facts, returns = known_facts(tool, is_directory=is_directory).facts, returns_of(tool)
     if returns is None:
-        return Known(tool, function, settled(tool), None, {})
+        return Known(tool, function, facts, None, {})
     whole: Mapping[str, Any] = returns.schema
     schema = whole["properties"][WRAPPER] if returns.wrapped else whole
-    return Known(tool, function, settled(tool), schema, whole)
+    return Known(tool, function, facts, schema, whole)
 
 
-def value_of(of: Known, result: Result, call: int, arguments: Sequence[Value]) -> Value:
+def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value]) -> Value:
     """What a call gives the plan. Raises Fails where it came to nothing; of why, only in one word."""
     name = of.tool.name
     if result.outcome == "dry_run":
@@ -77,12 +81,15 @@ def value_of(of: Known, result: Result, call: int, arguments: Sequence[Value]) -
     facts = of.facts
     # Somebody else may have put it there, as a hook or a person did, or a run inside that read more.
     is_foreign = result.source is not None and facts.untrusted is False
+    # What travels as content is not what something is looked up by: a new file's id is the system's.
+    content = facts.content if facts.acts and not facts.derived else ()
+    choosing = [value for name, value in arguments.items() if name not in content]
     labels = Labelling(
         tool=name,
         call=call,
         kind_at=lambda place: "free" if is_foreign else kind_at(place, facts),
-        chosen=frozenset[Source]().union(*map(deep_taint, arguments)),
-        made_of=frozenset[Source]().union(*map(deep_sources, arguments)) if facts.derived else NOTHING,
+        chosen=NOTHING.union(*(deep_taint(each) for each in choosing)),
+        made_of=NOTHING.union(*map(deep_sources, arguments.values())) if facts.derived else NOTHING,
         is_found=any(kind_at((field,), facts) != "system" for field in facts.finds_by),
     )
     return of_json(data, labels)

@@ -25,7 +25,7 @@ def sample_of(story: Story, tools: Mapping[str, Known]) -> str:
             if tool is None or tool.facts.derived or tool.tool.origin:
                 continue
             try:
-                value = value_of(tool, result, 0, ())
+                value = value_of(tool, result, 0, {})
             except Fails:
                 continue
             for each in inside(value):

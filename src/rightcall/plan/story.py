@@ -194,7 +194,7 @@ class _Teller:
             )
             if at is not None:
                 _, result = recorded.pop(at)
-                return value_of(tool, result, self._count, list(values.values()))
+                return value_of(tool, result, self._count, values)
         self.next = NextCall(
             tool=tool, arguments=arguments, values=values, branch=wants.branch, line=wants.line
         )
