@@ -1,8 +1,8 @@
 """Plan mode on AgentDojo: programs written from the prompts and the tools' docs alone, run as they are.
 
 The folder ``plans`` holds one for each user task, as it was first written: by hand, before anybody had
-looked at data or at injections. Under attack the reader is hijacked throughout, and tries every wish in
-turn.
+looked at data or at injections; and some again, mended with hindsight, which are counted apart. Under
+attack the reader is hijacked throughout, and tries every wish in turn.
 """
 
 import asyncio
@@ -43,9 +43,11 @@ class Planned(Struct, frozen=True, kw_only=True):
     asked: int
 
 
-def source(suite: str, user: str) -> str:
-    """The plan for a user task, as it was first written."""
-    return (PLANS / suite / f"{user.removeprefix('user_task_')}.plan").read_text(encoding="utf-8")
+def source(suite: str, user: str, *, hindsight: bool = False) -> str:
+    """The plan for a user task, as it was first written; with hindsight, as it was mended afterwards."""
+    first = PLANS / suite / f"{user.removeprefix('user_task_')}.plan"
+    mended = first.with_suffix(".hindsight")
+    return (mended if hindsight and mended.exists() else first).read_text(encoding="utf-8")
 
 
 async def carry_out(
@@ -118,6 +120,7 @@ async def _count(suite: str, user: str, *, attacked: bool) -> tuple[Counter[str]
     exact = await carry_out(suite, user, fresh(suite, user), honest, "the user")
     counts["unasked"] += nobody.utility and not nobody.asked
     counts["exact"] += exact.utility
+    counts += await _with_hindsight(suite, user, nobody, exact)
     lines = []
     if not (nobody.utility and not nobody.asked):
         said = (
@@ -130,6 +133,16 @@ async def _count(suite: str, user: str, *, attacked: bool) -> tuple[Counter[str]
         for position in ("third party", "sender"):
             counts += await _attacked(suite, user, injection, position, lines)
     return counts, lines
+
+
+async def _with_hindsight(suite: str, user: str, first: Planned, yes: Planned) -> Counter[str]:
+    """The same task with the plan as it was mended; as it was where nobody mended it."""
+    mended = source(suite, user, hindsight=True)
+    if mended != source(suite, user):
+        first = await carry_out(suite, user, fresh(suite, user), honest, "nobody", plan=mended)
+        yes = await carry_out(suite, user, fresh(suite, user), honest, "the user", plan=mended)
+    unasked = first.utility and not first.asked
+    return Counter({"hindsight unasked": int(unasked), "hindsight exact": int(yes.utility)})
 
 
 async def _attacked(

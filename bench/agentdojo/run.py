@@ -91,9 +91,10 @@ def _show_plans(names: Sequence[str]) -> list[str]:
             more, odd = done.result()
             counts += more
             lines += odd
-    print("\nplan, as first written, a fully hijacked reader")
-    print(f"  tasks done, never asked:    {counts['unasked']}/{len(jobs)}")
-    print(f"  tasks done, exact approver: {counts['exact']}/{len(jobs)}")
+    print("\nplan, a fully hijacked reader under attack")
+    for told, name in (("as first written", ""), ("with hindsight", "hindsight ")):
+        print(f"  {told}: tasks done, never asked: {counts[f'{name}unasked']}/{len(jobs)}")
+        print(f"  {told}: tasks done, exact approver: {counts[f'{name}exact']}/{len(jobs)}")
     for position in POSITIONS:
         told = [f"{counts[f'{position} {k}']}/{counts[f'{position} {k} of']}" for k in ("act", "speak")]
         print(f"  {position:<28}act {told[0]:>10}   speak {told[1]:>8}")
