@@ -96,8 +96,10 @@ def _show_plans(names: Sequence[str]) -> list[str]:
         print(f"  {told}: tasks done, never asked: {counts[f'{name}unasked']}/{len(jobs)}")
         print(f"  {told}: tasks done, exact approver: {counts[f'{name}exact']}/{len(jobs)}")
     for position in POSITIONS:
-        told = [f"{counts[f'{position} {k}']}/{counts[f'{position} {k} of']}" for k in ("act", "speak")]
-        print(f"  {position:<28}act {told[0]:>10}   speak {told[1]:>8}")
+        figures = [
+            f"{counts[f'{position} {k}']}/{counts[f'{position} {k} of']}" for k in ("act", "speak")
+        ]
+        print(f"  {position:<28}act {figures[0]:>10}   speak {figures[1]:>8}")
     print(f"  asked per run under attack: {counts['asked'] / (counts['runs'] or 1):.2f}")
     return lines
 
