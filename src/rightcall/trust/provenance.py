@@ -377,4 +377,8 @@ def shown(text: str) -> str:
 
 
 def _both(text: str) -> set[int]:
-    return {*keys_in(text), *keys_in(apart(text))}
+    """The keys of a text as it stands, and with its sentences apart."""
+    found, spaced = set(keys_in(text)), apart(text)
+    if spaced != text:
+        found.update(keys_in(spaced))
+    return found

@@ -67,6 +67,7 @@ _LONGEST_COUNT = 4
 _IDENTIFIES = frozenset({"id", "ids", "number", "nr", "no"})
 _JOINS = _IDENTIFIES | {"and", "or", "to", "with", "is", "the", "of"}
 _FARTHEST_NOUN = 6
+_DIGIT = re.compile(r"\d")
 _CAPITALISED = re.compile(r"(?<![\w'\u2019])[A-Z][a-z]+\b(?!['\u2019]?\w)")
 _FOLLOWS = named_words(
     "and or to in on at from with by for into of as is was that which please then now so if but"
@@ -151,7 +152,7 @@ def names(text: str) -> Iterator[str]:
 
 def references(text: str) -> Iterator[tuple[str, str]]:
     """Short numbers that identify, each after what: ``mail 3``, ``files 3 and 4``, ``id 3``."""
-    found = [token for _, token in scan(text)]
+    found = [token for _, token in scan(text)] if _DIGIT.search(text) else []
     for at, token in enumerate(found):
         if may_count(token):
             yield from ((noun, token) for noun in _nouns(found, at))
