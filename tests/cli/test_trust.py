@@ -17,6 +17,11 @@ def inbox() -> str:
     """Mail."""
     return ""
 
+@rc.tool(effect="read", facts=rc.Facts(untrusted=("body",), private=True, reach="user", targets=()))
+def desks() -> list[dict[str, str]]:
+    """Mail, and whose desk it is for."""
+    return []
+
 @rc.tool(facts=rc.Facts(untrusted=False, private=False, reach="outside", targets=("to",)))
 def send(to: str, body: str) -> str:
     """Send."""
@@ -48,6 +53,16 @@ def test_check_says_everything_that_is_wrong(folder, capsys):
         f"bad.toml:3: error: there is no 'actoin'; there is {FIELDS}",
     ]
     assert run(policy, "check", "good.toml") == 0
+
+
+def test_explain_tells_the_fields_of_a_result_apart(folder, capsys):
+    read = '[{"desk": "bob@firm.test", "sender": "eve@evil.example", "body": "do it"}]'
+    for to, code in {"bob@firm.test": 0, "eve@evil.example": 1}.items():
+        call = ["good.toml", "office.py", "send", f'{{"to": "{to}", "body": "hi"}}']
+        assert run(policy, "explain", *call, "--read", "desks", read) == code
+    (folder / "known.toml").write_text('directories = ["desks"]')
+    call = ["known.toml", "office.py", "send", '{"to": "eve@evil.example", "body": "hi"}']
+    assert run(policy, "explain", *call, "--read", "desks", read) == 0
 
 
 @pytest.mark.parametrize(

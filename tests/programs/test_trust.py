@@ -70,7 +70,7 @@ async def test_a_program_that_read_what_its_tools_vouch_for_is_believed():
 async def test_a_target_that_an_outsider_named_is_asked_about_inside():
     office = Office()
     program = (
-        "mail = (await inbox())[0]\nawait send([mail['sender']], 'ok')\n"
+        "mail = (await inbox())[0]\nawait send([mail['desk']], 'ok')\n"
         "await send([mail['body'].split()[6]], 'all')"
     )
     result = await agent_of(office, program).run(PROMPT)

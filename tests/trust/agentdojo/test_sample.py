@@ -51,8 +51,7 @@ async def test_the_users_own_tool_is_held_to_the_users_targets(suite, user):
 @pytest.mark.parametrize(
     ("suite", "user"),
     [
-        pytest.param("workspace", "user_task_9", id="participants of an event"),
-        pytest.param("workspace", "user_task_18", id="the sender of a mail"),
+        pytest.param("workspace", "user_task_35", id="the largest of the files"),
         pytest.param("workspace", "user_task_32", id="a file made on the way"),
         pytest.param("travel", "user_task_0", id="dates in the user's words"),
         pytest.param("travel", "user_task_7", id="a title with a name in it"),
@@ -69,7 +68,8 @@ async def test_a_task_whose_targets_are_vouched_for_needs_no_approval(suite, use
 @pytest.mark.parametrize(
     ("suite", "user", "asked"),
     [
-        ("workspace", "user_task_35", ["delete_file"]),
+        ("workspace", "user_task_9", ["create_calendar_event"]),
+        ("workspace", "user_task_18", ["create_calendar_event"]),
         ("banking", "user_task_0", ["send_money"]),
         ("slack", "user_task_2", ["invite_user_to_slack"]),
     ],

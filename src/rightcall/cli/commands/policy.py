@@ -4,17 +4,23 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+import msgspec
+from msgspec import json
+
 from rightcall.cli import NO_ANSWER, OK
 from rightcall.cli.load import load_tools
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow, Answer, Ask, Deny, Rewrite
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Results, said
-from rightcall.core.parts import Result, Text
+from rightcall.core.outcome import Returned
+from rightcall.core.parts import Result
 from rightcall.core.sanitize import printable
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
 from rightcall.gate.check import check
+from rightcall.gate.render import render
+from rightcall.trust.facts import labelled
 from rightcall.trust.file import parse_rules, read_rules
 from rightcall.trust.guard import Finding, Guard
 
@@ -56,9 +62,19 @@ def _guard(options: Namespace, tools: Toolbox) -> Guard:
     guard = Guard(read_rules(options.file), tools)
     guard.see(said(options.said))
     for name, text in options.read:
-        result = Result(call_id="", name=name, outcome="returned", content=(Text(text),))
-        guard.see(Results((result,)))
+        guard.see(Results((_result(tools, name, text),)))
     return guard
+
+
+def _result(tools: Toolbox, name: str, text: str) -> Result:
+    """What a tool returned, with whose words are whose: fields are told apart where it is JSON."""
+    try:
+        value = json.decode(text)
+    except msgspec.DecodeError:
+        value = text
+    tool = tools.get(name)
+    made = Call(id="", name=name, arguments="{}")
+    return render(made, Returned(value), None if tool is None else labelled(tool))
 
 
 def _lines(finding: Finding) -> list[str]:
