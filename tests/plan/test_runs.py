@@ -1,6 +1,7 @@
 """Planned runs: judged by where values come from, paused, resumed, recovered and repaired as any run."""
 
 import pytest
+from pydantic import BaseModel
 
 import rightcall as rc
 from plan.kit import MAILS, REQUEST, Office
@@ -271,6 +272,34 @@ def test_a_task_that_another_model_handed_on_is_not_planned():
     )
     assert outer.run_sync("Ask the helper.").text == "Done."
     assert "You plan before anything is read" not in office.planner.requests[0].system
+
+
+class Senders(BaseModel):
+    senders: list[str]
+
+
+@pytest.mark.parametrize("mode", ["tool", "text"])
+def test_a_plan_gives_the_output_that_is_asked_for(mode):
+    planner = ScriptedModel(["answer({'senders': [m.sender for m in inbox()]})"])
+    agent = rc.Agent(
+        planner,
+        Office().tools,
+        trust=rc.trust.Rules(),
+        plan=rc.Plan(reader=planner),
+        output=rc.Output(Senders, mode=mode),
+    )
+    result = agent.run_sync("Who wrote?")
+    assert result.output == Senders(senders=["ann@corp.example", "bob@corp.example"])
+    assert "senders" in planner.requests[0].system
+
+
+def test_what_a_request_needs_is_what_its_plan_calls():
+    office = Office()
+    planner = ScriptedModel(["send(to=inbox()[0].sender, body='x')\nanswer('ok')"])
+    rules = rc.trust.Rules(grant="model")
+    agent = rc.Agent(planner, office.tools, trust=rules, plan=rc.Plan(reader=planner))
+    assert agent.run_sync(REQUEST).text == "ok"
+    assert len(office.done) == 1
 
 
 def test_a_plan_needs_rules():

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.message import Message, Reply, User, said
 from rightcall.core.parts import Text
 from rightcall.core.request import Request
@@ -105,6 +106,7 @@ def planning_request(
     *,
     stubs: Stubs,
     system: str,
+    answer: JsonObject | None,
     options: Mapping[str, Any],
 ) -> Request:
     """The question for a plan, with every earlier one and what was wrong with it."""
@@ -115,6 +117,8 @@ def planning_request(
         clean.append(Reply((Text(f"```python\n{source}\n```"),)))
         clean.append(said(_REPAIR.format(problem=problem, sample=sample), "runtime"))
     told = INSTRUCTIONS.format(stubs=stubs.shown.rstrip())
+    if answer is not None:
+        told += f"\n\nanswer(…) takes a dict that fits this JSON Schema:\n{dump(answer)}"
     return Request(
         messages=tuple(clean),
         system=f"{system}\n\n{told}".strip(),

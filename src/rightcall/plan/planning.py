@@ -114,6 +114,9 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
         """What watches a planned run."""
         model = setup.model
         assert isinstance(model, PlanModel)
+        if rules.grant == "model":
+            # What the request needs is what its plan calls.
+            rules = replace(rules, grant=None)
         return PlanGuard(
             self.level_of,
             model.known,
@@ -205,7 +208,7 @@ class PlanModel:
             case NextReading() as found:
                 return await self._read(found)
             case Answered(value):
-                return self._answered(value)
+                return self._answered(value, request)
             case Broken(problem):
                 return await self._replanned(request, story, programs, problem)
 
@@ -234,7 +237,12 @@ class PlanModel:
     ) -> Reply:
         setup = self._setup
         question = planning_request(
-            request.messages, attempts, stubs=self._stubs, system=request.system, options=request.options
+            request.messages,
+            attempts,
+            stubs=self._stubs,
+            system=request.system,
+            answer=None if setup.answer is None else setup.answer.parameters,
+            options=request.options,
         )
         reply = await _whole(setup.model, question)
         return _reply("source", Text(source_in(reply.text)), like=reply)
@@ -258,19 +266,17 @@ class PlanModel:
         call = Call(id=f"plan{len(story.attempts)}", name=PLAN_CALL, arguments=arguments)
         return _reply("show", call, stop="calls")
 
-    def _answered(self, value: Value) -> Reply:
-        wanted, data = self._setup.answer, value.data
-        if wanted is not None:
-            text = json.encode(as_json(value)).decode()
-            return _reply("answer", Text(text), stop="end")
-        text = (
-            data
-            if isinstance(data, str)
-            else ""
-            if data is None
-            else json.encode(as_json(value)).decode()
-        )
-        return _reply("answer", Text(text), stop="end")
+    def _answered(self, value: Value, request: Request) -> Reply:
+        form, data = self._setup.answer, value.data
+        is_text = isinstance(data, str) and form is None
+        try:
+            text = data if is_text else json.encode(as_json(value)).decode()
+        except TypeError:
+            return _failed(PlanProblem(kind="TypeError", reason="its answer is a function"))
+        if form is not None and any(spec.name == form.name for spec in request.specs):
+            call = Call(id=f"p{_count(request.messages)}", name=form.name, arguments=text)
+            return _reply("answer", call, stop="calls")
+        return _reply("answer", Text("" if data is None and form is None else text), stop="end")
 
 
 def _is_plans(message: Message) -> bool:

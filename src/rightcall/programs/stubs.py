@@ -138,7 +138,16 @@ def _returned(tool: Tool, stem: str, annotations: Annotations) -> tuple[Gives, s
         return "any", "Any"
     whole: Mapping[str, Any] = returns.schema
     schema = whole["properties"][WRAPPER] if returns.wrapped else whole
-    return "json", annotations.of(schema, f"{stem}Result", whole)
+    # A text that could also be something else is given as text, and not as JSON.
+    gives: Gives = "any" if _may_be_text(schema) else "json"
+    return gives, annotations.of(schema, f"{stem}Result", whole)
+
+
+def _may_be_text(schema: Mapping[str, Any]) -> bool:
+    options = schema.get("anyOf")
+    if isinstance(options, list):
+        return any(isinstance(each, Mapping) and _may_be_text(each) for each in options)
+    return schema.get("type") == "string"
 
 
 def _default(schema: object) -> str:
