@@ -48,8 +48,6 @@ from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
 from rightcall.record.steps import LiveSteps, WatchedSteps, showing
-from rightcall.trust.guard import Guard
-from rightcall.trust.rules import Rules
 from rightcall.trust.stakes import weightiest_first
 
 _BLANK = Request(messages=())
@@ -95,7 +93,7 @@ class Run:
         self._conversation = Conversation()
         self._approvals = list(state.approvals)
         self._hooked = {entry.key.removesuffix(".before_tool"): entry for entry in state.hooked}
-        self._guard = None if setup.trust is None else _guard(setup, setup.trust, state)
+        self._guard = setup.guard(state.grant)
         self._shown = 0
         """How many messages the guard has seen."""
         self._finding = Finding(setup.offered)
@@ -393,9 +391,3 @@ class Run:
         if wanted.mode == "json":
             return ANY_OBJECT
         return answer.parameters if wanted.mode == "native" else None
-
-
-def _guard(setup: Setup, rules: Rules, state: State) -> Guard:
-    if setup.plan is not None:
-        return setup.plan.guard(setup, rules, state.grant)
-    return Guard(rules, setup.tools, system=setup.system, grant=state.grant, above=setup.above)

@@ -238,6 +238,14 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     dependencies: Any = None
     clock: Clock = SystemClock()
 
+    def guard(self, grant: Grant | None) -> Guard | None:
+        """What watches a run, where there are rules."""
+        if self.trust is None:
+            return None
+        if self.plan is not None:
+            return self.plan.guard(self, self.trust, grant)
+        return Guard(self.trust, self.tools, system=self.system, grant=grant, above=self.above)
+
 
 def unpriced(model: Model, tools: Tools) -> str:
     """The first of the models that a run may ask, agents inside included, whose prices are not known."""
