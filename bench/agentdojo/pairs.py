@@ -96,6 +96,7 @@ async def run(
 
     tools = tools_over(suites()[case.suite], environment, known=defence is not None)
     settings = defence(tools, truth) if defence else {}
+    tools = settings.pop("tools", tools)
     model = ScriptedModel(standin, fragment=None)
     agent = rc.Agent(model, tools, budget=_BUDGET, approve=approve, **settings)
     result = await agent.run(user.PROMPT)

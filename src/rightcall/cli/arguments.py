@@ -20,6 +20,7 @@ from rightcall.cli.options import (
     repeated,
 )
 from rightcall.cli.tool_arguments import tools
+from rightcall.cli.trust_arguments import trust
 from rightcall.wire.dialects import DIALECTS
 
 TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -235,6 +236,7 @@ def audit(parser: ArgumentParser) -> None:
     """
     parser.add_argument("tools", nargs="+", metavar=_TOOLS, help="a file with tools")
     parser.add_argument("--policy", metavar="FILE.toml", help="the rules that are in force")
+    parser.add_argument("--facts", metavar="FILE.toml|NAME", help="facts that are laid over the tools")
     parser.add_argument("--strict", action="store_true", help="missing facts are a failure, too")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -381,6 +383,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
     "keep it safe": {
         "audit": Command("say which of an agent's tools are dangerous together", audit),
         "policy": Command("check an operator's rules, and explain what they say to a call", policy),
+        "trust": Command("draft the facts that rules go by, and try rules on recorded runs", trust),
     },
     "look inside": {
         "render": Command(
