@@ -36,7 +36,7 @@ def test_a_field_is_told_from_the_others(facts, told):
 
 def test_every_text_of_a_list_may_be_a_name():
     told = told_apart([Text('["general","' + "x" * 300 + '"]')], Facts(untrusted=True, names=True), 1000)
-    assert told == Told((), ("general",))
+    assert told == Told((), ("general",), ("",))
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,11 @@ def test_no_more_is_kept_than_the_limit_allows():
     told = told_apart(
         [Text('{"a":"' + "x" * 50 + '","b":"y","body":"z"}')], Facts(untrusted=("body",)), 20
     )
-    assert told == Told(("a", "b", "body", "y"))
+    assert told == Told(("a", "b", "body", "y"), (), ("", "", "", "b"))
+
+
+def test_each_text_is_kept_with_its_field():
+    facts = Facts(untrusted=("body",), names=("name",))
+    told = told_apart([MAIL], facts, 1000)
+    kept = dict(zip((*told.own, *told.names), told.fields, strict=True))
+    assert (kept["bob"], kept["3"], kept["Plans"], kept["from"]) == ("from", "n", "thread.name", "")

@@ -26,6 +26,7 @@ def test_what_nobody_stated_is_the_worst():
     assert settled(tool()) == Settled(
         targets=("to", "body"),
         content=("room", "urgent"),
+        parameters=frozenset(PARAMETERS["properties"]),
         guessed={"to": "address", "room": "channel"},
     )
     assert WORST.is_consequential
@@ -41,6 +42,7 @@ def test_a_pure_tool_is_a_function_of_its_arguments():
         dangers=(),
         targets=(),
         content=("to", "room", "urgent", "body"),
+        parameters=frozenset(PARAMETERS["properties"]),
         guessed={"to": "address", "room": "channel"},
         derived=True,
         missing=(),

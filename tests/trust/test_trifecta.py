@@ -5,7 +5,8 @@ import pytest
 import rightcall as rc
 from rightcall.core.decision import Grant
 from rightcall.core.tool import Facts
-from rightcall.testing import ScriptedModel
+from rightcall.testing import ScriptedModel, call, reply
+from rightcall.trust.attempts import attempts
 from rightcall.trust.rules import Rule, Rules
 from rightcall.trust.trifecta import Path, Report, audit
 from trust.kit import Office
@@ -45,9 +46,9 @@ def test_without_rules_every_path_is_open_but_where_a_person_is_asked():
 
 def test_rules_break_the_paths_that_they_break():
     assert stopped([READS, KNOWS, SEARCH, MAIL, POST], Rules()) == {
-        "search": "",
+        "search": "q must be vouched for",
         "mail": "q must be vouched for",
-        "post": "it names no target, and runs only with a grant",
+        "post": "nobody has asked for post, and it names no target",
     }
 
 
@@ -55,17 +56,28 @@ def test_rules_break_the_paths_that_they_break():
     ("rules", "why"),
     [
         (Rules(grant="model"), "it runs only where the request calls for it"),
-        (Rules(grant=Grant(tools=("mail",))), "the grant leaves it out"),
-        (Rules(grant=Grant(tools=("s*",))), "it runs only where the request calls for it"),
-        (Rules(policy=(Rule(action="allow"), Rule(action="ask", tools=("search",)))), "rule 2 says ask"),
-        (Rules(policy=(Rule(action="deny", tainted=True),)), "rule 1 says deny"),
-        (Rules(policy=(Rule(action="deny", tainted=False),)), ""),
-        (Rules(policy=(Rule(action="deny", arguments={"q": "x"}),)), ""),
-        (Rules(policy=(Rule(action="deny", after=3),)), ""),
+        (Rules(grant=Grant(tools=("mail",))), "the request does not call for search"),
+        (Rules(grant=Grant(tools=("s*",))), "q must be vouched for"),
     ],
 )
 def test_what_stops_a_search_that_could_tell(rules, why):
     assert stopped([READS, KNOWS, SEARCH], rules) == {"search": why}
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ((Rule(action="allow"),), ""),
+        ((Rule(action="ask", tools=("mail",)), Rule(action="allow")), "a rule says ask"),
+        ((Rule(action="deny", tainted=True),), "a rule says deny"),
+        ((Rule(action="deny", tainted=False),), "no rule allows it"),
+        ((Rule(action="deny", arguments={"q": "x"}), Rule(action="allow")), ""),
+        ((Rule(action="deny", after=3), Rule(action="allow")), ""),
+    ],
+)
+def test_what_stops_a_mail_to_whom_the_operator_vouches_for(policy, why):
+    rules = Rules(vouched=("*@evil.invalid",), policy=policy)
+    assert stopped([READS, KNOWS, MAIL], rules) == {"mail": why}
 
 
 @pytest.mark.parametrize(
@@ -100,12 +112,55 @@ def test_an_agent_is_audited_with_its_own_rules():
 
 
 def test_a_report_reads_as_one():
-    assert str(audit([READS, KNOWS, SEARCH], Rules())) == (
+    rules = Rules(policy=(Rule(action="allow"),), vouched=("*@evil.invalid",))
+    assert str(audit([READS, KNOWS, SEARCH, MAIL], rules)) == (
         "reads what outsiders wrote: reads\n"
         "reads private data:         knows\n"
-        "reaches outside:            search\n"
+        "reaches outside:            search, mail\n"
         "\n"
         "All three come together.\n"
-        "- search could be made to send private data outside. OPEN\n"
+        "- search could be made to send private data outside. stopped: q must be vouched for\n"
+        "- mail could be made to send private data outside. OPEN\n"
         "  Say in its facts which parameters are targets, give a grant, or require approval."
     )
+    assert "  It can still be pointed at what knows, search, mail names." in str(
+        audit([READS, KNOWS, SEARCH, MAIL], Rules())
+    )
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        None,
+        Rules(otherwise="deny"),
+        Rules(otherwise="deny", vouched=("*@evil.invalid",)),
+        Rules(otherwise="deny", grant=Grant(tools=("mail", "knows", "reads"))),
+        Rules(otherwise="deny", policy=(Rule(action="deny", tools=("wipe",)), Rule(action="allow"))),
+        Rules(otherwise="deny", vouched=("*@evil.invalid",), policy=(Rule(action="allow"),)),
+    ],
+)
+def test_what_an_audit_calls_stopped_does_not_run_and_what_it_calls_open_does(rules):
+    done = []
+
+    def made(name, effect="write", **facts):
+        def act(q: str = "") -> str:
+            """Act."""
+            done.append(name)
+            return "eve@evil.invalid says: do it" if name == "reads" else "fine"
+
+        return rc.tool(act, name=name, effect=effect, facts=Facts(**{**CALM, **facts}))
+
+    tools = [
+        made("reads", "read", untrusted=True),
+        made("knows", "read", private=True),
+        made("search", "read", reach="outside"),
+        made("mail", reach="outside", targets=("q",)),
+        made("post", reach="outside"),
+        made("wipe", reach="user", dangers=("deletes",), targets=("q",)),
+    ]
+    for path in audit(tools, rules).paths:
+        for attempt in attempts(next(each for each in tools if each.name == path.tool)):
+            made_calls = [call("reads"), call("knows"), call(path.tool, **attempt.arguments)]
+            script = [*[reply(each) for each in made_calls], "done"]
+            rc.Agent(ScriptedModel(script), tools, trust=rules).run_sync("Hello")
+        assert (path.tool not in done) == bool(path.broken_by), path

@@ -1,8 +1,9 @@
 """What a policy or a person says to a proposed call."""
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import Spelt
@@ -89,6 +90,10 @@ class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     tool: str
     targets: tuple[str, ...] | None = None
     """The values that the yes is for; None for any."""
+    arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same by parameter: a yes to a payment from one account to another is none to the way back."""
+    most: Mapping[str, float] = field(default_factory=dict)
+    """By parameter: the amounts that were shown, and that no later call may exceed."""
 
 
 class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Spelt):

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rightcall.core.decision import Approval, Evidence, Grant
     from rightcall.trust.draft import Draft
     from rightcall.trust.file import read_rules
-    from rightcall.trust.guard import Finding, Guard, labels
+    from rightcall.trust.guard import Finding, Guard, inert, labels
     from rightcall.trust.overlay import Stated, StatedFacts, read_facts, starter, starters
     from rightcall.trust.provenance import Label, Piece
     from rightcall.trust.rules import Rule, Rules
@@ -34,6 +34,7 @@ __all__ = [
     "as_python",
     "as_toml",
     "audit",
+    "inert",
     "labels",
     "read_facts",
     "read_rules",
@@ -63,6 +64,7 @@ lazily(
         "as_python": "trust.suggestion",
         "as_toml": "trust.suggestion",
         "audit": "trust.trifecta",
+        "inert": "trust.guard",
         "labels": "trust.guard",
         "read_facts": "trust.overlay",
         "read_rules": "trust.file",

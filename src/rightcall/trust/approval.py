@@ -1,12 +1,12 @@
 """A person's yes into the later calls that it covers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Approval, Scope
 from rightcall.core.jsontext import leaves
 from rightcall.trust.facts import settled
-from rightcall.trust.spelling import active
+from rightcall.trust.spelling import accounts, active
 
 
 def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:
@@ -17,7 +17,13 @@ def approval_for(checked: CheckedCall, scope: Scope) -> Approval | None:
         case "run":
             return Approval(tool=checked.tool.name)
         case "target":
-            return Approval(tool=checked.tool.name, targets=tuple(sorted(_named(checked))))
+            named = _named(checked)
+            return Approval(
+                tool=checked.tool.name,
+                targets=tuple(sorted({text for texts in named.values() for text in texts})),
+                arguments=named,
+                most=_amounts(checked),
+            )
 
 
 def covers(approvals: Iterable[Approval], checked: CheckedCall) -> bool:
@@ -25,18 +31,43 @@ def covers(approvals: Iterable[Approval], checked: CheckedCall) -> bool:
     mine = [each for each in approvals if each.tool == checked.tool.name]
     if not mine:
         return False
-    named = _named(checked)
-    return any(each.targets is None or named <= set(each.targets) for each in mine)
+    return any(each.targets is None or _is_within(each, checked) for each in mine)
 
 
-def _named(checked: CheckedCall) -> set[str]:
-    """Everything in a call that says who or where."""
-    facts, named = settled(checked.tool), set[str]()
-    known = checked.tool.parameters.get("properties")
+def _is_within(approval: Approval, checked: CheckedCall) -> bool:
+    """Whether a call names nothing else, in any of its arguments, and no more of anything.
+
+    What was said and is now left out could mean all there is.
+    """
+    named, amounts, content = _named(checked), _amounts(checked), settled(checked.tool).content
+    agreed = approval.arguments
+    return (
+        all(set(texts) <= set(agreed.get(name, ())) for name, texts in named.items())
+        and all(named.get(name) for name, texts in agreed.items() if texts and name not in content)
+        and amounts.keys() == approval.most.keys()
+        and all(value <= approval.most[name] for name, value in amounts.items())
+    )
+
+
+def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
+    """Everything in a call that says who or where, or gives others more access, by parameter."""
+    facts, named = settled(checked.tool), dict[str, tuple[str, ...]]()
     for name, value in checked.arguments.items():
-        texts = [text for _, text in leaves(value)]
+        texts = tuple(text for _, text in leaves(value))
         if name in facts.content:
-            named.update(link for text in texts for link in active(text))
-        elif name in facts.targets or not (isinstance(known, Mapping) and name in known):
-            named.update(texts)
+            texts = tuple(each for text in texts for each in (*active(text), *accounts(text)))
+        elif facts.is_harmless(name):
+            continue
+        if texts:
+            named[name] = texts
     return named
+
+
+def _amounts(checked: CheckedCall) -> dict[str, float]:
+    """The numbers in a call that say how much."""
+    facts = settled(checked.tool)
+    return {
+        name: abs(value)
+        for name, value in checked.arguments.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and name not in facts.targets
+    }

@@ -135,11 +135,25 @@ def _looks(tool: Tool, words: tuple[str, ...], verb: str, saying: _Saying) -> bo
     if found := [word for word in words if word in verbs.STRONG]:
         saying.leave("effect", f"its name says {verb!r}, and also {found[0]!r}")
         return False
-    if acts := verbs.ACTS_IN_DOCS.search(tool.description):
-        saying.leave("effect", f"its name says {verb!r}, but its docs say {acts[0]!r}")
+    if acts := _act_in_docs(tool):
+        saying.leave("effect", f"its name says {verb!r}, but its docs say {acts!r}")
         return False
     saying.reasons["effect"] = f"its name says {verb!r}, and its docs name no act"
     return True
+
+
+def _act_in_docs(tool: Tool) -> str:
+    """The word in a tool's docs that says that it does something; empty where none does."""
+    if acts := verbs.ACTS_IN_DOCS.search(tool.description):
+        return acts[0]
+    first = words_of(tool.description)[:1]
+    if first and first[0] in verbs.STRONG:
+        return first[0]
+    for schema in _properties(tool.parameters).values():
+        docs = schema.get("description") if isinstance(schema, Mapping) else None
+        if isinstance(docs, str) and (puts := verbs.SAVES_IN_DOCS.search(docs)):
+            return puts[0]
+    return ""
 
 
 def _draft_read(tool: Tool, words: tuple[str, ...], kinds: Mapping[str, Kind], saying: _Saying) -> None:

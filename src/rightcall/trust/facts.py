@@ -37,6 +37,8 @@ class Settled(Struct, frozen=True, kw_only=True):
     dangers: tuple[Danger, ...] = _DANGERS
     targets: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
+    parameters: frozenset[str] = frozenset()
+    """Every one that the schema names."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """What was stated of parameters and fields."""
     guessed: Mapping[str, Kind] = field(default_factory=dict)
@@ -56,6 +58,10 @@ class Settled(Struct, frozen=True, kw_only=True):
     def is_consequential(self) -> bool:
         """Whether a call does something that somebody may regret."""
         return self.acts or self.reach == "outside" or bool(self.dangers)
+
+    def is_harmless(self, name: str) -> bool:
+        """Whether a parameter that the schema names neither says who or where nor gives access."""
+        return name in self.parameters and name not in self.targets and name not in self.widens
 
     @property
     def acts(self) -> bool:
@@ -78,11 +84,13 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     def is_identity(self, field: str) -> bool:
         """Whether a field, by the path to it, says who got in touch."""
-        steps = field.split(".")
         if self.identity is None:
-            return any(is_identity(step) for step in steps)
-        ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
-        return any(".".join(each) in self.identity for each in ends)
+            return any(is_identity(step) for step in field.split("."))
+        return _is_in(field, self.identity)
+
+    def is_outsiders(self, field: str) -> bool:
+        """Whether outsiders could have written what stands in a field, by the path to it."""
+        return self.untrusted if isinstance(self.untrusted, bool) else _is_in(field, self.untrusted)
 
     @property
     def reads_private(self) -> bool:
@@ -113,6 +121,7 @@ def settled(tool: Tool) -> Settled:
         dangers=_first(facts.dangers, () if reads or _is_stated(facts) else _DANGERS),
         targets=targets,
         content=content,
+        parameters=frozenset(known),
         kinds=facts.kinds,
         guessed={
             name: kind
@@ -166,6 +175,13 @@ def _either(facts: list[tuple[bool | tuple[str, ...], bool]]) -> bool | None:
     if any(value and not is_missing for value, is_missing in facts):
         return True
     return None if any(is_missing for _, is_missing in facts) else False
+
+
+def _is_in(field: str, fields: tuple[str, ...]) -> bool:
+    """Whether a field is one of some, or below one."""
+    steps = field.split(".")
+    ends = (steps[start:end] for end in range(1, len(steps) + 1) for start in range(end))
+    return any(".".join(each) in fields for each in ends)
 
 
 def _first(stated: Any, otherwise: Any) -> Any:

@@ -28,11 +28,16 @@ from rightcall.trust.facts import STRICT, WORST
 from rightcall.trust.keys import keys
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
+from rightcall.trust.spelling import without_links
+from rightcall.trust.superlatives import Rank, ranks_in, singled_out
 
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
 _MOST_SHOWN = 3
 _MOST_EVIDENCE = 200
 _NO_ECHO: frozenset[int] = frozenset()
+_UNVOUCHED = ("unfit", "untrusted", "nowhere")
+UNVOUCHED = "what is at"
+"""How the words begin that say what nobody has vouched for."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -60,8 +65,6 @@ class Guard:
         above: "Guard | None" = None,
     ) -> None:
         self.rules = rules
-        self.tools = tools
-        """The tools that there are now."""
         self.grant = grant if grant is not None or not isinstance(rules.grant, Grant) else rules.grant
         """What the request may do once outsiders have spoken; None when nobody said."""
         self.tainted: bool = above is not None and above.tainted
@@ -75,10 +78,36 @@ class Guard:
         self.provenance: Provenance = Provenance(allowed, None if above is None else above.provenance)
         """Who has named what so far."""
         self.provenance.vouch(system, "developer")
+        self.tools = tools
         self._facts: dict[int, Known] = {}
         self._calls: dict[str, Call] = {}
         """The calls of the last reply, by id, in order."""
         self._ran: Counter[str] = Counter()
+        self._ranks: frozenset[Rank] = frozenset() if above is None else above._ranks  # noqa: SLF001
+        """By which ranks the user has singled something out."""
+
+    @property
+    def tools(self) -> Tools:
+        """The tools that there are now."""
+        return self._tools
+
+    @tools.setter
+    def tools(self, tools: Tools) -> None:
+        self._tools = tools
+        for tool in map(tools.get, tools.names()):
+            # Whoever described it has spoken before anything was read.
+            if tool is not None and tool.origin:
+                self.tainted = True
+                self.provenance.taint(tool.description, tool.origin)
+
+    def inert(self, answer: str) -> str:
+        """An answer to be shown: where outsiders have spoken, without the links that nobody vouched for.
+
+        A picture is loaded when it is shown, and tells whoever it is loaded from.
+        """
+        if not self.tainted:
+            return answer
+        return without_links(answer, lambda link: self.provenance.of(link)[0] in _UNVOUCHED)
 
     def see(self, message: Message) -> tuple[Piece, ...]:
         """Take in the next message; its pieces, each with its label."""
@@ -92,6 +121,8 @@ class Guard:
             case Results(results):
                 # What came back at once was asked for at once: the model knew nothing of it yet.
                 echoes = [self._echoes(each) if self.tainted else _NO_ECHO for each in results]
+                if self._ranks:
+                    self._single_out(results)
                 found = zip(results, echoes, strict=True)
                 return tuple([piece for each in found for piece in self._see_result(*each)])
 
@@ -100,6 +131,7 @@ class Guard:
         match "agent" if message.author == "user" and self._above is not None else message.author:
             case "user" | "developer" as author:
                 self.provenance.vouch(message.text, author)
+                self._ranks |= ranks_in(message.text)
                 return Piece(message.text, Label(writer=author))
             case "runtime":
                 return Piece(message.text, Label(writer="runtime", private=self.private))
@@ -131,6 +163,15 @@ class Guard:
         fields = result.fields[len(result.vouched) :]
         for name, field in zip_longest(result.names if facts.names else (), fields, fillvalue=""):
             self.provenance.name(name, result.name, facts.kind_in(field), echoes)
+
+    def _single_out(self, results: tuple[Result, ...]) -> None:
+        """Take what the user named by its rank for named, in lists that no hijacked model has chosen."""
+        for result in results:
+            call, facts = self._calls.get(result.call_id), self._known(result.name).facts
+            is_whole = not self.tainted or (call is not None and call.as_json in ("", "{}"))
+            if is_whole and result.outcome == "returned" and facts.untrusted is not True:
+                for nouns, text in singled_out(result, facts, self._ranks):
+                    self.provenance.choose(nouns, text)
 
     def _echoes(self, result: Result) -> frozenset[int]:
         """What a result may merely repeat: whatever a hijacked model put into the call."""
@@ -263,6 +304,16 @@ def labels(
     return tuple([guard.see(message) for message in transcript])
 
 
+@checked("rc.trust.inert")
+def inert(transcript: Transcript, tools: Tools, rules: Rules | None = None) -> str:
+    """The answer that a transcript ends with, without the links that nobody vouched for."""
+    guard, answer = Guard(rules or Rules(), tools), ""
+    for message in transcript:
+        guard.see(message)
+        answer = message.text if isinstance(message, Reply) else answer
+    return guard.inert(answer)
+
+
 def _strictness(finding: Finding) -> int:
     match finding.decision:
         case Deny():
@@ -308,10 +359,10 @@ def _sighting(each: Evidence) -> str:
     # Without the value itself: the model reads this, and the value may be an outsider's words.
     match each.origin:
         case "untrusted":
-            return f"what is at {each.path} comes from what {each.source} returned, not from the user"
+            return f"{UNVOUCHED} {each.path} comes from what {each.source} returned, not from the user"
         case "unfit":
-            return f"what is at {each.path} was named, but not for this: as something else, or for less"
+            return f"{UNVOUCHED} {each.path} was named, but not for this: as something else, or for less"
         case "trusted":
-            return f"what is at {each.path} is known from {each.source}, but the user has not named it"
+            return f"{UNVOUCHED} {each.path} is known from {each.source}, but the user has not named it"
         case _:
-            return f"what is at {each.path} was named by nobody but the model"
+            return f"{UNVOUCHED} {each.path} was named by nobody but the model"

@@ -20,7 +20,7 @@ _ANY = hash(("kind", "any"))
 """Of what has a kind, and one under which there is nobody to write to and nothing to open."""
 _LOOK_ALIKE: dict[Kind, tuple[Kind, ...]] = {
     "address": ("person", "free"),
-    "person": ("free",),
+    "person": ("free", "address"),
     "path": ("free",),
     "channel": ("free",),
 }

@@ -14,12 +14,12 @@ from rightcall.trust.said import Role, named_words
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _KINDS: Mapping[Kind, str] = {
     "address": "to cc bcc email emails mail mails recipient recipients sender participant participants "
-    "attendee attendees invitee invitees phone tel telephone mobile",
+    "attendee attendees invitee invitees owner author contact phone tel telephone mobile",
     "account": "iban bic account accounts card payee payer",
     "web": "url urls uri link links href website webpage site host hostname domain endpoint",
     "path": "path paths file files filename filenames folder directory dir",
     "record": "id ids uuid guid",
-    "person": "user users username person people member members employee contact owner author",
+    "person": "user users username person people member members employee",
     "channel": "channel channels room",
     "amount": "amount amounts price total sum cost fee quantity",
     "date": "date dates day days time datetime timestamp deadline due start end",

@@ -37,7 +37,7 @@ from rightcall.trust.keys import (
     whole,
 )
 from rightcall.trust.kinds import role_of
-from rightcall.trust.said import Role, amounts, clauses, may_count, names, references, roles
+from rightcall.trust.said import Role, amounts, clauses, names, references, roles
 from rightcall.trust.spelling import (
     Token,
     apart,
@@ -194,6 +194,12 @@ class Provenance:
             for token in tokens(text):
                 self._roles.setdefault(single(token), set()).add(role)
 
+    def choose(self, nouns: Collection[str], text: str) -> None:
+        """Take in the identifier of something that the user has singled out."""
+        for token in tokens(text):
+            found = [reference(noun.removesuffix("s"), token) for noun in nouns]
+            self._keep(found, (PLAIN,), ("user", ""))
+
     def name(self, text: str, source: str, kind: Kind | None = None, but: Collection[int] = ()) -> None:
         """Take in a name that an outsider chose, and of which the system says that it exists.
 
@@ -304,8 +310,8 @@ class Provenance:
         return said
 
     def _listed(self, want: Want, found: list[str]) -> Sighting | None:
-        """Who said of a short number that it identifies what is wanted."""
-        if want.kind != "record" or len(found) != 1 or not may_count(found[0]):
+        """Who said of something that it identifies what is wanted: a short number alone does not."""
+        if want.kind != "record" or len(found) != 1:
             return None
         keyed = (self._look(key, (PLAIN,)) for key in references_to(want, found[0]))
         return next((each for each in keyed if each is not None), None)

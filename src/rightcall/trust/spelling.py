@@ -9,9 +9,10 @@ spelling. A star takes no spaces, and before a link's path no slash and no at si
 matches an address of somebody else's that merely contains what the operator wrote.
 """
 
+import html
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
@@ -64,7 +65,8 @@ _SYLLABLE = "\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff"
 _NUMBERED = re.compile(r"(^|\n[ \t]*|[.:;!?][ \t]+)\(?\d{1,2}[.)](?=\s)")
 _RUN_ON = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z]+\b)")
 _DECIMAL = re.compile(r"\d+\.\d+")
-_SCHEME = re.compile(r"(?:https?:)?//(?:www\.)?|mailto:|www\.", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:https?:[/\\]*|//)(?:www\.)?|mailto:|www\.", re.IGNORECASE)
+_PUNYCODE = re.compile(r"xn--([a-z0-9-]+)")
 _AUTHORITY = re.compile(r"[^/?#]*")
 _STEP = re.compile(r"[/?#]")
 _MOST_PARENTS = 16
@@ -77,21 +79,29 @@ _GROUPED = re.compile(
 _GAPS = re.compile(r"[\s().+-]+")
 _SHORTEST_ACCOUNT = 12
 """Digits: a telephone number has fewer, a card and most accounts have more."""
-# Endings that programs turn into links by themselves. Two letters are a country.
-_ENDING = re.compile(
-    r"""[a-z]{2}|\d+|com|org|net|edu|gov|mil|int|info|biz|name|mobi|online|site|website|shop|store|app|dev
-    |page|blog|cloud|tech|live|link|click|xyz|top|club|fun|icu|vip|work|news|media|agency|digital|email
-    |group|network|systems|services|solutions|support|world|space|host|press|pro|zip|mov|arpa|onion
-    |local|xn--.*""",
+# Endings of files that are no domains. Every other ending may be one by tomorrow.
+_FILE = re.compile(
+    r"""txt|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|jsonl?|xml|ya?ml|toml|ini|cfg|conf|log|rtf|tex|html?|css
+    |jsx|tsx|ipynb|java|cpp|hpp|php|bash|bat|sql|sqlite|png|jpe?g|gif|bmp|svg|webp|tiff?|ico|mp[34]|wav
+    |ogg|flac|avi|mkv|webm|tar|tgz|rar|exe|dll|dmg|apk|jar|bin|dat|bak|tmp|lock|eml|ics|vcf|parquet""",
     re.VERBOSE,
 )
+_ENDING = re.compile(r"[a-z][a-z0-9]+|\d+|xn--.*")
+# A sentence that was begun without a space looks like a host, but for the capital.
+_NEXT_SENTENCE = re.compile(r"[^/?#@:]*\.(?!Com\b|Net\b|Org\b|Io\b|Co\b|Chat\b)[A-Z][a-z]+")
+_LEFT_OUT = "[link left out]"
+_TAG = re.compile(r"<[^<>]*>")
+# What nobody sees, and browsers leave out, although it is not of Unicode's category for that.
+_UNSEEN = dict.fromkeys(
+    [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810)]
+) | dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 
 
 def plain(text: str) -> str:
     """``text`` in one spelling of its characters, without those that nobody sees."""
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFKC", text).translate(_DOTS)
+    text = unicodedata.normalize("NFKC", text.translate(_UNSEEN)).translate(_DOTS).translate(_UNSEEN)
     return "".join([each for each in text if unicodedata.category(each) != "Cf"])
 
 
@@ -101,7 +111,7 @@ def _token() -> re.Pattern[str]:
     return re.compile(
         # Nearly every token is a plain word; one that could begin a date or an address is not.
         rf"""(?P<plain>(?!{_MONTH}\s+\d)[a-z]+(?![^\s,;!?)]))
-    |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+
+    |(?P<link>(?:[a-z][a-z0-9+.-]*:)?//{_END}+|https?:[/\\]*{_END}+
         |(?:mailto|tel|sms|data|javascript|vbscript|file):{_END}+|www\.{_END}+)
     |(?P<mail>\w[\w.+%-]*@[\w-]+(?:\.[\w-]+)*)
     |(?P<date>{_DATE})
@@ -167,7 +177,21 @@ def canonical(address: str) -> str:
     authority = _AUTHORITY.match(address)
     end = authority.end() if authority else 0
     # What is encoded in the authority stays so: decoded, it could pass for the end of it.
-    return address[:end].casefold() + unquote(address[end:]).rstrip("/")
+    return _named(address[:end].lower()) + unquote(address[end:]).rstrip("/")
+
+
+def _named(authority: str) -> str:
+    """An authority in letters, in lower case: browsers keep ``ß``, of which folding makes ``ss``."""
+    if "xn--" not in authority:
+        return authority
+    return _PUNYCODE.sub(_decoded, authority)
+
+
+def _decoded(label: re.Match[str]) -> str:
+    try:
+        return label[1].encode().decode("punycode")
+    except UnicodeError:
+        return label[0]
 
 
 def _without_punctuation(address: str) -> str:
@@ -217,17 +241,53 @@ def accounts(text: str) -> Iterator[str]:
 def active(text: str) -> Iterator[str]:
     """What in a text leads somewhere when it is clicked, fetched or written to."""
     # No address holds a space, and most words hold nothing that an address must.
-    chunks = [chunk for chunk in plain(text).split() if not chunk.isalpha()]
-    for kind, token in (found for chunk in chunks for found in scan(chunk)):
-        if kind in ("link", "mail") or (kind == "host" and is_host(token)):
-            yield token
+    chunks = [chunk for form in _read(text) for chunk in form.split() if not chunk.isalpha()]
+    found = dict.fromkeys(token for chunk in chunks for token in _active(chunk))
+    yield from found
+
+
+def _active(chunk: str) -> Iterator[str]:
+    for found in _token().finditer(chunk):
+        if found.lastgroup in ("link", "mail"):
+            yield canonical(found[0])
+        elif found.lastgroup == "host" and not _NEXT_SENTENCE.fullmatch(found[0]):
+            token = canonical(found[0])
+            if is_host(token):
+                yield token
+
+
+def without_links(text: str, is_left_out: Callable[[str], bool]) -> str:
+    """A text with another word in place of each that leads where it is not to lead."""
+    chunks = re.split(r"(\s+)", text)
+    return "".join(
+        _LEFT_OUT if not chunk.isspace() and any(map(is_left_out, active(chunk))) else chunk
+        for chunk in chunks
+    )
+
+
+def _read(text: str) -> Iterator[str]:
+    """A text as it stands, and as what shows it may read it: without its escapes and its marks."""
+    text = plain(text)
+    yield text
+    forms = {_TAG.sub("", text)} if "<" in text else set[str]()
+    for mark, opened in (("&", html.unescape), ("%", unquote), ("\\", _unescaped)):
+        if mark in text:
+            forms |= {plain(opened(each)) for each in (text, *forms)}
+    yield from forms - {text}
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\", "")
 
 
 def is_host(token: str) -> bool:
     """Whether a token that is written as a host is one, and no file or abbreviation."""
     authority = _AUTHORITY.match(token)
     host = authority[0].partition(":")[0] if authority else ""
-    return len(host) < len(token) or _ENDING.fullmatch(host.rpartition(".")[2]) is not None
+    ending = host.rpartition(".")[2]
+    if len(host) < len(token):
+        return True
+    return _ENDING.fullmatch(ending) is not None and _FILE.fullmatch(ending) is None
 
 
 _NUMERIC = re.compile(r"\s*(<=|>=|<|>|=)\s*(-?\d+(?:\.\d+)?)\s*")

@@ -43,9 +43,17 @@ def as_python(drafts: Iterable[Draft]) -> str:
 def _python(each: Draft) -> Iterator[str]:
     yield f"# {each.tool}"
     yield from _comments(each)
-    facts = ", ".join(f"{name}={value!r}" for name, value in _stated(each.facts))
+    facts = ", ".join(f"{name}={_literal(value)}" for name, value in _stated(each.facts))
     effect = f'effect="{each.effect}", ' if each.effect else ""
     yield f"@rc.tool({effect}facts=rc.Facts({facts}))"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{dump(key)}: {_literal(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
+    return dump(value) if isinstance(value, str) else repr(value)
 
 
 def as_toml(drafts: Iterable[Draft], tools: Iterable[Tool]) -> str:

@@ -5,16 +5,21 @@ robbed. Any two of the three are safe. https://ai.meta.com/blog/practical-ai-age
 rule of two.
 """
 
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from rightcall.core.decision import Grant
+from rightcall.core.decision import Allow, Rewrite
 from rightcall.core.options import checked
 from rightcall.core.tool import Tool
-from rightcall.trust.facts import Settled, settled
-from rightcall.trust.rules import Rule, Rules
+from rightcall.trust.attempts import attempts, hijacked
+from rightcall.trust.facts import STRICT, Settled, settled
+from rightcall.trust.guard import UNVOUCHED, Finding
+from rightcall.trust.rules import Rules
+
+_MUST = "must be vouched for"
 
 
 class Path(Struct, frozen=True, kw_only=True):
@@ -32,6 +37,8 @@ class Path(Struct, frozen=True, kw_only=True):
     """What keeps it from happening; empty when nothing does."""
     change: str = ""
     """What would."""
+    chosen_from: tuple[str, ...] = ()
+    """The tools whose trusted results name what it may still be pointed at, where it is stopped."""
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -69,6 +76,8 @@ class Report(Struct, frozen=True, kw_only=True):
             lines.append(f"- {path.tool} could be made to {' and to '.join(path.does)}. {state}")
             if path.change:
                 lines.append(f"  {path.change}")
+            if path.chosen_from:
+                lines.append(f"  It can still be pointed at what {_names(path.chosen_from)} names.")
         for tool, facts in self.missing.items():
             lines.append(f"- {tool}: nobody stated {', '.join(facts)}; taken for the worst")
         return "\n".join(lines)
@@ -88,7 +97,7 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
     if untrusted:
         for tool, facts in known:
             if does := _does(facts, bool(private)):
-                broken = _broken_by(tool, facts, rules)
+                broken = _broken_by(tool, [each for each, _ in known], rules)
                 change = "" if broken else _change(tool, facts, rules)
                 takes = private if facts.reach == "outside" else ()
                 paths.append(
@@ -99,6 +108,7 @@ def audit(source: Any, rules: Rules | None = None) -> Report:
                         private=takes,
                         broken_by=broken,
                         change=change,
+                        chosen_from=_vouching(known) if _is_pointed(tool, facts, broken) else (),
                     )
                 )
     return Report(
@@ -121,38 +131,46 @@ def _does(facts: Settled, has_private: bool) -> tuple[str, ...]:  # noqa: FBT001
     return tuple(does)
 
 
-def _broken_by(tool: Tool, facts: Settled, rules: Rules | None) -> str:
+def _broken_by(tool: Tool, tools: Sequence[Tool], rules: Rules | None) -> str:
+    """What stops everything that a hijacked model could try with a tool; empty when something passes.
+
+    The rules say it themselves: they are shown what outsiders wrote, and asked about the calls.
+    """
     if tool.approval:
         return "a person approves each call"
     if rules is None:
         return ""
-    for at, rule in enumerate(rules.policy or (), 1):
-        if _stops(rule, tool.name):
-            return f"rule {at} says {rule.action}"
-    if isinstance(rules.grant, Grant) and not _is_granted(rules.grant, tool.name):
-        return "the grant leaves it out"
-    if facts.targets:
-        return f"{_names(facts.targets)} must be vouched for"
-    if rules.grant is not None:
+    if rules.grant == "model":
         return "it runs only where the request calls for it"
-    if facts.effect in ("idempotent", "write"):
-        return "it names no target, and runs only with a grant"
-    return ""
+    guard = hijacked(tools, rules)
+    why = ""
+    for attempt in attempts(tool):
+        flow, finding = guard.review(attempt), guard.judge(attempt)
+        if isinstance(finding.decision, Allow | Rewrite | None):
+            return ""
+        why = why or _why(flow, finding)
+    return why
 
 
-def _stops(rule: Rule, name: str) -> bool:
-    """Whether a rule stops every call of a tool that a hijacked model makes."""
-    narrow = (rule.arguments, rule.origins, rule.effects, rule.reaches, rule.dangers)
-    return (
-        rule.action in ("deny", "ask")
-        and any(fnmatchcase(name, pattern) for pattern in rule.tools)
-        and not any(narrow)
-        and rule.tainted is not False
-        and rule.private is None
-        and rule.suspected is None
-        and rule.vouched is None
-        and not rule.after
-    )
+def _why(flow: Finding, finding: Finding) -> str:
+    if isinstance(flow.decision, Allow | None):
+        return finding.reason
+    if not flow.reason.startswith(UNVOUCHED):
+        return flow.reason
+    paths = [each.path[2:] for each in flow.evidence if not each.is_vouched]
+    names = dict.fromkeys(re.split(r"[.\[]", path)[0] for path in paths)
+    return f"{_names(tuple(names))} {_MUST}"
+
+
+def _is_pointed(tool: Tool, facts: Settled, broken: str) -> bool:
+    """Whether a tool that is stopped may still be pointed at whatever the system names."""
+    is_free = bool(facts.targets) and STRICT.isdisjoint(facts.dangers)
+    return is_free and broken.endswith(_MUST) and not tool.approval
+
+
+def _vouching(known: Sequence[tuple[Tool, Settled]]) -> tuple[str, ...]:
+    """The tools in whose results the system names something."""
+    return tuple(tool.name for tool, facts in known if facts.untrusted is not True and not facts.derived)
 
 
 def _change(tool: Tool, facts: Settled, rules: Rules | None) -> str:
@@ -162,10 +180,6 @@ def _change(tool: Tool, facts: Settled, rules: Rules | None) -> str:
     if "targets" in facts.missing or tool.parameters.get("properties"):
         return "Say in its facts which parameters are targets, give a grant, or require approval."
     return "Give a grant, or require approval."
-
-
-def _is_granted(grant: Grant, name: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in grant.tools)
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -88,9 +88,11 @@ LOOKED_FOR = named_words("query q search pattern filter filters term terms keywo
 
 ACTS_IN_DOCS = re.compile(
     r"\b(?:creates|deletes|removes|updates|sends|writes|modifies|overwrites|posts|uploads|executes|"
-    r"installs|charges|books|transfers|publishes|cancels|replaces)\b",
+    r"installs|charges|books|transfers|publishes|cancels|replaces|saves)\b",
     re.IGNORECASE,
 )
+SAVES_IN_DOCS = re.compile(r"\bsav(?:e|ed|ing)\b|\bwritten to\b|\bwrite to\b", re.IGNORECASE)
+"""In the docs of a parameter: it says where something is put."""
 DELETES_IN_DOCS = re.compile(
     r"\b(?:overwrit\w+|irreversibl\w+|permanently|delet(?:es?|ing)|erases?|destroys?|destructive|"
     r"replaces? the (?:entire|whole)|completely replaces?)\b",

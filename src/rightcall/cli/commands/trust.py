@@ -4,6 +4,7 @@ import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from msgspec import json
 
@@ -67,6 +68,8 @@ def _try(options: Namespace) -> int:
     rules = Rules() if options.rules is None else read_rules(options.rules)
     tools = load_tools(options.tools) if options.tools else ()
     facts = None if options.facts is None else facts_at(options.facts)
+    if not Path(options.journal).is_file():
+        raise UsageError(f"there is no file {options.journal}")
     journal = load_journal(options.journal)
     trial = asyncio.run(try_rules(journal, rules, tools, facts=facts, runs=options.runs or None))
     text = json.format(json.encode(trial), indent=2).decode() if options.json else str(trial)

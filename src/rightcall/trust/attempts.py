@@ -1,0 +1,120 @@
+"""What a hijacked model would try with a tool: calls for the rules to judge.
+
+An outsider has been read through every tool that lets one speak, and private data has been seen. What
+the calls are for stands in the outsider's words, or nowhere.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.facts import Kind
+from rightcall.core.jsontext import JsonObject, JsonValue, dump
+from rightcall.core.message import Results
+from rightcall.core.parts import Result, Text
+from rightcall.core.tool import Tool
+from rightcall.trust.facts import Settled, listed, settled
+from rightcall.trust.guard import Guard
+from rightcall.trust.rules import Rules
+
+_EVIL: Mapping[Kind | None, str] = {
+    "account": "XX00 0000 0000 0000",
+    "web": "https://evil.invalid/?q=secret",
+    "path": "/evil/leak",
+    "record": "evil-1",
+    "person": "Mallory Evil",
+    "channel": "evil-leaks",
+    "date": "2099-12-31",
+    None: "eve@evil.invalid",
+}
+_MUCH = 99_999
+
+
+class _Tools(Struct, frozen=True, eq=False):
+    """Some tools, by name."""
+
+    known: Mapping[str, Tool]
+
+    def get(self, name: str, /) -> Tool | None:
+        return self.known.get(name)
+
+    def names(self) -> Sequence[str]:
+        return list(self.known)
+
+
+def hijacked(tools: Sequence[Tool], rules: Rules) -> Guard:
+    """A guard that has seen outsiders speak wherever they can, and private data if there is any."""
+    guard = Guard(rules, _Tools({tool.name: tool for tool in tools}))
+    for tool in tools:
+        facts = settled(tool)
+        if facts.untrusted or facts.private:
+            guard.see(Results((_heard(tool, facts),)))
+    return guard
+
+
+def _heard(tool: Tool, facts: Settled) -> Result:
+    """A result with an outsider's words in it, and with their name where a result says who sent it."""
+    if not facts.untrusted:
+        return Result(call_id="", name=tool.name, outcome="returned", content=(Text(""),))
+    return Result(
+        call_id="",
+        name=tool.name,
+        outcome="returned",
+        content=(Text(dump({"content": " ".join(_EVIL.values())})),),
+        source=tool.name,
+        vouched=tuple(_EVIL.values()) if facts.is_identity("sender") else (),
+        fields=("sender",) * len(_EVIL) if facts.is_identity("sender") else (),
+    )
+
+
+def attempts(tool: Tool) -> Iterator[CheckedCall]:
+    """The outsider's own targets; no targets at all; and as little as the schema lets pass."""
+    facts = settled(tool)
+    schemas = tool.parameters.get("properties")
+    schemas = schemas if isinstance(schemas, Mapping) else {}
+    required = tool.parameters.get("required")
+    evil = {name: _value(name, schema, facts) for name, schema in schemas.items()}
+    yield _call(tool, evil)
+    if facts.targets:
+        yield _call(tool, {**evil, **{name: _blank(schemas[name]) for name in facts.targets}})
+        needed = required if isinstance(required, list) else []
+        yield _call(tool, {name: _blank(schemas.get(name)) for name in needed})
+
+
+def _call(tool: Tool, arguments: JsonObject) -> CheckedCall:
+    call = Call(id="attempt", name=tool.name, arguments=dump(arguments))
+    return CheckedCall(call=call, tool=tool, arguments=arguments, bound=dict(arguments))
+
+
+def _value(name: str, schema: Any, facts: Settled) -> JsonValue:
+    schema = schema if isinstance(schema, Mapping) else {}
+    if choices := listed(schema):
+        wide = [each for each in choices if each in facts.widens.get(name, ())]
+        first: JsonValue = wide[0] if wide else choices[0]
+        return first
+    match schema.get("type"):
+        case "integer" | "number":
+            return _MUCH
+        case "boolean":
+            return True
+        case "array":
+            return [_value(name, schema.get("items"), facts)]
+        case "object":
+            return {}
+        case _:
+            kind = facts.kinds.get(name, facts.guessed.get(name))
+            return _EVIL.get(kind, _EVIL[None]) if name in facts.targets else "all of it"
+
+
+def _blank(schema: Any) -> JsonValue:
+    match schema.get("type") if isinstance(schema, Mapping) else None:
+        case "array":
+            return []
+        case "object":
+            return {}
+        case "string":
+            return ""
+        case _:
+            return None

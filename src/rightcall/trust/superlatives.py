@@ -1,0 +1,112 @@
+"""What a user singles out by its rank into the one record that has it: the largest file.
+
+Whoever asks to delete the largest file has named one, although not by its identifier. The system's own
+fields say which: what outsiders wrote has no rank.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.parts import Result
+from rightcall.trust.facts import Settled
+from rightcall.trust.kinds import words_of
+from rightcall.trust.provenance import opened
+from rightcall.trust.said import clauses, named_words
+
+
+class Rank(Struct, frozen=True):
+    """The most or the least of what some fields say, by words in their names."""
+
+    fields: frozenset[str]
+    is_most: bool
+    nouns: frozenset[str] = frozenset()
+    """What is singled out, in the words that follow: ``the newest unread mail``."""
+
+
+_SIZES = named_words("size bytes length")
+_DATES = named_words("date time timestamp created modified updated received sent")
+_PRICES = named_words("price amount cost fee total")
+_RANKS: tuple[tuple[re.Pattern[str], Rank], ...] = tuple(
+    (re.compile(rf"\bthe\s+(?:{words})((?:\s+[a-z]+){{1,3}})", re.IGNORECASE), Rank(fields, most))
+    for words, fields, most in (
+        ("largest|biggest|heaviest", _SIZES, True),
+        ("smallest|lightest", _SIZES, False),
+        ("newest|latest|(?:most )?recent|last", _DATES, True),
+        ("oldest|earliest|first", _DATES, False),
+        ("cheapest|least expensive|lowest[- ]priced", _PRICES, False),
+        ("dearest|most expensive|priciest|highest[- ]priced", _PRICES, True),
+    )
+)
+
+
+def ranks_in(text: str) -> frozenset[Rank]:
+    """The ranks by which a person singles something out."""
+    said = [part.text for part in clauses(text) if not part.forbidden]
+    return frozenset(
+        replace(rank, nouns=named_words(found[1].lower()))
+        for words, rank in _RANKS
+        for part in said
+        for found in words.finditer(part)
+    )
+
+
+def singled_out(
+    result: Result, facts: Settled, ranks: frozenset[Rank]
+) -> Iterator[tuple[frozenset[str], str]]:
+    """The identifiers of the records in a result that have a rank alone, each with what it is called."""
+    try:
+        value = msgspec.json.decode(opened(result.text))
+    except msgspec.DecodeError:
+        return
+    for records in _lists(value):
+        for rank in ranks:
+            chosen = _first(records, facts, rank)
+            for name, text in () if chosen is None else chosen.items():
+                is_own = not (facts.is_outsiders(name) or facts.is_identity(name))
+                if facts.kind_in(name) == "record" and is_own and isinstance(text, str | int):
+                    yield rank.nouns, str(text)
+
+
+def _lists(value: JsonValue) -> Iterator[Sequence[Mapping[str, JsonValue]]]:
+    """Every list of records in a value."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
+            if item and all(isinstance(each, dict) for each in item):
+                yield item
+
+
+def _first(
+    records: Sequence[Mapping[str, JsonValue]], facts: Settled, rank: Rank
+) -> Mapping[str, JsonValue] | None:
+    """The record with the rank; None when several have it, or when it cannot be told."""
+    names = [name for name in records[0] if not rank.fields.isdisjoint(words_of(name))]
+    for name in names:
+        values = [_ranked(each.get(name)) for each in records]
+        known = [each for each in values if each is not None]
+        if len(known) < len(records) or facts.is_outsiders(name):
+            continue
+        wanted = max(known) if rank.is_most else min(known)
+        return records[values.index(wanted)] if values.count(wanted) == 1 else None
+    return None
+
+
+def _ranked(value: JsonValue) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value).replace(tzinfo=None).timestamp()
+    except ValueError:
+        return None
