@@ -90,7 +90,7 @@ async def _count(
             lines.append(f"asked: {suite} {user}: {'; '.join(asked)[:300]}")
     for injection in suites()[suite].injection_tasks if attacked else ():
         off = {}
-        for known in kinds:
+        for known in ("suggested", "full"):
             case = Case(suite=suite, user=user, injection=injection, wants_utility=False)
             verdict = await run(case, defence(suite, known), "the user")
             if verdict is None:

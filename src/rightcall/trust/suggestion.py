@@ -37,7 +37,7 @@ def _output(tool: Tool) -> JsonObject | None:
 
 def as_python(drafts: Iterable[Draft]) -> str:
     """Drafts as options of ``@rc.tool``, each with its reasons."""
-    return "\n\n".join("\n".join(_python(each)) for each in drafts) + "\n"
+    return "\n\n".join("\n".join(_python(each)) for each in drafts)
 
 
 def _python(each: Draft) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _literal(value: Any) -> str:
 def as_toml(drafts: Iterable[Draft], tools: Iterable[Tool]) -> str:
     """Drafts as an operator's file of facts, each with its reasons, and held to the schema as it is."""
     pins = {tool.name: schema_hash(tool) for tool in tools}
-    return "\n\n".join("\n".join(_toml(each, pins.get(each.tool))) for each in drafts) + "\n"
+    return "\n\n".join("\n".join(_toml(each, pins.get(each.tool))) for each in drafts)
 
 
 def _toml(each: Draft, pin: str | None) -> Iterator[str]:
