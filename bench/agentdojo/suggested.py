@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, Literal, TypeAlias, get_args
 
 from agentdojo.functions_runtime import FunctionCall
@@ -89,19 +89,17 @@ async def _count(
             asked = sorted({f"{each.name}: {each.reason}" for each in verdict.asked})
             lines.append(f"asked: {suite} {user}: {'; '.join(asked)[:300]}")
     for injection in suites()[suite].injection_tasks if attacked else ():
-        off = {}
-        for known in ("suggested", "full"):
-            case = Case(suite=suite, user=user, injection=injection, wants_utility=False)
-            verdict = await run(case, defence(suite, known), "the user")
-            if verdict is None:
-                continue
-            words = is_words_alone(suite, injection)
-            off[known] = verdict.attacked and not words
-            counts[suite, known, "attacks"] += not words
-            counts[suite, known, "came off"] += off[known]
-            counts[suite, known, "asked under attack"] += len(verdict.asked)
-        if off.get("suggested") and not off.get("full"):
-            lines.append(f"worse than full facts: {suite} {user} x {injection}")
+        case = Case(suite=suite, user=user, injection=injection, wants_utility=False)
+        verdict = await run(case, defence(suite, "suggested"), "the user")
+        if verdict is None or is_words_alone(suite, injection):
+            continue
+        counts[suite, "suggested", "attacks"] += 1
+        counts[suite, "suggested", "came off"] += verdict.attacked
+        counts[suite, "suggested", "asked under attack"] += len(verdict.asked)
+        if verdict.attacked:
+            full = await run(case, defence(suite, "full"), "the user")
+            told = "also with" if full is not None and full.attacked else "worse than"
+            lines.append(f"{told} full facts: {suite} {user} x {injection}")
     return counts, lines
 
 
@@ -117,10 +115,18 @@ def main() -> int:
     lines: list[str] = []
     with ProcessPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
         jobs = [(name, user) for name in names for user in suites()[name].user_tasks]
-        for done in [pool.submit(count, *job, kinds, attacked=not options.quick) for job in jobs]:
+        # In turn from all suites, so that what has been counted so far says something of the whole.
+        jobs.sort(key=lambda job: int(job[1].rpartition("_")[2]))
+        for done in as_completed(
+            [pool.submit(count, *job, kinds, attacked=not options.quick) for job in jobs]
+        ):
             more, odd = done.result()
             counts += more
             lines += odd
+            so_far = {key[2]: 0 for key in counts}
+            for key, number in counts.items():
+                so_far[key[2]] += number if key[1] == "suggested" else 0
+            print(so_far, *odd, file=sys.stderr, flush=True)
     print("\n".join(lines))
     for suite in (*names, "all"):
         for known in kinds:

@@ -32,8 +32,6 @@ MANIFEST = {
             "name": "list_disks",
             "description": "Show the disks.",
             "command": "/bin/df",
-            "argv": [],
-            "parameters": {},
         }
     ],
 }
@@ -94,6 +92,14 @@ def test_a_draft_in_toml_is_a_file_of_facts_for_trials_and_audits(folder, journa
     assert "nobody stated untrusted, private;" in capsys.readouterr().out
     with pytest.raises(UsageError, match=r"there is no file none\.jsonl"):
         run(trust, "try", "none.jsonl")
+
+
+def test_tools_of_a_manifest_get_a_file_of_facts(folder, capsys):
+    (folder / "ops.json").write_text(json.dumps(MANIFEST))
+    assert run(trust, "suggest", "--manifest", "ops.json") == 0
+    shown = capsys.readouterr().out
+    assert '[tools."list_disks"]' in shown
+    assert 'effect = "read"' in shown
 
 
 def test_the_facts_that_ship_are_listed_and_shown(capsys):
