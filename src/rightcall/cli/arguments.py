@@ -20,7 +20,7 @@ from rightcall.cli.options import (
     repeated,
 )
 from rightcall.cli.tool_arguments import tools
-from rightcall.cli.trust_arguments import trust
+from rightcall.cli.trust_arguments import audit, trust
 from rightcall.wire.dialects import DIALECTS
 
 TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -227,18 +227,6 @@ def _add_http(parser: ArgumentParser) -> None:
     repeated(
         http.add_argument, "--allow-origin", "origins", metavar="URL", words="web pages that may call it"
     )
-
-
-def audit(parser: ArgumentParser) -> None:
-    """Say what outsiders could make an agent with these tools do, and what stops them.
-
-    Ends with 1 when some way is open, or, with --strict, when facts are missing.
-    """
-    parser.add_argument("tools", nargs="+", metavar=_TOOLS, help="a file with tools")
-    parser.add_argument("--policy", metavar="FILE.toml", help="the rules that are in force")
-    parser.add_argument("--facts", metavar="FILE.toml|NAME", help="facts that are laid over the tools")
-    parser.add_argument("--strict", action="store_true", help="missing facts are a failure, too")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def policy(parser: ArgumentParser) -> None:

@@ -1,9 +1,21 @@
-"""What ``rightcall trust`` takes. Loads nothing, so that help is quick."""
+"""What ``rightcall audit`` and ``rightcall trust`` take. Loads nothing, so that help is quick."""
 
 from argparse import ArgumentParser
 
 from rightcall.cli.options import repeated
 from rightcall.cli.tool_arguments import add_sources
+
+
+def audit(parser: ArgumentParser) -> None:
+    """Say what outsiders could make an agent with these tools do, and what stops them.
+
+    Ends with 1 when some way is open, or, with --strict, when facts are missing.
+    """
+    parser.add_argument("tools", nargs="+", metavar="FILE.py[:NAME]", help="a file with tools")
+    parser.add_argument("--policy", metavar="FILE.toml", help="the rules that are in force")
+    parser.add_argument("--facts", metavar="FILE.toml|NAME", help="facts that are laid over the tools")
+    parser.add_argument("--strict", action="store_true", help="missing facts are a failure, too")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def trust(parser: ArgumentParser) -> None:
