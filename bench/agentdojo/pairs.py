@@ -107,6 +107,7 @@ async def run(
 
     tools = tools_over(case.suite, environment, stated if defence else "nothing")
     settings = defence(tools, truth) if defence else {}
+    tools = settings.pop("tools", tools)
     model = ScriptedModel(standin, fragment=None)
     agent = rc.Agent(model, tools, budget=_BUDGET, approve=approve, footprint="off", **settings)
     result = await agent.run(user.PROMPT)

@@ -46,5 +46,5 @@ def human(
         effect="idempotent",
         approval=ask is None,
         limits=Limits(timeout=_A_DAY),
-        facts=Facts(untrusted=False, reach="user", targets=()),
+        facts=Facts(untrusted=False, private=True, reach="user", targets=()),
     )

@@ -20,6 +20,7 @@ from rightcall.cli.options import (
     repeated,
 )
 from rightcall.cli.tool_arguments import tools
+from rightcall.cli.trust_arguments import audit, trust
 from rightcall.wire.dialects import DIALECTS
 
 TOKEN = "RIGHTCALL_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -228,17 +229,6 @@ def _add_http(parser: ArgumentParser) -> None:
     )
 
 
-def audit(parser: ArgumentParser) -> None:
-    """Say what outsiders could make an agent with these tools do, and what stops them.
-
-    Ends with 1 when some way is open, or, with --strict, when facts are missing.
-    """
-    parser.add_argument("tools", nargs="+", metavar=_TOOLS, help="a file with tools")
-    parser.add_argument("--policy", metavar="FILE.toml", help="the rules that are in force")
-    parser.add_argument("--strict", action="store_true", help="missing facts are a failure, too")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-
-
 def policy(parser: ArgumentParser) -> None:
     """Rules of trust from a TOML file: check the file, or explain what would become of a call under it."""  # noqa: E501
     actions = parser.add_subparsers(dest="action", required=True, metavar="check|explain")
@@ -383,6 +373,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
     "keep it safe": {
         "audit": Command("say which of an agent's tools are dangerous together", audit),
         "policy": Command("check an operator's rules, and explain what they say to a call", policy),
+        "trust": Command("draft the facts that rules go by, and try rules on recorded runs", trust),
     },
     "look inside": {
         "render": Command(

@@ -37,7 +37,7 @@ def tools(parser: ArgumentParser) -> None:
     repeated(reading.add_argument, "--ignore", "ignore", metavar="NAME[:TOOL]", words=which)
     for each in (weighing, reading):
         each.add_argument("--json", action="store_true", help="print what was found as JSON")
-        _add_sources(each)
+        add_sources(each)
     parser.epilog = """\
 examples:
   rightcall tools footprint shop.py --model anthropic:claude-opus-4-8
@@ -48,7 +48,8 @@ exit codes:
   0 nothing to say; 1 the verdict is --fail-at or worse, or lint found something; 2 bad usage"""
 
 
-def _add_sources(parser: ArgumentParser) -> None:
+def add_sources(parser: ArgumentParser) -> None:
+    """Where tools come from: files, servers and manifests."""
     parser.add_argument(
         "tools", nargs="*", metavar="FILE.py[:NAME]", help="the tools that a Python file declares"
     )

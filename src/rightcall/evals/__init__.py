@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         trajectories,
         trajectory,
     )
+    from rightcall.evals.rules_trial import Trial, TriedCall, try_rules
     from rightcall.evals.scores import Scores
     from rightcall.evals.verdict import Verdict, judge
 
@@ -35,6 +36,8 @@ __all__ = [
     "Scores",
     "Share",
     "Trajectory",
+    "Trial",
+    "TriedCall",
     "Verdict",
     "check_runs",
     "checks",
@@ -48,6 +51,7 @@ __all__ = [
     "parameters",
     "trajectories",
     "trajectory",
+    "try_rules",
     "with_distractors",
 ]
 
@@ -61,6 +65,8 @@ lazily(
         "Scores": "evals.scores",
         "Share": "evals.intervals",
         "Trajectory": "evals.recorded_runs",
+        "Trial": "evals.rules_trial",
+        "TriedCall": "evals.rules_trial",
         "Verdict": "evals.verdict",
         "check_runs": "evals.recorded_runs",
         "checks": "evals.checks",
@@ -74,6 +80,7 @@ lazily(
         "parameters": "evals.cases_file",
         "trajectories": "evals.recorded_runs",
         "trajectory": "evals.recorded_runs",
+        "try_rules": "evals.rules_trial",
         "with_distractors": "evals.catalogue",
     },
 )

@@ -327,3 +327,20 @@ async def test_what_cannot_be_connected_to_is_said_before_anything_runs(case):
     target, options, words = WRONG[case]
     with pytest.raises(UsageError, match=words):
         await connect(target, **options).open()
+
+
+async def test_facts_are_laid_over_a_servers_tools_by_its_own_names(shop, tmp_path):
+    async with connect(shop, name="shop") as server:
+        (price,) = [tool for tool in server if tool.name == "price"]
+        found = rc.trust.as_toml(rc.trust.suggest([price]), [price])
+    file = tmp_path / "facts.toml"
+    file.write_text(
+        f'{found}\neffect = "read"\ntargets = []\nprivate = false\n[tools.order]\ntargets = ["x"]\n'
+    )
+    async with connect(shop, name="shop", facts=file) as server:
+        (price,) = [tool for tool in server if tool.name == "price"]
+        assert (price.effect, price.facts.targets, price.facts.private) == ("read", (), False)
+        assert price.facts.untrusted is True
+        assert "the facts of order do not fit it" in server.refused["order"]
+    with pytest.raises(UsageError, match="facts are one server's"):
+        rc.mcp.connect_all({"shop": shop}, facts=file)

@@ -27,11 +27,12 @@ def run(options: Namespace) -> int:
         raise UsageError(f"which tools? rightcall tools {options.action} FILE.py, --manifest or --mcp")
     box = add_manifests(load_tools(*options.tools), options)
     if options.servers:
-        box = asyncio.run(_with_servers(box, options))
+        box = asyncio.run(with_servers(box, options))
     return _weigh(box, options) if options.action == "footprint" else _read(box, options)
 
 
-async def _with_servers(box: Toolbox, options: Namespace) -> Toolbox:
+async def with_servers(box: Toolbox, options: Namespace) -> Toolbox:
+    """The box with the tools of the servers, as they are now."""
     from rightcall.cli.servers import open_servers  # noqa: PLC0415 - MCP is an extra
 
     async with AsyncExitStack() as opened:

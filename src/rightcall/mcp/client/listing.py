@@ -18,7 +18,7 @@ from rightcall.core.schema import Schema, SchemaError, SchemaTooCostly
 from rightcall.core.tool import Tool
 from rightcall.declare.finding import Finding
 from rightcall.declare.suspicion import suspicions
-from rightcall.errors import DeclarationError, ProtocolError
+from rightcall.errors import DeclarationError, ProtocolError, UsageError
 from rightcall.mcp.client.remote_tool import Invoke, definition_of, fit_all, tool_of
 from rightcall.mcp.client.settings import Settings
 from rightcall.mcp.pins import Definition
@@ -98,18 +98,19 @@ def accept(listing: Listing, settings: Settings, invoke: Invoke) -> AcceptedTool
             refused[definition.name] = f"{found[0].where}: {found[0].what}"
             continue
         try:
-            tools.append(
-                tool_of(
-                    definition,
-                    name=names[definition.name],
-                    server=settings.name,
-                    invoke=invoke,
-                    limits=settings.limits,
-                    trust=settings.trust,
-                )
+            tool = tool_of(
+                definition,
+                name=names[definition.name],
+                server=settings.name,
+                invoke=invoke,
+                limits=settings.limits,
+                trust=settings.trust,
             )
+            tools.append(tool if settings.facts is None else settings.facts(tool, definition.name))
         except DeclarationError as error:
             refused[definition.name] = error.reason
+        except UsageError as error:
+            refused[definition.name] = str(error)
     return AcceptedTools(
         listing=listing, tools=tuple(tools), names=names, refused=refused, findings=tuple(findings)
     )

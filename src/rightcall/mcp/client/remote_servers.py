@@ -54,10 +54,13 @@ def connect(target: Given, *, name: str | None = None, **options: Unpack[Options
 def connect_all(servers: Mapping[str, Given], **options: Unpack[Options]) -> "Group":
     """Servers by name, as ``load_config`` gives them, to be opened together with ``async with``.
 
-    Each server's tools have its name and ``_`` before their own. The options hold for every server.
+    Each server's tools have its name and ``_`` before their own. The options hold for every server, but
+    not ``facts``: what is stated of one server's tools is no other's.
     """
     if not isinstance(servers, Mapping):
         raise UsageError("rc.mcp.connect_all takes servers by name: rc.mcp.load_config(file) reads them")
+    if "facts" in options:
+        raise UsageError("facts are one server's: give them to rc.mcp.connect(server, facts=...)")
     return Group({name: connect(target, name=name, **options) for name, target in servers.items()})
 
 

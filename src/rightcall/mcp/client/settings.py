@@ -15,6 +15,7 @@ from rightcall.mcp.client.endpoints import Endpoint
 from rightcall.mcp.client.note_log import Note
 from rightcall.mcp.client.remote_tool import EVERYTHING, Trusted
 from rightcall.mcp.pins import Pins
+from rightcall.trust.overlay import StatedFacts, read_facts
 
 Protocol: TypeAlias = Literal["auto", "legacy"]
 """How versions are agreed on: by asking the server first, or by the handshake of 2025 and before."""
@@ -29,6 +30,8 @@ class Options(LimitOptions, total=False):
     """What each of its tools may cost."""
     pins: Pins | str | os.PathLike[str] | None
     """A file of approved definitions; a server that is not as it was approved is refused."""
+    facts: StatedFacts | str | os.PathLike[str] | None
+    """What you state of its tools for the rules of trust: ``rc.trust.starter``, or a file of facts."""
     suspicious: Literal["refuse", "keep"]
     """What becomes of a tool whose description gives the model orders; refused unless said."""
     approve: Approve | None
@@ -61,6 +64,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     trust: frozenset[Trusted] = frozenset()
     limits: Limits = Limits()
     pins: Pins | None = None
+    facts: StatedFacts | None = None
     suspicious: Literal["refuse", "keep"] = "refuse"
     approve: Approve | None = None
     sampling: Sampling | None = None
@@ -81,11 +85,12 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
 
 def settings_of(name: str, target: Endpoint, options: Options) -> Settings:
     """The options of ``connect``, read."""
-    pins = options.get("pins")
+    pins, facts = options.get("pins"), options.get("facts")
     read: dict[str, Any] = {
         **with_limits(options),
         "trust": _trusted(options.get("trust", False)),
         "pins": pins if pins is None or isinstance(pins, Pins) else Pins(pins),
+        "facts": facts if facts is None or isinstance(facts, StatedFacts) else read_facts(Path(facts)),
         "roots": tuple(map(_root, options.get("roots", ()))),
     }
     return Settings(name=name, target=target, **read)

@@ -1,0 +1,146 @@
+"""An operator's TOML file of facts into what is laid over tools that others wrote.
+
+A table says for which schema it was written. A tool that has another one is not the tool that somebody
+looked at: nothing is laid over it, and it is taken for the worst.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import fields, replace
+
+from rightcall.core.facts import Effect, Facts
+from rightcall.core.options import checked
+from rightcall.core.sanitize import printable
+from rightcall.core.tool import Tool
+from rightcall.errors import DeclarationError, UsageError
+from rightcall.log import logger
+
+_FACTS = {each.name: each.type for each in fields(Facts)}
+_OWN: Mapping[str, Any] = {"schema": str, "effect": Effect}
+_STARTERS = files("rightcall.trust") / "starters"
+
+
+class Stated(Struct, frozen=True, kw_only=True):
+    """What an operator says of one tool."""
+
+    effect: Effect | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    schema: str = ""
+    """The hash of the parameters that it was written for; empty where it holds for any."""
+
+
+class StatedFacts(Struct, frozen=True):
+    """What an operator says of tools, by name. Called with a tool, it gives the tool with it."""
+
+    tools: Mapping[str, Stated]
+
+    def __call__(self, tool: Tool, name: str | None = None) -> Tool:
+        """The tool with what is stated of it; as it is where nothing is, or of another schema.
+
+        ``name`` is what it is called where it comes from.
+        """
+        stated = self.tools.get(name or tool.name)
+        if stated is None:
+            return tool
+        if stated.schema and stated.schema != schema_hash(tool):
+            logger.warning(
+                "facts of %s are for another schema than it has now, and were left out: "
+                "it is taken for the worst",
+                printable(tool.name),
+            )
+            return tool
+        try:
+            facts = replace(tool.facts, **stated.facts)
+            return tool.replace(effect=stated.effect or tool.effect, facts=facts)
+        except DeclarationError as error:
+            raise UsageError(f"the facts of {tool.name} do not fit it: {error.reason}") from error
+
+    def over(self, tools: Iterable[Tool]) -> list[Tool]:
+        """All tools, with what is stated of them."""
+        return [self(tool) for tool in tools]
+
+
+@checked("rc.trust.read_facts")
+def read_facts(source: str | Path) -> StatedFacts:
+    """The facts in a TOML file. Raises a UsageError that names everything that is wrong with it."""
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{source} cannot be read: {error}") from None
+    return parse_facts(text, str(source))
+
+
+@checked("rc.trust.starter")
+def starter(name: str) -> StatedFacts:
+    """The facts that ship for a public MCP server, by a name of ``starters()``.
+
+    They are laid over whatever tools you lay them over: that a server calls itself so is no proof. They
+    hold for the schemas of the version that was looked at, and for no other.
+    """
+    return parse_facts(starter_text(name), f"starter {name}")
+
+
+def starter_text(name: str) -> str:
+    """The facts that ship for a server, as they are written."""
+    known = starters()
+    if name not in known:
+        raise UsageError(f"there are no facts for {name!r}; there are some for {', '.join(known)}")
+    return (_STARTERS / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def starters() -> tuple[str, ...]:
+    """The public MCP servers for which facts ship."""
+    names = (each.name for each in _STARTERS.iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def parse_facts(text: str, source: str) -> StatedFacts:
+    """The facts in a TOML text."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{source} is not TOML: {error}") from None
+    mistakes = [f"there is no {name!r}; there is tools" for name in document if name != "tools"]
+    tables = document.get("tools", {})
+    found: dict[str, Stated] = {}
+    if not isinstance(tables, dict):
+        raise UsageError(f"{source}: tools holds tables: [tools.NAME]")
+    for name, table in tables.items():
+        if isinstance(table, dict):
+            found[name] = _stated(name, table, mistakes)
+        else:
+            mistakes.append(f"tools.{name} is no table")
+    if mistakes:
+        lines = "\n".join(f"{source}: {each}" for each in mistakes)
+        raise UsageError(f"the facts cannot be used:\n{lines}")
+    return StatedFacts(found)
+
+
+def _stated(tool: str, table: Mapping[str, Any], mistakes: list[str]) -> Stated:
+    own: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
+    for name, value in table.items():
+        wanted = _OWN.get(name) or _FACTS.get(name)
+        if wanted is None:
+            known = ", ".join((*_OWN, *_FACTS))
+            mistakes.append(f"tools.{tool}: there is no {name!r}; there is {known}")
+            continue
+        try:
+            (own if name in _OWN else facts)[name] = msgspec.convert(value, wanted)
+        except msgspec.ValidationError as error:
+            mistakes.append(f"tools.{tool}.{name}: {error}")
+    return Stated(**own, facts=facts)
+
+
+def schema_hash(tool: Tool) -> str:
+    """What a tool takes, as a hash. The order of an object's members does not count."""
+    text = json.dumps(tool.parameters, sort_keys=True, separators=(",", ":"), default=str)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,112 @@
+"""The words in names and docs that say what a tool does, as far as words can be relied on.
+
+Tables only, for drafts that a person reads. A word that could mean two things stands on the worse side.
+"""
+
+import re
+
+from rightcall.core.facts import Kind
+from rightcall.trust.said import named_words
+
+READS = named_words(
+    "get list search find read check show view lookup look fetch retrieve describe count "
+    "status diff log browse inspect explain preview compare history summarize summarise "
+    "verify validate tree geocode snapshot calculate compute estimate"
+)
+"""Verbs that look, where nothing else in the name or the docs says otherwise."""
+
+WRITES = named_words(
+    "create add append insert write send post reply forward share invite update edit modify "
+    "change set patch put rename move copy upload save schedule reschedule book reserve "
+    "submit publish comment assign mark subscribe follow react notify email message call pay "
+    "transfer order buy make commit push merge fork stage attach pin open start enable "
+    "exchange return"
+)
+"""Verbs that do something which can mostly be undone."""
+
+DELETES = named_words(
+    "delete remove cancel destroy drop purge erase clear revoke kick ban uninstall "
+    "unsubscribe close archive overwrite truncate reset terminate kill stop trash wipe "
+    "disable detach uninvite expire void clean cleanup prune leave"
+)
+"""Verbs after which something is not there any more."""
+
+RUNS = named_words(
+    "run execute exec eval evaluate invoke shell bash terminal command script sql query code "
+    "rpc request manage apply dispatch trigger batch generic raw api"
+)
+"""Words of tools that can be told to do anything: nothing is known of what a call will do."""
+
+STRONG = (
+    WRITES
+    - named_words(
+        "log post order message comment call email return open start set book share mark make pin "
+        "commit change update fork stage edit exchange schedule"
+    )
+) | (DELETES - named_words("close stop leave clear reset"))
+"""Of those, the ones that are hardly ever nouns: a name that looks and holds one is not believed."""
+
+MONEY = named_words(
+    "pay payment payments payee transaction transactions transfer refund charge buy purchase "
+    "checkout invoice withdraw deposit money donate tip order orders book booking reserve "
+    "reservation rent subscribe bid trade invest loan bill billing certificate voucher price "
+    "priced wallet card"
+)
+CREDENTIALS = named_words(
+    "password passwords passphrase secret secrets token tokens credential credentials key "
+    "keys otp mfa totp login auth oauth ssh permission permissions role roles privilege admin "
+    "sudo certificate pin"
+)
+OUTSIDE = named_words(
+    "web website webpage internet url urls uri http https link links browse browser crawl "
+    "scrape download dns whois ping online remote webhook page site host domain feed rss"
+)
+"""Words of tools that look outside, where whoever is asked learns of the question."""
+
+DIRECTORY = named_words("contact contacts addressbook phonebook")
+NOW = named_words("now today current")
+CLOCK = named_words("day date time datetime timezone clock weekday")
+
+CONTENT = named_words(
+    "body text content contents message messages description subject summary note notes "
+    "comment comments caption reason feedback markdown html thought prompt memo remark "
+    "remarks location"
+)
+"""Last words of parameters whose text is passed on, and says neither who nor where."""
+
+CODE = named_words("sql code script command cmd shell function expression program statement pipeline")
+"""Last words of parameters that can be told to do anything."""
+
+PAGING = named_words(
+    "limit offset page cursor size count max min top first last per n k results depth head "
+    "tail width height encoding format timeout sort order direction verbose"
+)
+"""Last words of parameters that say how much is shown, or how."""
+
+LOOKED_FOR = named_words("query q search pattern filter filters term terms keyword keywords attachments")
+"""Last words of parameters that are looked for, whatever their docs speak of."""
+
+ACTS_IN_DOCS = re.compile(
+    r"\b(?:creates|deletes|removes|updates|sends|writes|modifies|overwrites|posts|uploads|executes|"
+    r"installs|charges|books|transfers|publishes|cancels|replaces|saves)\b",
+    re.IGNORECASE,
+)
+SAVES_IN_DOCS = re.compile(r"\bsav(?:e|ed|ing)\b|\bwritten to\b|\bwrite to\b", re.IGNORECASE)
+"""In the docs of a parameter: it says where something is put."""
+DELETES_IN_DOCS = re.compile(
+    r"\b(?:overwrit\w+|irreversibl\w+|permanently|delet(?:es?|ing)|erases?|destroys?|destructive|"
+    r"replaces? the (?:entire|whole)|completely replaces?)\b",
+    re.IGNORECASE,
+)
+CODE_IN_DOCS = re.compile(
+    r"\bSQL\b|\bJavaScript\b|\b(?:shell|bash) command|\b(?:Python|source) code\b"
+    r"|\bcode to (?:run|execute)",
+    re.IGNORECASE,
+)
+KINDS_IN_DOCS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("account", re.compile(r"\biban\b|\baccount number|\bbank account", re.IGNORECASE)),
+    ("address", re.compile(r"\be-?mails?\b|\bphone\b|\btelephone\b", re.IGNORECASE)),
+    ("web", re.compile(r"\burls?\b|\bweb address|\bhyperlink", re.IGNORECASE)),
+    ("path", re.compile(r"\bfile ?path|\bpath (?:to|of)\b|\babsolute path", re.IGNORECASE)),
+    ("channel", re.compile(r"\bchannel\b", re.IGNORECASE)),
+)
