@@ -36,6 +36,7 @@ TAINTED = [
     "n = 0\nif look()[0].body == 'never':\n    n = 1\nsay(n)",
     "for r in look():\n    if r.body == 'never':\n        break\n    say(1)",
     "for r in look():\n    say(1)\n    if r.body == 'never':\n        continue",
+    "for r in look():\n    if r.body != 'never':\n        continue\n    return 1\nsay(1)",
     "def f():\n    if look()[0].body == 'never':\n        return 1\n    return 2\nsay(f())",
     "f = (lambda: 1) if look()[0].body == 'b' else (lambda: 2)\nsay(f())",
     "say(1 if look()[0].body == 'b' else 2)",

@@ -160,8 +160,6 @@ class _Interpreter(Evaluator):
         items, label = iterated(self.look(node.iter))
         branch, region = self.branch, self.region
         self.enter(label)
-        if label and returns(node.body):
-            self.frame.stopped |= label
         for item in items:
             self.bind(node.target, item)
             signal = self._block(node.body)
@@ -171,6 +169,9 @@ class _Interpreter(Evaluator):
                 break
         decided = label | outside(self.branch - branch)
         self.branch, self.region = branch, region
+        if decided and returns(node.body):
+            # A round that ended early may have ended before a return that stands after it.
+            self.frame.stopped |= decided
         if decided:
             self._taint(assigned(node.body) | names_in(node.target), decided)
         self.enter(self.frame.stopped)
