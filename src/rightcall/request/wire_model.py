@@ -28,7 +28,7 @@ from rightcall.request.believable import believable
 from rightcall.request.host import Host
 from rightcall.request.nulls import marked, marked_reply
 from rightcall.request.retry import Retry
-from rightcall.request.unstrict import Unstrict
+from rightcall.request.unasked import Unasked
 from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of
 
 _UNHEARD = ("rate_limit", "overloaded")
@@ -69,7 +69,7 @@ class WireModel:
         self._writer = writer_at(dialect.name, self._host.url)
         self._encoders: dict[int, tuple[Encode, Readable]] = {}
         """By the identity of a conversation; each is gone when its conversation is."""
-        self._unstrict = Unstrict()
+        self._unasked = Unasked()
         self._profile = profile or Profile()
         self._streaming = streaming
         self._retry = retry or Retry()
@@ -231,7 +231,7 @@ class WireModel:
     def _encoded(self, request: Request, *, stream: bool) -> Outgoing:
         if self._defaults:
             request = replace(request, options={**self._defaults, **request.options})
-        request = self._unstrict.of(request)
+        request = self._unasked.left_out(request)
         encode, readable = self._encoder(request.conversation)
         outgoing = encode(readable.request(request), model=self._address.model, stream=stream)
         if request_logger.isEnabledFor(DEBUG):
@@ -281,7 +281,7 @@ class WireModel:
             return request, None
         if self._keeping is not None and (whole := self._keeping.anew(request, error)):
             return whole, 0.0
-        if self._unstrict.learns(request, error):
+        if self._unasked.learns(request, error):
             return request, 0.0
         return request, self._retry.delay(error, tried, random.random())  # noqa: S311
 

@@ -1,4 +1,4 @@
-"""A vendor that cannot compile strict tools which nobody asked for is asked again without them."""
+"""What nobody asked for and a vendor refuses: strict tools, summaries. It is asked again without."""
 
 import json
 import logging
@@ -66,3 +66,39 @@ async def test_it_is_tried_once_and_not_where_it_was_asked_for(options, times):
         with pytest.raises(VendorError, match="too complex"):
             await agent_at(server.url, **options).run("Hi")
         assert len(server.requests) == times
+
+
+UNVERIFIED = {
+    "message": "Your organization must be verified to generate reasoning summaries.",
+    "type": "invalid_request_error",
+    "param": "reasoning.summary",
+    "code": "unsupported_value",
+}
+
+
+def answered() -> bytes:
+    part = {"type": "output_text", "text": "Done.", "annotations": []}
+    item = {"type": "message", "role": "assistant", "status": "completed", "content": [part]}
+    return whole(json.dumps({"id": "r", "status": "completed", "output": [item]}).encode())
+
+
+async def test_an_account_without_summaries_is_asked_for_none_from_there_on(caplog):
+    refused = whole(json.dumps({"error": UNVERIFIED}).encode(), 400)
+    async with serving(refused, answered(), answered()) as server:
+        model = rc.connect("openai-responses:gpt-5.2", base_url=server.url, api_key="k", streaming=False)
+        agent = rc.Agent(model, options={"reasoning": "high"})
+        with caplog.at_level(logging.WARNING, logger="rightcall.request"):
+            assert (await agent.run("Hi")).text == "Done."
+        await agent.run("Hi")
+        sent = [json.loads(body)["reasoning"] for _, _, body in server.requests]
+    assert sent == [{"effort": "high", "summary": "auto"}] + [{"effort": "high", "summary": None}] * 2
+    assert any("no summary of the reasoning" in message for message in caplog.messages)
+
+
+async def test_a_summary_that_was_asked_for_and_refused_is_an_error():
+    refused = whole(json.dumps({"error": UNVERIFIED}).encode(), 400)
+    async with serving(refused) as server:
+        model = rc.connect("openai-responses:gpt-5.2", base_url=server.url, api_key="k", streaming=False)
+        asked = {"reasoning": "high", "extra": {"reasoning": {"summary": "detailed"}}}
+        with pytest.raises(VendorError, match="must be verified"):
+            await rc.Agent(model, options=asked).run("Hi")

@@ -1,0 +1,69 @@
+"""What the library asks for by itself and a vendor refuses: it is left out from there on.
+
+Nobody asked for it, so that a request must not fail because of it. Which schemas are too complex
+together, vendors tell only when they are sent: Anthropic answers 400, "Schema is too complex for
+compilation" or "The compiled grammar is too large". OpenAI refuses organizations that are not verified a
+summary of the reasoning: https://github.com/continuedev/continue/issues/9854
+"""
+
+import re
+from weakref import finalize
+
+from msgspec.structs import replace
+
+from rightcall.core.request import Request
+from rightcall.errors import RightcallError, VendorError
+from rightcall.log import request_logger
+from rightcall.wire.encoding import mapping
+
+_REFUSED = 400
+_TOO_MUCH = re.compile(r"(?i)\b(?:schemas?|grammar)\b[^.]*\b(?:too (?:complex|large)|compil)")
+_NO_SUMMARY = re.compile(r"(?i)reasoning[._ ]summar")
+
+
+class Unasked:
+    """What a model's vendor has refused so far."""
+
+    def __init__(self) -> None:
+        self._loose: set[int] = set()
+        """The conversations that go on without strict tools, by identity, as all of them are equal. They
+        are forgotten when they are over."""
+        self._unsummarised = False
+        """Whether the account gets no summaries; that is so of all its conversations."""
+
+    def left_out(self, request: Request) -> Request:
+        """The request without what the vendor refuses."""
+        if self._loose and id(request.conversation) in self._loose:
+            request = replace(request, options={**request.options, "strict": False})
+        if self._unsummarised and "reasoning" in request.options:
+            extra = mapping(request.options.get("extra"))
+            told = {"summary": None, **mapping(extra.get("reasoning"))}
+            options = {**request.options, "extra": {**extra, "reasoning": told}}
+            request = replace(request, options=options)
+        return request
+
+    def learns(self, request: Request, error: RightcallError) -> bool:
+        """Whether this refusal is one of something that nobody asked for, and worth another try."""
+        if not isinstance(error, VendorError) or error.status != _REFUSED:
+            return False
+        return self._learns_strict(request, error) or self._learns_summary(request, error)
+
+    def _learns_strict(self, request: Request, error: VendorError) -> bool:
+        is_asked = request.options.get("strict", "auto") not in ("auto", None)
+        if is_asked or id(request.conversation) in self._loose or not _TOO_MUCH.search(error.message):
+            return False
+        self._loose.add(id(request.conversation))
+        finalize(request.conversation, self._loose.discard, id(request.conversation)).atexit = False
+        request_logger.warning(
+            "%s; from here on only tools with strict=True are sent strict in this conversation", error
+        )
+        return True
+
+    def _learns_summary(self, request: Request, error: VendorError) -> bool:
+        own = mapping(mapping(request.options.get("extra")).get("reasoning"))
+        is_sent = "reasoning" in request.options and not own.get("summary")
+        if self._unsummarised or not is_sent or not _NO_SUMMARY.search(error.message + error.body):
+            return False
+        self._unsummarised = True
+        request_logger.warning("%s; from here on no summary of the reasoning is asked for", error)
+        return True
