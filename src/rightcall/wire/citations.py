@@ -16,6 +16,10 @@ Read: TypeAlias = Callable[[Mapping[str, Any], int, int], Citation]
 """Makes a citation of a vendor's, given the span that it is for."""
 
 
+_LEADING, _FOLLOWS = 0xC0, 0x80
+"""The bits that tell a first byte of UTF-8 from others, and what they are in those."""
+
+
 def in_texts(content: Iterable[object], dialect: str, read: Read) -> tuple[Citation, ...]:
     """The citations in the bags of a reply's texts: each is for the whole of its text."""
     found: list[Citation] = []
@@ -202,18 +206,14 @@ def _chunk(chunk: Mapping[str, Any]) -> Citation:
 def _characters(text: str, said: Iterable[Mapping[str, Any]]) -> dict[int, int]:
     """Where each of the vendor's places in UTF-8 is in the text; a place inside a character is none."""
     wanted = {_place(each, name) for each in said for name in ("startIndex", "endIndex")}
+    written = text.encode(errors="surrogatepass") if wanted else b""
     found: dict[int, int] = {}
-    if not wanted:
-        return found
-    at = 0
-    for place, character in enumerate(text):
-        if at in wanted:
-            found[at] = place
-        # As UTF-8 has it, without writing the text once more for every span.
-        code = ord(character)
-        at += 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4  # noqa: PLR2004
-    if at in wanted:
-        found[at] = len(text)
+    at = characters = 0
+    for place in sorted([each for each in wanted if 0 <= each <= len(written)]):
+        if place < len(written) and written[place] & _LEADING == _FOLLOWS:
+            continue
+        characters += len(written[at:place].decode(errors="surrogatepass"))
+        found[place], at = characters, place
     return found
 
 
