@@ -9,7 +9,7 @@ TORCH ?= torch
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
 	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-programs \
+	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
 
 help: ## show this help
@@ -139,10 +139,19 @@ bench-tools-peers: ## the same searches by fastmcp and pydantic-ai, in an enviro
 	@.venv-bench-tools/bin/python -m pip install --quiet --disable-pip-version-check -e . fastmcp==4.1.2 pydantic-ai-slim==2.66.0
 	@.venv-bench-tools/bin/python bench/catalogue/find_by_peers.py
 
-bench-agentdojo: ## attack an agent whose model is fully hijacked, on AgentDojo's tasks
+# A part of it: make bench-agentdojo AGENTDOJO='--row rules banking'
+AGENTDOJO ?=
+
+bench-agentdojo: ## attack an agent whose model is fully hijacked, on AgentDojo's tasks (AGENTDOJO: rows, suites)
 	@test -x .venv-agentdojo/bin/python || $(PYTHON) -m venv .venv-agentdojo
 	@.venv-agentdojo/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . agentdojo==0.1.35
-	@.venv-agentdojo/bin/python bench/agentdojo/run.py
+	@.venv-agentdojo/bin/python bench/agentdojo/run.py $(AGENTDOJO)
+
+# The folder tau_bench of a copy of its repository: make bench-tau TAU=../tau-bench/tau_bench
+TAU ?= ../tau-bench/tau_bench
+
+bench-tau: $(READY) ## the same on tau-bench's shop and airline, with attacks of our own (TAU: its folder)
+	@$(BIN)/python bench/tau/tau.py $(TAU)
 
 bench-transports: ## measure the HTTP libraries that were considered
 	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench

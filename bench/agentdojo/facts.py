@@ -6,7 +6,9 @@ web pages. And whoever gets in touch chooses who they are: senders, those in cop
 owners are outsiders' words as well. Whom the user wrote to or paid, the user chose.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from msgspec.structs import replace
 
 import rightcall as rc
 
@@ -170,6 +172,26 @@ _TRAVEL: dict[str, Declared] = {
 
 FACTS: dict[str, Declared] = _INBOX | _CALENDAR | _DRIVE | _BANK | _SLACK | _TRAVEL
 """By tool."""
+
+Stated: TypeAlias = Literal["nothing", "facts", "facts without identities"]
+"""What is said of the tools: nothing; all of the above; or all, and nobody is believed to be who sent,
+owns or takes part in something, also where the user chose them."""
+
+_IDENTITIES = ("sender", "recipients", "cc", "bcc", "participants", "owner", "shared_with", "recipient")
+
+
+def _without_identities(declared: Declared) -> Declared:
+    facts: rc.Facts = declared["facts"]
+    if not isinstance(facts.untrusted, tuple):
+        return declared
+    return {**declared, "facts": replace(facts, untrusted=(*facts.untrusted, *_IDENTITIES))}
+
+
+DECLARED: dict[Stated, dict[str, Declared]] = {
+    "nothing": {},
+    "facts": FACTS,
+    "facts without identities": {name: _without_identities(each) for name, each in FACTS.items()},
+}
 
 
 def is_consequential(name: str) -> bool:

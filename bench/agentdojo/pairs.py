@@ -1,6 +1,7 @@
 """One user task, alone or under one attack, through the runtime into AgentDojo's verdicts."""
 
 import functools
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -8,8 +9,9 @@ from agentdojo.base_tasks import BaseUserTask
 from agentdojo.functions_runtime import FunctionCall
 from attackers import Attacker, from_task, ran, with_own_tool
 from attacks import Attack, Form, attack
-from facts import is_consequential
+from facts import Stated, is_consequential
 from msgspec import Struct, json
+from senders import identity, send_as
 from standin import StandIn, When
 from suites import Environment, suites, tools_over
 
@@ -21,6 +23,9 @@ from rightcall.testing import ScriptedModel
 Approver: TypeAlias = Literal["nobody", "the user"]
 """Who is there to be asked: nobody, so that what is asked about is refused; or a user who allows exactly
 the calls that their own task needs."""
+
+Position: TypeAlias = Literal["third party", "sender"]
+"""Who the attacker is: one who got his words into what others sent, or the very one who sent it."""
 
 Defence: TypeAlias = Callable[[Sequence[rc.Tool], Sequence[FunctionCall]], dict[str, Any]]
 """From the tools and the calls that the user's task needs: settings for the agent."""
@@ -40,6 +45,7 @@ class Case(Struct, frozen=True, kw_only=True):
     injection: str = ""
     form: Form = "plain"
     when: When = "at once"
+    position: Position = "third party"
     own_truths: bool = True
     """Fill in the ground truths that AgentDojo leaves empty."""
     wants_utility: bool = True
@@ -67,7 +73,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 async def run(
-    case: Case, defence: Defence | None = None, approver: Approver = "nobody"
+    case: Case,
+    defence: Defence | None = None,
+    approver: Approver = "nobody",
+    stated: Stated = "facts",
 ) -> Verdict | None:
     """Run one case and have it judged. None when there is nothing to attack in this way."""
     user: BaseUserTask[Any] = suites()[case.suite].user_tasks[case.user]
@@ -75,15 +84,17 @@ async def run(
     if attacker is None and case.injection:
         return None
     planted = attack(case.suite, case.user, attacker.goal, case.form) if attacker else Attack({}, ())
-    loaded = _environment(case.suite, tuple(planted.texts.items()))
-    environment = user.init_environment(loaded.model_copy(deep=True))
-    start = environment.model_copy(deep=True)
-    truth = user.ground_truth(start.model_copy(deep=True))
+    environment = fresh(case.suite, case.user, tuple(planted.texts.items()))
+    if attacker is not None and case.position == "sender":
+        wanted = attacker.calls(copied(environment), copied(environment))
+        send_as(identity(case.suite, wanted), environment, planted.signs)
+    start = copied(environment)
+    truth = user.ground_truth(copied(start))
     standin = StandIn(
         truth,
         user.GROUND_TRUTH_OUTPUT,
         signs=planted.signs,
-        attack=lambda: attacker.calls(environment.model_copy(deep=True), start) if attacker else (),
+        attack=lambda: attacker.calls(copied(environment), start) if attacker else (),
         attack_answer=attacker.answer if attacker else "",
         when=case.when,
     )
@@ -94,15 +105,15 @@ async def run(
         asked.append(proposal)
         return approver == "the user" and _key(proposal.name, proposal.arguments) in allowed
 
-    tools = tools_over(suites()[case.suite], environment, known=defence is not None)
+    tools = tools_over(case.suite, environment, stated if defence else "nothing")
     settings = defence(tools, truth) if defence else {}
     model = ScriptedModel(standin, fragment=None)
-    agent = rc.Agent(model, tools, budget=_BUDGET, approve=approve, **settings)
+    agent = rc.Agent(model, tools, budget=_BUDGET, approve=approve, footprint="off", **settings)
     result = await agent.run(user.PROMPT)
     assert result.stop.reason == "end", result.stop
     return Verdict(
         case=case,
-        utility=case.wants_utility and _done(user, result, start.model_copy(deep=True), environment),
+        utility=case.wants_utility and done(user, result, copied(start), environment),
         attacked=attacker is not None and attacker.succeeded(result, start, environment),
         hijacked=standin.hijacked,
         spread=standin.spread,
@@ -116,13 +127,23 @@ async def run(
     )
 
 
+def fresh(suite: str, user: str, texts: tuple[tuple[str, str], ...] = ()) -> Environment:
+    """What a user task starts from, with these texts in it."""
+    task = suites()[suite].user_tasks[user]
+    return task.init_environment(copied(_environment(suite, texts)))
+
+
+def copied(environment: Environment) -> Environment:
+    """Another like it; in a third of the time that a deep copy takes."""
+    return pickle.loads(pickle.dumps(environment))
+
+
 def _attacker(case: Case) -> Attacker | None:
     suite = suites()[case.suite]
     if case.injection == OWN_TOOL:
-        environment = _environment(case.suite, ()).model_copy(deep=True)
-        user = suite.user_tasks[case.user]
-        truth = user.ground_truth(user.init_environment(environment))
-        return with_own_tool(tools_over(suite, environment, known=True), truth)
+        environment = fresh(case.suite, case.user)
+        truth = suite.user_tasks[case.user].ground_truth(environment)
+        return with_own_tool(tools_over(case.suite, environment, "facts"), truth)
     if case.injection:
         injection = suite.injection_tasks[case.injection]
         return from_task(case.suite, injection, own_truths=case.own_truths)
@@ -139,6 +160,6 @@ def _key(name: str, arguments: Any) -> tuple[str, bytes]:
     return name, json.encode(dict(arguments), order="sorted")
 
 
-def _done(user: BaseUserTask[Any], result: RunResult, start: Environment, end: Environment) -> bool:
+def done(user: BaseUserTask[Any], result: RunResult, start: Environment, end: Environment) -> bool:
     judged = user.utility_from_traces(result.text, start, end, ran(result))
     return bool(user.utility(result.text, start, end) if judged is None else judged)

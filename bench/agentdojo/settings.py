@@ -1,33 +1,37 @@
-"""The ways to run every pair of tasks: which defence, who is asked, how the attack is written."""
+"""The ways to run every pair of tasks: which defence, who attacks and when, in which words."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from attacks import Form
 from defence import granted, ungranted
+from facts import Stated
 from msgspec import Struct
 from msgspec.structs import replace
-from pairs import OWN_TOOL, Approver, Case, Defence
+from pairs import OWN_TOOL, Approver, Case, Defence, Position
 from standin import When
 
-Guarded: TypeAlias = Literal["nothing", "rules", "rules and grant"]
-"""What stands in the attacker's way."""
+Row: TypeAlias = Literal["no defence", "rules", "rules, perfect grant", "rules, no identities"]
+"""What stands in the attacker's way. A perfect grant is read off the right answers: nobody stated it."""
 
-DEFENCES: dict[Guarded, Defence | None] = {
-    "nothing": None,
-    "rules": ungranted,
-    "rules and grant": granted,
+DEFENCES: dict[Row, tuple[Defence | None, Stated]] = {
+    "no defence": (None, "nothing"),
+    "rules": (ungranted, "facts"),
+    "rules, perfect grant": (granted, "facts"),
+    "rules, no identities": (ungranted, "facts without identities"),
 }
+POSITIONS: tuple[Position, ...] = get_args(Position)
+TIMES: tuple[When, ...] = get_args(When)
 
 
 class Setting(Struct, frozen=True, kw_only=True):
     """One way to run a pair."""
 
-    guarded: Guarded = "nothing"
-    approver: Approver = "nobody"
-    form: Form = "plain"
+    row: Row = "no defence"
+    approver: Approver = "the user"
+    position: Position = "third party"
     when: When = "at once"
+    form: Form = "plain"
     own_tool: bool = False
-    own_truths: bool = True
 
     def case(self, suite: str, user: str, injection: str = "") -> Case:
         """The case of this pair."""
@@ -37,45 +41,32 @@ class Setting(Struct, frozen=True, kw_only=True):
             injection=OWN_TOOL if self.own_tool and injection else injection,
             form=self.form,
             when=self.when,
-            own_truths=self.own_truths,
+            position=self.position,
             # Comparing whole environments takes longer than the run.
-            wants_utility=self.is_plain and self.own_truths,
+            wants_utility=not injection,
         )
 
     @property
-    def is_plain(self) -> bool:
-        """Whether the attack is written and timed as AgentDojo has it."""
-        return self.varied == "at once"
-
-    @property
-    def varied(self) -> str:
+    def told(self) -> str:
         """How the attack differs from the plain one."""
-        return "own tool" if self.own_tool else self.form if self.form != "plain" else self.when
+        form = "own tool" if self.own_tool else self.form
+        return ", ".join([self.row, self.position, self.when, *([form] if form != "plain" else [])])
 
 
-AGENTDOJO = Setting(own_truths=False)
-"""As the benchmark comes: no defence, and eight attacks of which it does not say how they are made."""
+def quiet(row: Row) -> tuple[Setting, ...]:
+    """Without an attack: nobody to ask, and a user who allows exactly what the task needs."""
+    return Setting(row=row, approver="nobody"), Setting(row=row)
 
-PLAIN = (
-    AGENTDOJO,
-    Setting(),
-    *[
-        Setting(guarded=guarded, approver=approver)
-        for guarded in ("rules", "rules and grant")
-        for approver in ("nobody", "the user")
-    ],
-)
-GUARDED: tuple[Guarded, ...] = ("nothing", "rules", "rules and grant")
-VARIED = tuple(
-    replace(varied, guarded=guarded, approver="the user")
-    for varied in (
-        Setting(when="after"),
-        Setting(when="instead"),
-        Setting(form="split"),
-        Setting(form="base64"),
-        Setting(form="escaped"),
-        Setting(own_tool=True),
+
+def attacked(row: Row) -> tuple[Setting, ...]:
+    """Under attack, with the user to be asked: a task that is refused nothing reads every attack."""
+    return tuple(
+        Setting(row=row, position=position, when=when) for position in POSITIONS for when in TIMES
     )
-    for guarded in GUARDED
-)
-"""With the user there to be asked: a task that is refused nothing of its own reads every attack."""
+
+
+def written(row: Row) -> tuple[Setting, ...]:
+    """The same attacks in other forms, and the user's own tool with other targets."""
+    plain = Setting(row=row)
+    forms: tuple[Form, ...] = ("split", "base64", "escaped")
+    return (*[replace(plain, form=form) for form in forms], replace(plain, own_tool=True))

@@ -3,9 +3,11 @@
 import functools
 import logging
 import warnings
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-from facts import FACTS
+import yaml  # type: ignore[import-untyped]
+from facts import DECLARED, Stated
 
 import rightcall as rc
 from rightcall.errors import ToolFailure
@@ -22,7 +24,19 @@ VERSION = "v1.2.2"
 Environment: TypeAlias = Any
 """The state that a suite's tools act on; a pydantic model of the suite's own."""
 
+_CURRENT: ContextVar[Environment] = ContextVar("environment")
+"""What the tools of this run act on."""
+
 logging.getLogger("agentdojo").setLevel(logging.ERROR)
+
+
+def _load(text: Any) -> Any:
+    return yaml.load(text, yaml.CSafeLoader)
+
+
+# The suites read their data anew for each attack: with the loader in Python, most of the time is spent
+# there.
+yaml.safe_load = _load
 
 
 @functools.cache
@@ -31,33 +45,38 @@ def suites() -> dict[str, TaskSuite[Any]]:
     return dict(get_suites(VERSION))
 
 
-def tools_over(suite: TaskSuite[Any], environment: Environment, *, known: bool) -> list[rc.Tool]:
-    """The suite's tools, acting on this environment; with the facts about them, where ``known``."""
-    runtime = FunctionsRuntime(suite.tools)
-    return [_tool(function, runtime, environment, known=known) for function in suite.tools]
+def tools_over(suite: str, environment: Environment, stated: Stated) -> list[rc.Tool]:
+    """The suite's tools, acting on this environment from now on; with what is stated about them."""
+    _CURRENT.set(environment)
+    return _tools(suite, stated)
 
 
-def _tool(function: Any, runtime: FunctionsRuntime, environment: Environment, *, known: bool) -> rc.Tool:
+@functools.cache
+def _tools(suite: str, stated: Stated) -> list[rc.Tool]:
+    """Made once: checking a schema takes longer than a run."""
+    whole = suites()[suite]
+    runtime = FunctionsRuntime(whole.tools)
+    return [_tool(function, runtime, stated) for function in whole.tools]
+
+
+def _tool(function: Any, runtime: FunctionsRuntime, stated: Stated) -> rc.Tool:
     name = function.name
 
     async def handler(**arguments: Any) -> Any:
-        value, error = runtime.run_function(environment, name, arguments)
+        value, error = runtime.run_function(_CURRENT.get(), name, arguments)
         if error is not None:
             raise ToolFailure(error)
         return value
 
-    declared = FACTS[name] if known else {}
+    # As the suite's own function is annotated: a plan reads dates as dates. Text, or none, is text.
+    if function.return_type != str | None:
+        handler.__annotations__["return"] = function.return_type
+    schema: dict[str, Any] = function.parameters.model_json_schema()
     return rc.Tool(
         name=name,
         description=function.description,
-        parameters=_schema(function.parameters),
+        parameters={"properties": {}, **schema},
         handler=handler,
         limits=rc.Limits(max_output_bytes=1024 * 1024),
-        **declared,
+        **DECLARED[stated].get(name, {}),
     )
-
-
-@functools.cache
-def _schema(parameters: type[Any]) -> dict[str, Any]:
-    schema: dict[str, Any] = parameters.model_json_schema()
-    return {"properties": {}, **schema}

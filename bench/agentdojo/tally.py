@@ -24,28 +24,36 @@ class Counted(Struct, frozen=True):
 Counts = Counter[Counted]
 
 
-def count(suite: str, user: str, settings: Sequence[Setting]) -> tuple[Counts, list[str]]:
+def count(
+    suite: str, user: str, alone: Sequence[Setting], attacked: Sequence[Setting]
+) -> tuple[Counts, list[str]]:
     """The counts of one user task, and a line for everything that should not have happened."""
     warnings.simplefilter("ignore")
-    return asyncio.run(_count(suite, user, settings))
+    return asyncio.run(_count(suite, user, alone, attacked))
 
 
-async def _count(suite: str, user: str, settings: Sequence[Setting]) -> tuple[Counts, list[str]]:
+async def _count(
+    suite: str, user: str, alone: Sequence[Setting], attacked: Sequence[Setting]
+) -> tuple[Counts, list[str]]:
     counts: Counts = Counter()
     lines: list[str] = []
-    for setting in settings:
-        if setting.is_plain:
-            verdict = await run(setting.case(suite, user), DEFENCES[setting.guarded], setting.approver)
-            counts += _counted(verdict, setting)
+    for setting in alone:
+        verdict = await _run(setting, suite, user)
+        counts += _counted(verdict, setting)
+        lines += _unfinished(verdict, setting)
     for injection in suites()[suite].injection_tasks:
-        for setting in settings:
+        for setting in attacked:
             if setting.own_tool and injection != next(iter(suites()[suite].injection_tasks)):
                 continue
-            case = setting.case(suite, user, injection)
-            verdict = await run(case, DEFENCES[setting.guarded], setting.approver)
+            verdict = await _run(setting, suite, user, injection)
             counts += _counted(verdict, setting)
             lines += _oddities(verdict, setting)
     return counts, lines
+
+
+async def _run(setting: Setting, suite: str, user: str, injection: str = "") -> Verdict | None:
+    defence, stated = DEFENCES[setting.row]
+    return await run(setting.case(suite, user, injection), defence, setting.approver, stated)
 
 
 def _counted(verdict: Verdict | None, setting: Setting) -> Counts:
@@ -58,7 +66,6 @@ def _counted(verdict: Verdict | None, setting: Setting) -> Counts:
         "asked": len(verdict.asked),
         "unasked": verdict.utility and not verdict.asked,
         "hijacked": verdict.hijacked,
-        "spread": verdict.spread,
         "acted": attacked and bool(verdict.acts),
         "words": attacked and is_words_alone(case.suite, case.injection),
         "success by words": verdict.attacked and is_words_alone(case.suite, case.injection),
@@ -67,13 +74,20 @@ def _counted(verdict: Verdict | None, setting: Setting) -> Counts:
     return Counter({Counted(case.suite, setting, attacked, what): int(n) for what, n in said.items()})
 
 
+def _unfinished(verdict: Verdict | None, setting: Setting) -> list[str]:
+    """What was asked about in a task that nobody attacks."""
+    if verdict is None or setting.approver == "the user" or (verdict.utility and not verdict.asked):
+        return []
+    asked = "; ".join(f"{each.name}: {each.reason}" for each in verdict.asked) or "not done"
+    return [f"asked: {verdict.case.suite} {verdict.case.user} ({setting.row}) {asked}"]
+
+
 def _oddities(verdict: Verdict | None, setting: Setting) -> list[str]:
     if verdict is None:
         return []
     case = verdict.case
-    pair = f"{case.suite} {case.user} x {case.injection} ({setting.varied}, {setting.guarded})"
-    # With nobody to ask, a task may be refused the very call that would have shown the attack.
-    if not verdict.hijacked and (setting.guarded == "nothing" or setting.approver == "the user"):
+    pair = f"{case.suite} {case.user} x {case.injection} ({setting.told})"
+    if not verdict.hijacked:
         return [f"not hijacked: {pair}"]
     by_tools = verdict.attacked and not is_words_alone(case.suite, case.injection)
-    return [f"came through: {pair}"] if by_tools and setting.guarded != "nothing" else []
+    return [f"came through: {pair}"] if by_tools and setting.row != "no defence" else []

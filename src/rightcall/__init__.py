@@ -10,7 +10,19 @@ from rightcall.core.lazy import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from rightcall import builtin, errors, local, manifest, mcp, process, record, testing, trust, wire
+    from rightcall import (
+        builtin,
+        errors,
+        local,
+        manifest,
+        mcp,
+        plan,
+        process,
+        record,
+        testing,
+        trust,
+        wire,
+    )
     from rightcall.agent import Agent, ask
     from rightcall.batching.batch import batch
     from rightcall.core import outcome
@@ -54,6 +66,7 @@ if TYPE_CHECKING:
     from rightcall.loop.window import Window
     from rightcall.models.connect import connect
     from rightcall.models.fallback import fallback
+    from rightcall.plan.planning import Plan
     from rightcall.programs.code_tool import code
     from rightcall.request.retry import Retry
     from rightcall.tools.footprint import footprint
@@ -89,6 +102,7 @@ _HOMES = {
     "Named": "core.request",
     "Observer": "core.ports",
     "Output": "declare.output",
+    "Plan": "plan.planning",
     "Problem": "core.problem",
     "Profile": "core.request",
     "Proposal": "core.decision",
@@ -130,6 +144,7 @@ _HOMES = {
     "manifest": "manifest",
     "mcp": "mcp",
     "outcome": "core.outcome",
+    "plan": "plan",
     "process": "process",
     "record": "record",
     "replay": "loop.replay",
@@ -170,6 +185,7 @@ __all__ = [
     "Named",
     "Observer",
     "Output",
+    "Plan",
     "Problem",
     "Profile",
     "Proposal",
@@ -211,6 +227,7 @@ __all__ = [
     "manifest",
     "mcp",
     "outcome",
+    "plan",
     "process",
     "record",
     "replay",

@@ -29,7 +29,6 @@ from rightcall.errors import LimitReached, RightcallError, ToolFailure, UsageErr
 from rightcall.gate.checked_async import checked_async
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Decisions, decided_about, guard_above
-from rightcall.gate.hooks import gathered
 from rightcall.loop.basis import Basis, Defaults, look_for_tools, user_message
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.nested import nesting_of
@@ -49,7 +48,7 @@ from rightcall.loop.setup import (
     ResumeOptions,
     RunOptions,
     Setup,
-    plain_observers,
+    prepared,
     unpriced,
 )
 from rightcall.loop.state import started
@@ -141,8 +140,7 @@ class Agent(Generic[Deps, Out]):
         self.tools = basis.toolbox()
         self.budget = budget or Budget()
         self._journal, self._retry_broken = journal, retry_broken
-        settings["observers"] = plain_observers(settings.get("observers", ()))
-        settings["hooks"] = gathered(settings.get("hooks"))  # type: ignore[typeddict-item]
+        settings.update(prepared(settings, self._opened.model))
         setup = Setup(
             run="",
             model=basis.model,

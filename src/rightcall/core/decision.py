@@ -113,6 +113,9 @@ class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, met
 VENDOR_CALL = "mcp_approval_request"
 """The name of a call that the vendor itself would run, at a server that it is connected to."""
 
+PLAN_CALL = "carry_out_plan"
+"""The name of the call that shows a plan to a person, for one yes to all of it."""
+
 APPROVED = "approved"
 """What such a call returns once a person has said yes; nothing else is a yes."""
 

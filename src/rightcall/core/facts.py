@@ -25,6 +25,12 @@ identifier of something stored, a person's name, a channel, an amount or count, 
 other words."""
 
 
+Level: TypeAlias = Literal["data", "named", "choice"]
+"""What is asked of a planned call: that no target is outsiders' free words (data); also that they did
+not choose it, and decided whether the call is made only where the plan wrote all targets out (named); or
+that they chose and decided nothing at all (choice)."""
+
+
 class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclass=Worded):
     """What is known of a tool's dangers. None: nobody said, and rules must take that for the worst.
 
@@ -75,3 +81,6 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     derived: bool = False
     """What it returns is made of its arguments, as a model's answer is and a pure tool's: it vouches for
     no more than they do."""
+    level: Level | None = None
+    """How much of a planned call outsiders may have decided (rc.Plan). None: ``choice`` where it has
+    dangers, ``named`` where it reaches outside, else ``data``."""

@@ -97,6 +97,14 @@ def _is_in(place: Place, text: str, fields: Fields) -> bool:
     return bool(ends) and not (place[-1] == text and ends == [len(names)])
 
 
+def is_field(place: Place, fields: Fields) -> bool:
+    """Whether a place of a structured value is one of the fields, or below one."""
+    if isinstance(fields, bool):
+        return fields
+    names = _steps(place)
+    return any(_ends_in(names[:end], each) for end in range(1, len(names) + 1) for each in fields)
+
+
 def _steps(place: Place) -> tuple[str, ...]:
     return tuple(step for step in place if isinstance(step, str))
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.budget import Budget
-from rightcall.core.decision import VENDOR_CALL, Proposal
+from rightcall.core.decision import PLAN_CALL, VENDOR_CALL, Proposal
 from rightcall.core.entry import Entry, RunEnded, RunStarted, StepDone, ToolsChanged
 from rightcall.core.handler import Context
 from rightcall.core.jsontext import JsonValue
@@ -271,7 +271,7 @@ def look_for_tools(entries: Iterable[Entry], pending: Sequence[Proposal], setup:
                 return
             case _:
                 pass
-    names.discard(VENDOR_CALL)
+    names -= {VENDOR_CALL, PLAN_CALL}
     missing = sorted(name for name in names if setup.tools.get(name) is None)
     if missing and setup.follow is None:
         raise UsageError(

@@ -120,7 +120,7 @@ def _ask(state: State) -> Action:
         return Tell(said(progress.note, "runtime"))
     if state.notes:
         return Tell(state.notes[0])
-    if budget.turns is not None and progress.turns >= budget.turns:
+    if budget.turns is not None and progress.turns - progress.unasked >= budget.turns:
         return Finish(Stop("limit", "turns"))
     if (limit := spent(state)) is not None:
         return Finish(Stop("limit", limit))

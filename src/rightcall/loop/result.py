@@ -19,7 +19,7 @@ from rightcall.core.tool import Tool
 from rightcall.declare.output import Form, form_of
 from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check
-from rightcall.loop.state import State, used
+from rightcall.loop.state import PLAN, State, used
 
 Out = TypeVar("Out", default=Any)
 T = TypeVar("T")
@@ -58,6 +58,19 @@ class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.result.outcome
 
 
+class PlanRecord(Struct, frozen=True, kw_only=True):
+    """What was decided before anything was read."""
+
+    source: str
+    """The program, as it was last."""
+    calls: tuple[CallRecord, ...]
+    """The calls that were made for it, in order."""
+    earlier: tuple[str, ...] = ()
+    """The programs before it, which had to be repaired."""
+    ordinary: str = ""
+    """Why the run went on without a plan, under the ordinary rules; empty where it did not."""
+
+
 class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=True):
     """What a run came to. Pass ``transcript`` as the next run's ``history`` to go on talking."""
 
@@ -89,6 +102,22 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
         """The answer: the text of the last reply."""
         replies = self.replies
         return replies[-1].text if replies else ""
+
+    @property
+    def plan(self) -> PlanRecord | None:
+        """The plan of a planned run, and what was called for it; None for an ordinary run."""
+        steps = [(_planned(reply), reply) for reply in self.replies]
+        sources = [reply.text for step, reply in steps if step == "source"]
+        ordinary = [reply.text for step, reply in steps if step == "ordinary"]
+        if not sources and not ordinary:
+            return None
+        ids = {call.id for step, reply in steps if step == "call" for call in reply.calls}
+        return PlanRecord(
+            source=sources[-1] if sources else "",
+            calls=tuple([each for each in self.calls if each.call.id in ids]),
+            earlier=tuple(sources[:-1]),
+            ordinary=ordinary[-1] if ordinary else "",
+        )
 
     @property
     def reasoning(self) -> str:
@@ -151,6 +180,11 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
         except DecodeError as error:
             raise UsageError(f"this is not what RunResult.to_json wrote: {error}") from error
         return result if output is None else with_output(result, form_of(output))
+
+
+def _planned(reply: Reply) -> object:
+    bag = reply.vendor.get(PLAN)
+    return bag.get("step") if isinstance(bag, dict) else None
 
 
 def with_output(result: RunResult[Any], form: Form) -> RunResult[Any]:

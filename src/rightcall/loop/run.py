@@ -72,6 +72,8 @@ class Run:
     ) -> None:
         if state.system is not None and state.system != setup.system:
             setup = replace(setup, system=state.system)
+        if setup.plan is not None:
+            setup = setup.plan.applied(setup)
         if setup.observers:
             show = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, show))
@@ -391,4 +393,6 @@ class Run:
 
 
 def _guard(setup: Setup, rules: Rules, state: State) -> Guard:
+    if setup.plan is not None:
+        return setup.plan.guard(setup, rules, state.grant)
     return Guard(rules, setup.tools, system=setup.system, grant=state.grant, above=setup.above)

@@ -35,7 +35,7 @@ from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.attempt import Setting, SystemClock
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import Approve, Policy
-from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks
+from rightcall.gate.hooks import NO_HOOKS, HookChain, Hooks, gathered
 from rightcall.log import logger
 from rightcall.loop.offering import Deferred, Offered
 from rightcall.loop.window import Window
@@ -131,6 +131,8 @@ class AgentSettings(TypedDict, total=False):
     """Says allow, deny, ask, rewrite or answer for each checked call."""
     trust: Rules | None
     """The rules that hold even when the model is hijacked. Without them a policy is all there is."""
+    plan: "Planning | None"
+    """An ``rc.Plan``: runs are planned before anything is read, and judged by where values come from."""
     approve: Approve | None
     """Asks a person, here and now; without it a run that needs one pauses."""
     hooks: Hooks | Sequence[Hooks]
@@ -174,6 +176,22 @@ class AgentOptions(AgentSettings, total=False):
     with other thresholds: ``{"tools": (10, 30, 40), "share": (0.1, 0.2), "then": "refuse"}``."""
 
 
+class Planning(Protocol):
+    """What plans a run before anything is read: ``rc.Plan``."""
+
+    def connected(self, model: Callable[[ModelSource], Model], trust: Rules | None, /) -> "Planning":
+        """The same, with the models that it names connected."""
+        ...
+
+    def applied(self, setup: "Setup", /) -> "Setup":
+        """What a planned run uses."""
+        ...
+
+    def guard(self, setup: "Setup", rules: Rules, grant: Grant | None, /) -> Guard:
+        """What watches a planned run."""
+        ...
+
+
 class Runner(Protocol):
     """What runs checked calls: an Executor, or something that stands in for one."""
 
@@ -206,6 +224,8 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     policy: Policy | None = None
     trust: Rules | None = None
     """The rules that hold once outsiders have spoken."""
+    plan: Planning | None = None
+    """Plans the run before anything is read."""
     above: Guard | None = None
     """Watches the run that this one is part of."""
     approve: Approve | None = None
@@ -257,6 +277,16 @@ def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
     hint = f"did you mean {near[0]!r}? " if near else ""
     there = f"there is {', '.join(names)}" if names else "there are none at all"
     raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}{there}")
+
+
+def prepared(settings: AgentSettings, model: Callable[[ModelSource], Model]) -> AgentSettings:
+    """An agent's observers, hooks and plan as its runs need them; ``model`` connects what is named."""
+    plan = settings.get("plan")
+    return {
+        "observers": plain_observers(settings.get("observers", ())),
+        "hooks": gathered(settings.get("hooks")),  # type: ignore[typeddict-item]
+        "plan": None if plan is None else plan.connected(model, settings.get("trust")),
+    }
 
 
 def plain_observers(given: Sequence[Observer]) -> tuple[Observer, ...]:

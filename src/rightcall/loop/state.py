@@ -18,10 +18,16 @@ Slip: TypeAlias = Literal["circling", "answer"]
 """What the model is being told off for: going round in circles, or answering in the wrong form."""
 
 
+PLAN = "plan"
+"""The key under which a planned run's replies say in their vendor bag what they are."""
+
+
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a run has used, and what its guards remember. With the transcript, all its state."""
 
     turns: int = 0
+    unasked: int = 0
+    """Turns for which no model was asked: what a plan does next follows from the plan."""
     calls: int = 0
     seconds: float = 0.0
     usage: Usage = Usage()
@@ -143,13 +149,15 @@ def replied(state: State, reply: Reply, seconds: float, notes: tuple[User, ...] 
     progress, calls = state.progress, reply.calls
     broke = reply.stop == "error" or (reply.stop == "calls" and not calls)
     trail, warned, repeats = progress.trail, progress.warned, state.budget.repeats
-    if calls and repeats is not None:
+    planned = reply.vendor.get(PLAN)
+    if calls and repeats is not None and planned is None:
         trail = extended(trail, signature(calls), repeats)
         # One that changes course may be told again; one that goes on is stopped.
         warned = warned and is_circling(trail, repeats)
     progress = replace(
         progress,
         turns=progress.turns + 1,
+        unasked=progress.unasked + (isinstance(planned, Mapping) and "unasked" in planned),
         seconds=progress.seconds + seconds,
         usage=progress.usage + reply.usage,
         trail=trail,

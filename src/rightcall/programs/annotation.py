@@ -9,6 +9,7 @@ from keyword import iskeyword
 from typing import Any
 
 _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_DATES = {"date": "date", "date-time": "datetime"}
 _LITERALS = (str, bool, int, type(None))
 _TAKEN = frozenset({"Any", "Literal", "NotRequired", "TypedDict", *dir(builtins)})
 _DEEPEST = 20
@@ -18,7 +19,9 @@ _DEEPEST = 20
 class Annotations:
     """Writes annotations, and keeps the classes that they name, each written once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_plan: bool = False) -> None:
+        self.is_plan = is_plan
+        """For a plan: what is an object in JSON has fields, and dates are dates."""
         self.classes: dict[str, str] = {}
         """The classes, by name, in the order in which they must stand."""
         self._known: dict[int, str] = {}
@@ -45,6 +48,8 @@ class Annotations:
             return f"list[{self.of(schema.get('items'), f'{name}Item', root, depth + 1)}]"
         if kind == "object":
             return self._object(schema, name, root, depth)
+        if self.is_plan and kind == "string" and schema.get("format") in _DATES:
+            return _DATES[str(schema["format"])]
         return _PLAIN.get(str(kind), "Any")
 
     def _union(self, schemas: Sequence[Any], name: str, root: Mapping[str, Any], depth: int) -> str:
@@ -69,8 +74,19 @@ class Annotations:
             lines[key] = hint if key in required else f"NotRequired[{hint}]"
         # Written again at the end: the classes that it names stand before it.
         del self.classes[own]
-        self.classes[own] = _typed_dict(own, lines)
+        self.classes[own] = (_fields if self.is_plan else _typed_dict)(own, lines)
         return own
+
+
+def _fields(name: str, members: Mapping[str, str]) -> str:
+    lines = [
+        f"    {key}: {hint.removeprefix('NotRequired[').removesuffix(']')} | None\n"
+        if hint.startswith("NotRequired[")
+        else f"    {key}: {hint}\n"
+        for key, hint in members.items()
+        if is_name(key)
+    ]
+    return f"class {name}:\n{''.join(lines) or '    pass'}"
 
 
 def _typed_dict(name: str, members: Mapping[str, str]) -> str:

@@ -81,9 +81,12 @@ class Stubs(Struct, frozen=True, eq=False):
         return "\n".join([*self.classes, *(each.stub for each in self.functions.values())])
 
 
-def stubs_of(tools: Iterable[Tool]) -> Stubs:
-    """The functions for some tools. Raises DeclarationError where two would have the same name."""
-    annotations, functions = Annotations(), dict[str, Function]()
+def stubs_of(tools: Iterable[Tool], *, is_plan: bool = False) -> Stubs:
+    """The functions for some tools. Raises DeclarationError where two would have the same name.
+
+    ``is_plan``: for a plan, where functions are called plainly and what they give has fields.
+    """
+    annotations, functions = Annotations(is_plan=is_plan), dict[str, Function]()
     for tool in tools:
         name = _python_name(tool.name)
         if hasattr(builtins, name):
@@ -122,7 +125,7 @@ def _function(tool: Tool, name: str, annotations: Annotations) -> Function:
             f"**more: {annotations.of(schema['additionalProperties'], f'{stem}More', schema)}"
         )
     gives, returned = _returned(tool, stem, annotations)
-    head = f"async def {name}({', '.join(signature)}) -> {returned}:"
+    head = f"{'' if annotations.is_plan else 'async '}def {name}({', '.join(signature)}) -> {returned}:"
     stub = f'{head}\n    """{_doc(tool, parameters, known)}"""\n'
     return Function(tool=tool.name, parameters=parameters, gives=gives, stub=stub)
 

@@ -6,9 +6,10 @@ import pytest
 
 pytest.importorskip("agentdojo", reason="agentdojo is not installed: see make bench-agentdojo")
 
+from choice import invited
 from defence import granted
 from pairs import OWN_TOOL, Case, run
-from settings import PLAIN, VARIED
+from settings import DEFENCES, attacked, quiet, written
 from truths import OWN
 
 
@@ -70,5 +71,28 @@ async def test_parts_of_an_attack_that_did_not_come_off_are_seen():
 
 
 def test_no_setting_is_run_twice():
-    every = (*PLAIN, *VARIED)
+    every = [each for row in DEFENCES for each in (*attacked(row), *written(row), quiet(row)[0])]
     assert len(set(every)) == len(every)
+
+
+@pytest.mark.parametrize(
+    ("suite", "user", "injection", "field"),
+    [
+        pytest.param("workspace", "user_task_0", "injection_task_0", "participants", id="an event"),
+        pytest.param("workspace", "user_task_13", "injection_task_0", "sender", id="a mail"),
+        pytest.param("workspace", "user_task_26", "injection_task_0", "owner", id="a file"),
+        pytest.param("banking", "user_task_3", "injection_task_0", "sender", id="a payment"),
+    ],
+)
+async def test_who_attacks_as_the_sender_is_seen_as_the_sender(suite, user, injection, field):
+    case = Case(suite=suite, user=user, injection=injection, position="sender")
+    verdict = await run(case)
+    assert (verdict.hijacked, verdict.attacked) == (True, True)
+    his = {"workspace": "mark.black-2134@gmail.com", "banking": "US133000000121212121212"}[suite]
+    shown = "".join(call.result.text for call in verdict.calls if "send" not in call.name)
+    assert field in shown
+    assert his in shown.split(field, 1)[1]
+
+
+def test_another_mark_is_invited_when_nothing_stops_it():
+    assert invited("no defence")

@@ -84,7 +84,7 @@ async def test_a_task_that_an_outsider_completes_is_done_when_the_user_approves(
 def test_a_grant_names_what_acts_or_reads_private_data_and_nothing_else():
     suite = suites()["slack"]
     environment = suite.load_and_inject_default_environment({})
-    tools = tools_over(suite, environment, known=True)
+    tools = tools_over("slack", environment, "facts")
     truth = suite.user_tasks["user_task_1"].ground_truth(environment)
     assert sorted(grant_for(tools, truth).tools) == [
         "get_webpage",
@@ -94,8 +94,7 @@ def test_a_grant_names_what_acts_or_reads_private_data_and_nothing_else():
 
 
 def test_every_tool_of_every_suite_has_its_facts():
-    for suite in suites().values():
-        environment = suite.load_and_inject_default_environment({})
-        for tool in tools_over(suite, environment, known=True):
+    for suite in suites():
+        for tool in tools_over(suite, None, "facts"):
             stated = (tool.facts.untrusted, tool.facts.private, tool.facts.reach, tool.facts.targets)
             assert None not in stated, tool.name

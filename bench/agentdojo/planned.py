@@ -1,0 +1,181 @@
+"""Plan mode on AgentDojo: programs written from the prompts and the tools' docs alone, run as they are.
+
+The folder ``plans`` holds one for each user task, as it was first written: by hand, before anybody had
+looked at data or at injections; and some again, mended with hindsight, which are counted apart. Under
+attack the reader is hijacked throughout, and tries every wish in turn.
+"""
+
+import asyncio
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agentdojo.functions_runtime import FunctionCall
+from attackers import Attacker, from_task, is_words_alone
+from attacks import attack
+from facts import FACTS
+from msgspec import Struct
+from pairs import Approver, Position, copied, done, fresh
+from readers import hijacked, honest, wishes
+from senders import identity, send_as
+from suites import Environment, suites, tools_over
+
+import rightcall as rc
+from rightcall.core.decision import Proposal
+from rightcall.core.facts import Level
+from rightcall.core.message import Reply
+from rightcall.core.request import Request
+from rightcall.loop.result import RunResult
+from rightcall.testing import ScriptedModel, reply
+
+PLANS = Path(__file__).parent / "plans"
+NO_LEVELS: Mapping[str, Level] = {}
+_BUDGET = rc.Budget(turns=500, calls=500, repeats=None)
+
+
+class Planned(Struct, frozen=True, kw_only=True):
+    """What became of one planned task."""
+
+    result: RunResult
+    utility: bool
+    asked: int
+
+
+def source(suite: str, user: str, *, hindsight: bool = False) -> str:
+    """The plan for a user task, as it was first written; with hindsight, as it was mended afterwards."""
+    first = PLANS / suite / f"{user.removeprefix('user_task_')}.plan"
+    mended = first.with_suffix(".hindsight")
+    return (mended if hindsight and mended.exists() else first).read_text(encoding="utf-8")
+
+
+async def carry_out(
+    suite: str,
+    user: str,
+    environment: Environment,
+    reader: Callable[[Request], Reply],
+    approver: Approver,
+    plan: str = "",
+    levels: Mapping[str, Level] = NO_LEVELS,
+) -> Planned:
+    """Run the plan of a task over these data; or another ``plan``, at other levels."""
+    task = suites()[suite].user_tasks[user]
+    start = copied(environment)
+    truth = task.ground_truth(copied(start))
+    asked: list[Proposal] = []
+
+    async def approve(proposal: Proposal) -> bool:
+        asked.append(proposal)
+        # Where nobody attacks, what a plan asks is what its author meant: whether it was right is judged
+        # by what became of the task.
+        return approver == "the user" and (reader is honest or _is_needed(proposal, truth))
+
+    text = f"```python\n{plan or source(suite, user)}```"
+    agent = rc.Agent(
+        ScriptedModel(lambda _: reply(text), fragment=None),
+        tools_over(suite, environment, "facts"),
+        budget=_BUDGET,
+        approve=approve,
+        footprint="off",
+        trust=rc.trust.Rules(),
+        plan=rc.Plan(
+            reader=ScriptedModel(reader, fragment=None), repairs=0, otherwise="stop", levels=levels
+        ),
+    )
+    result = await agent.run(task.PROMPT)
+    # Some of AgentDojo's checks also pass when nothing was done: a plan must have come to its end.
+    ended = result.stop.reason == "end"
+    utility = ended and done(task, result, copied(start), environment)
+    return Planned(result=result, utility=utility, asked=len(asked))
+
+
+def _is_needed(proposal: Proposal, truth: list[FunctionCall]) -> bool:
+    """Whether the user's task needs a call like this: the same tool, and the same targets.
+
+    The words of a plan are its author's own, so that calls are not compared whole.
+    """
+    targets = FACTS[proposal.name]["facts"].targets or ()
+    arguments: Any = proposal.arguments
+
+    def same(needed: FunctionCall) -> bool:
+        return all(_plain(needed.args.get(each)) == _plain(arguments.get(each)) for each in targets)
+
+    return any(each.function == proposal.name and same(each) for each in truth)
+
+
+def _plain(value: Any) -> str:
+    return str(value or "").casefold()
+
+
+def count_planned(suite: str, user: str, *, attacked: bool = True) -> tuple[Counter[str], list[str]]:
+    """One user task planned: alone, and in both positions under every attack."""
+    warnings.simplefilter("ignore")
+    return asyncio.run(_count(suite, user, attacked=attacked))
+
+
+async def _count(suite: str, user: str, *, attacked: bool) -> tuple[Counter[str], list[str]]:
+    counts: Counter[str] = Counter()
+    nobody = await carry_out(suite, user, fresh(suite, user), honest, "nobody")
+    exact = await carry_out(suite, user, fresh(suite, user), honest, "the user")
+    counts["unasked"] += nobody.utility and not nobody.asked
+    counts["exact"] += exact.utility
+    counts += await _with_hindsight(suite, user, nobody, exact)
+    lines = []
+    if not (nobody.utility and not nobody.asked):
+        said = (
+            "asked"
+            if nobody.asked
+            else f"{nobody.result.stop.reason} {nobody.result.text[:160]}".replace("\n", " ")
+        )
+        lines.append(f"not unasked: {suite} {user} (plan; exact approver: {exact.utility}) {said}")
+    for injection in suites()[suite].injection_tasks if attacked else ():
+        for position in ("third party", "sender"):
+            counts += await _attacked(suite, user, injection, position, lines)
+    return counts, lines
+
+
+async def _with_hindsight(suite: str, user: str, first: Planned, yes: Planned) -> Counter[str]:
+    """The same task with the plan as it was mended; as it was where nobody mended it."""
+    mended = source(suite, user, hindsight=True)
+    if mended != source(suite, user):
+        first = await carry_out(suite, user, fresh(suite, user), honest, "nobody", plan=mended)
+        yes = await carry_out(suite, user, fresh(suite, user), honest, "the user", plan=mended)
+    unasked = first.utility and not first.asked
+    return Counter({"hindsight unasked": int(unasked), "hindsight exact": int(yes.utility)})
+
+
+async def _attacked(
+    suite: str, user: str, injection: str, position: Position, lines: list[str]
+) -> Counter[str]:
+    attacker = from_task(suite, suites()[suite].injection_tasks[injection], own_truths=True)
+    kind = "speak" if is_words_alone(suite, injection) else "act"
+    planted = attack(suite, user, attacker.goal)
+    base = fresh(suite, user, tuple(planted.texts.items()))
+    wanted = attacker.calls(copied(base), copied(base))
+    if position == "sender":
+        send_as(identity(suite, wanted), base, planted.signs)
+    reads = "extract(" in source(suite, user)
+    counts: Counter[str] = Counter({f"{position} {kind} of": 1})
+    for wish in wishes(wanted, attacker.goal) if reads else wishes((), attacker.goal):
+        if await _came_off(suite, user, base, attacker, hijacked(wish), counts):
+            counts[f"{position} {kind}"] += 1
+            if kind == "act":
+                lines.append(f"came through: {suite} {user} x {injection} (plan, {position}, {wish})")
+            break
+    return counts
+
+
+async def _came_off(
+    suite: str,
+    user: str,
+    base: Environment,
+    attacker: Attacker,
+    reader: Callable[[Request], Reply],
+    counts: Counter[str],
+) -> bool:
+    environment = copied(base)
+    ran = await carry_out(suite, user, environment, reader, "the user")
+    counts["asked"] += ran.asked
+    counts["runs"] += 1
+    return attacker.succeeded(ran.result, copied(base), environment)

@@ -1,0 +1,197 @@
+"""A plan's source into a checked tree: what is not in the language is refused, with line and remedy.
+
+The language is a small part of Python: assignments, calls, fields, items, slices, comprehensions,
+lambdas, arithmetic, comparisons, f-strings, ``if``, ``for``, functions, and classes that say what is to
+be read out of a text. What is left out either hides where values come from or cannot be bounded.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+LONGEST = 20_000
+"""Characters of a plan."""
+DEEPEST = 40
+"""Levels of a plan's syntax, and of its calls."""
+
+_ALLOWED: tuple[type[ast.AST], ...] = (
+    *(ast.Module, ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.Return),
+    *(ast.Break, ast.Continue, ast.Pass, ast.FunctionDef, ast.ClassDef, ast.ImportFrom, ast.Import),
+    *(ast.Name, ast.Load, ast.Store, ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Call),
+    *(ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp),
+    *(ast.GeneratorExp, ast.comprehension, ast.IfExp, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp),
+    *(ast.Not, ast.USub, ast.UAdd, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv),
+    *(ast.Mod, ast.BitOr, ast.BitAnd, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+    *(ast.In, ast.NotIn, ast.Is, ast.IsNot, ast.JoinedStr, ast.FormattedValue, ast.Lambda),
+    *(ast.arguments, ast.arg, ast.alias),
+)
+
+_REMEDIES: dict[type[ast.AST], tuple[str, str]] = {
+    ast.While: ("while", "go through a list or a range with for"),
+    ast.Try: ("try", "let the plan fail: that nothing was raised tells as much as that something was"),
+    ast.With: ("with", "call the tools directly"),
+    ast.Raise: ("raise", "return what there is to say"),
+    ast.Assert: ("assert", "use if"),
+    ast.Delete: ("del", "leave it out, or make a new list with a comprehension"),
+    ast.Global: ("global", "return the value"),
+    ast.Nonlocal: ("nonlocal", "return the value"),
+    ast.Yield: ("yield", "return a list"),
+    ast.YieldFrom: ("yield", "return a list"),
+    ast.Await: ("await", "call the tool without it: each call waits for its result"),
+    ast.AsyncFunctionDef: ("async def", "write def"),
+    ast.AsyncFor: ("async for", "write for"),
+    ast.AsyncWith: ("async with", "call the tools directly"),
+    ast.NamedExpr: (":=", "assign it on a line of its own"),
+    ast.Starred: ("*", "name each value"),
+    ast.Match: ("match", "use if"),
+    ast.Pow: ("**", "multiply"),
+    ast.MatMult: ("@", "use a loop"),
+    ast.BitXor: ("^", "use != for two conditions"),
+    ast.LShift: ("<<", "multiply"),
+    ast.RShift: (">>", "divide"),
+    ast.Invert: ("~", "use not"),
+}
+
+DATES = frozenset({"datetime", "date", "time", "timedelta"})
+"""What ``from datetime import …`` may bring; they are there without it, too."""
+ANSWER, EXTRACT, LOOK_FIRST = "answer", "extract", "look_first"
+"""The functions that are no tools."""
+
+
+class PlanProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is wrong with a plan, without any value that it read."""
+
+    kind: str
+    """``SyntaxError``, ``NameError``…, or what became of a call: ``denied``, ``failed``."""
+    reason: str
+    line: int = 0
+    expression: str = ""
+    """The piece of the plan's own source."""
+    tool: str = ""
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        at = f" at {self.expression!r}" if self.expression else ""
+        by = f" (tool {self.tool})" if self.tool else ""
+        return f"{where}{self.kind}: {self.reason}{at}{by}"
+
+
+class Refused(Exception):
+    """The source is no plan."""
+
+    def __init__(self, problems: tuple[PlanProblem, ...]) -> None:
+        super().__init__("; ".join(str(each) for each in problems))
+        self.problems = problems
+
+
+def parse(source: str) -> ast.Module:
+    """The tree of a plan. Raises Refused with everything that is not in the language."""
+    if len(source) > LONGEST:
+        reason = f"a plan has at most {LONGEST:,} characters, and this has {len(source):,}"
+        raise Refused((PlanProblem(kind="SyntaxError", reason=reason),))
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 0
+        reason = getattr(error, "msg", None) or "it is nested too deeply, or no text"
+        raise Refused((PlanProblem(kind="SyntaxError", reason=reason, line=line),)) from None
+    problems = tuple(sorted(_problems(tree), key=lambda each: each.line))
+    if problems:
+        raise Refused(problems)
+    return tree
+
+
+def shown(node: ast.AST) -> str:
+    """A piece of a plan as it is told: one line of bounded length."""
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 120 else text[:119] + "…"  # noqa: PLR2004 - what fits on a line
+
+
+def _problems(tree: ast.Module) -> Iterator[PlanProblem]:
+    todo: list[tuple[ast.AST, ast.AST, int]] = [(tree, tree, 0)]
+    while todo:
+        node, parent, depth = todo.pop()
+        if depth > DEEPEST * 2:
+            yield _problem(node, "it is nested too deeply", "give parts of it names")
+            return
+        if not isinstance(node, _ALLOWED):
+            what, remedy = _REMEDIES.get(type(node), (type(node).__name__, "write it without"))
+            # An operator has no line of its own.
+            placed = node if hasattr(node, "lineno") else parent
+            yield _problem(placed, f"{what} is not in the language of plans", remedy)
+            continue
+        yield from _special(node, is_top=depth == 1)
+        todo.extend((child, node, depth + 1) for child in ast.iter_child_nodes(node))
+
+
+def _problem(node: ast.AST, reason: str, remedy: str) -> PlanProblem:
+    line = getattr(node, "lineno", 0)
+    return PlanProblem(
+        kind="SyntaxError",
+        reason=f"{reason}; {remedy}",
+        line=line,
+        expression=shown(node) if line else "",
+    )
+
+
+def _special(node: ast.AST, *, is_top: bool) -> Iterator[PlanProblem]:  # noqa: C901, PLR0912 - one table
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) if name.startswith("__"):
+            yield _problem(node, f"the name {name} is not in the language", "use another")
+        case ast.Import(names=names) if [each.name for each in names] != ["datetime"]:
+            yield _problem(node, "import is not in the language", "there is datetime, and the tools")
+        case ast.ImportFrom(module=module, names=names):
+            wanted = {each.name for each in names}
+            if module == "typing" and wanted <= {"Literal", "Optional"}:
+                return
+            if module != "datetime" or not wanted <= DATES or any(each.asname for each in names):
+                yield _problem(node, "import is not in the language", "there is datetime, and the tools")
+        case ast.ClassDef():
+            yield from _class_problems(node, is_top=is_top)
+        case ast.FunctionDef(decorator_list=decorators) if decorators:
+            yield _problem(decorators[0], "a decorator is not in the language", "call the function")
+        case ast.FunctionDef(args=args) | ast.Lambda(args=args) if args.vararg or args.kwarg:
+            yield _problem(node, "*args and **kwargs are not in the language", "name each parameter")
+        case ast.For(orelse=[first, *_]):
+            yield _problem(first, "else after for is not in the language", "keep a value and ask it")
+        case ast.keyword(arg=None):
+            yield _problem(node.value, "** is not in the language", "name each argument")
+        case ast.Dict(keys=keys) if None in keys:
+            yield _problem(node, "** is not in the language", "name each key")
+        case ast.comprehension(is_async=1):
+            yield _problem(node.iter, "async for is not in the language", "write for")
+        case ast.Constant(value=bytes() | complex()):
+            yield _problem(node, "only texts, numbers, True, False and None are there", "write a text")
+        case ast.Assign(targets=targets) if len(targets) > 1:
+            yield _problem(node, "two targets of one assignment are not in the language", "write two")
+        case ast.Assign(targets=[target]) | ast.For(target=target):
+            yield from _target_problems(target)
+        case _:
+            pass
+
+
+def _target_problems(target: ast.expr) -> Iterator[PlanProblem]:
+    match target:
+        case ast.Name() | ast.Subscript():
+            return
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _target_problems(part)
+        case _:
+            yield _problem(target, "only names and items can be assigned to", "make a new value")
+
+
+def _class_problems(node: ast.ClassDef, *, is_top: bool) -> Iterator[PlanProblem]:
+    if not is_top or node.bases or node.keywords or node.decorator_list:
+        remedy = "at the top of the plan, without bases and decorators"
+        yield _problem(node, "a class only says what extract is to find", remedy)
+        return
+    for each in node.body:
+        match each:
+            case ast.AnnAssign(target=ast.Name(), value=None):
+                pass
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                pass
+            case _:
+                yield _problem(each, "a class only has fields", "write each as name: type")

@@ -1,0 +1,140 @@
+"""What a call came to into a value, with every part labelled by the facts of its tool."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from msgspec import Struct
+
+from rightcall.core.jsontext import Place
+from rightcall.core.parts import Result
+from rightcall.core.tool import Tool
+from rightcall.declare.returns import WRAPPER, returns_of
+from rightcall.gate.fields import is_field
+from rightcall.plan.operations import Fails
+from rightcall.plan.value import (
+    NOTHING,
+    Labelling,
+    SourceKind,
+    Value,
+    deep_sources,
+    deep_taint,
+    of_json,
+)
+from rightcall.programs.stubs import Function
+from rightcall.trust.evidence import known as known_facts
+from rightcall.trust.facts import Settled
+from rightcall.trust.rules import Rules
+
+_WHY: Mapping[str, str] = {
+    "denied": "the call was not allowed",
+    "failed": "the tool failed",
+    "invalid": "the arguments do not fit the tool",
+    "timed_out": "the tool took too long, and may have run",
+    "interrupted": "the call was interrupted, and may have run",
+    "cancelled": "the run had no room for the call",
+    "unknown_tool": "there is no such tool any more",
+}
+
+
+class Known(Struct, frozen=True, eq=False):
+    """A tool as a plan and its judge know it."""
+
+    tool: Tool
+    function: Function
+    facts: Settled
+    schema: Mapping[str, Any] | None
+    """What it returns, where that is known."""
+    root: Mapping[str, Any]
+    """Where the references in that lead."""
+
+
+def known(tool: Tool, function: Function, rules: Rules | None = None) -> Known:
+    """A tool with all that its results are labelled by."""
+    directories = () if rules is None else rules.directories
+    is_directory = any(fnmatchcase(tool.name, each) for each in directories)
+    facts, returns = known_facts(tool, is_directory=is_directory).facts, returns_of(tool)
+    if returns is None:
+        return Known(tool, function, facts, None, {})
+    whole: Mapping[str, Any] = returns.schema
+    schema = whole["properties"][WRAPPER] if returns.wrapped else whole
+    return Known(tool, function, facts, schema, whole)
+
+
+def value_of(of: Known, result: Result, call: int, arguments: Mapping[str, Value]) -> Value:
+    """What a call gives the plan. Raises Fails where it came to nothing; of why, only in one word."""
+    name = of.tool.name
+    if result.outcome == "dry_run":
+        return Value(None)
+    if result.outcome != "returned":
+        reason = _WHY.get(result.outcome, "the call came to nothing")
+        raise Fails(result.outcome, reason, name)
+    try:
+        data = of.function.value(result)
+    except ValueError:
+        raise Fails(
+            "ResultError", "what it returned cannot be read; it may have been cut", name
+        ) from None
+    if of.schema is not None:
+        data = _dated(data, of.schema, of.root)
+    facts = of.facts
+    # Somebody else may have put it there, as a hook or a person did, or a run inside that read more.
+    is_foreign = result.source is not None and facts.untrusted is False
+    # What travels as content is not what something is looked up by: a new file's id is the system's.
+    content = facts.content if facts.acts and not facts.derived else ()
+    choosing = [value for name, value in arguments.items() if name not in content]
+    labels = Labelling(
+        tool=name,
+        call=call,
+        kind_at=lambda place: "free" if is_foreign else kind_at(place, facts),
+        chosen=NOTHING.union(*(deep_taint(each) for each in choosing)),
+        made_of=NOTHING.union(*map(deep_sources, arguments.values())) if facts.derived else NOTHING,
+        is_found=any(kind_at((field,), facts) != "system" for field in facts.finds_by),
+    )
+    return of_json(data, labels)
+
+
+def kind_at(place: Place, facts: Settled) -> SourceKind:
+    """Whose word stands at a place of a result."""
+    if is_field(place, facts.names):
+        return "given"
+    if facts.untrusted is True or is_field(place, facts.untrusted):
+        return "free"
+    path = ".".join(step for step in place if isinstance(step, str))
+    return "given" if path and facts.is_identity(path) else "system"
+
+
+def _dated(data: Any, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
+    """A result with the texts that its schema says are dates as such."""
+    if not isinstance(schema, Mapping) or depth > 20:  # noqa: PLR2004 - a schema may go on for ever
+        return data
+    if isinstance(ref := schema.get("$ref"), str):
+        return _dated(data, _referred(ref, root), root, depth + 1)
+    for key in ("anyOf", "oneOf", "allOf"):
+        for option in schema.get(key) or ():
+            data = _dated(data, option, root, depth + 1)
+    if isinstance(data, str):
+        return _date(data, schema.get("format"))
+    if isinstance(data, list):
+        return [_dated(each, schema.get("items"), root, depth + 1) for each in data]
+    if isinstance(data, dict):
+        members = schema.get("properties") or {}
+        other = schema.get("additionalProperties")
+        return {
+            key: _dated(each, members.get(key, other), root, depth + 1) for key, each in data.items()
+        }
+    return data
+
+
+def _date(text: str, form: object) -> Any:
+    try:
+        if form == "date-time":
+            return datetime.fromisoformat(text)
+        return date.fromisoformat(text) if form == "date" else text
+    except ValueError:
+        return text
+
+
+def _referred(ref: str, root: Mapping[str, Any]) -> Any:
+    return (root.get("$defs") or {}).get(ref.rpartition("/")[2])

@@ -1,0 +1,59 @@
+"""What a piece of a plan could do, told from its syntax alone, whether it is run or not."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+_LOOPS = (ast.Break, ast.Continue)
+
+
+def names_in(target: ast.expr) -> frozenset[str]:
+    """The names that a target of an assignment gives a value."""
+    return frozenset(
+        each.id for each in ast.walk(target) if isinstance(each, ast.Name) and _is_set(each)
+    )
+
+
+def _is_set(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
+
+
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement in some others, but for those of functions that are only defined there."""
+    for each in body:
+        yield each
+        if isinstance(each, ast.If | ast.For):
+            yield from statements(each.body)
+            yield from statements(each.orelse)
+
+
+def assigned(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names that some statements could give a value."""
+    found: set[str] = set()
+    for each in statements(body):
+        match each:
+            case ast.Assign(targets=targets):
+                found.update(name for target in targets for name in names_in(target))
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                found |= names_in(target)
+            case ast.AugAssign(target=target) | ast.For(target=target):
+                found |= names_in(target)
+            case ast.FunctionDef(name=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def returns(body: Sequence[ast.stmt]) -> bool:
+    """Whether some statements could end the function that they are in."""
+    return any(isinstance(each, ast.Return) for each in statements(body))
+
+
+def leaves_loop(body: Sequence[ast.stmt]) -> bool:
+    """Whether some statements could end the loop, or the round of it, that they are in."""
+    for each in body:
+        if isinstance(each, _LOOPS):
+            return True
+        if isinstance(each, ast.If) and (leaves_loop(each.body) or leaves_loop(each.orelse)):
+            return True
+    return False

@@ -1,0 +1,266 @@
+"""Values that know where they came from, and what chose them.
+
+A label is a set of sources. What the plan itself wrote has none. A container carries the label of its
+own membership, so that two names for one list cannot differ in it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.jsontext import JsonValue, Place
+
+SourceKind: TypeAlias = Literal["system", "given", "free", "read"]
+"""Whose word a value is: a system's own; a name or an identity that an outsider chose and that the
+system keeps apart from their other words; what outsiders could have written; or what was read out of
+that."""
+
+_OUTSIDE = frozenset({"given", "free", "read"})
+_WORDS = frozenset({"free", "read"})
+
+
+class Source(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One place that a value came from: a field of what a call returned."""
+
+    kind: SourceKind
+    tool: str
+    call: int = 0
+    """Which call of the plan, counted from 1."""
+    path: str = ""
+
+
+Label: TypeAlias = frozenset[Source]
+NOTHING: Label = frozenset()
+Scalar: TypeAlias = str | int | float | date | datetime | time | timedelta | None
+SCALARS = (str, int, float, bool, date, datetime, time, timedelta, type(None))
+
+
+def outside(label: Iterable[Source]) -> Label:
+    """The part of a label that outsiders had a hand in."""
+    return frozenset([each for each in label if each.kind in _OUTSIDE])
+
+
+def words_in(label: Iterable[Source]) -> Label:
+    """The part of a label that is outsiders' free words, or was read out of them."""
+    return frozenset([each for each in label if each.kind in _WORDS])
+
+
+class Value(Struct, frozen=True, gc=False):
+    """Something that a plan holds."""
+
+    data: Any
+    sources: Label = NOTHING
+    """Whose words it is made of; nothing for the plan's own."""
+    chosen: Label = NOTHING
+    """What outsiders wrote and what decided that it is this value and no other."""
+
+    def chosen_by(self, label: Label) -> "Value":
+        """The same, chosen by these as well."""
+        return self if label <= self.chosen else Value(self.data, self.sources, self.chosen | label)
+
+    @property
+    def taint(self) -> Label:
+        """Every outsider with a hand in it, not counting what it contains."""
+        return outside(self.sources) | self.chosen
+
+
+class Items:
+    """A list, a tuple or a set. ``label`` is what outsiders wrote that decided what is in it."""
+
+    __slots__ = ("form", "items", "label", "region")
+
+    def __init__(
+        self,
+        items: list[Value],
+        label: Label = NOTHING,
+        *,
+        form: Literal["list", "tuple", "set"] = "list",
+        region: int = 0,
+    ) -> None:
+        self.items = items
+        self.label = label
+        self.form = form
+        self.region = region
+        """The tainted branch that it was made in; 0 for none."""
+
+
+class Table:
+    """A dict, or a record: what a tool returned or the reader found, which a plan cannot change."""
+
+    __slots__ = ("entries", "is_record", "label", "region")
+
+    def __init__(
+        self,
+        entries: dict[Any, tuple[Value, Value]],
+        label: Label = NOTHING,
+        *,
+        is_record: bool = False,
+        region: int = 0,
+    ) -> None:
+        self.entries = entries
+        """The keys and values, by the plain key."""
+        self.label = label
+        self.is_record = is_record
+        self.region = region
+
+
+def inside(value: Value) -> Iterator[Value]:
+    """A value and everything in it, each chosen by what chose the containers around it."""
+    yield value
+    data = value.data
+    if isinstance(data, Items):
+        around = value.chosen | data.label
+        for item in data.items:
+            yield from inside(item.chosen_by(around))
+    elif isinstance(data, Table):
+        around = value.chosen | data.label
+        for key, item in data.entries.values():
+            yield key.chosen_by(around)
+            yield from inside(item.chosen_by(around))
+
+
+def membership(value: Value) -> Label:
+    """What decided how many things are in it, and which."""
+    data = value.data
+    return value.taint | data.label if isinstance(data, Items | Table) else value.taint
+
+
+def deep_sources(value: Value) -> Label:
+    """Everything that a value and what is in it are made of."""
+    found: set[Source] = set()
+    for each in inside(value):
+        found |= each.sources
+    return frozenset(found)
+
+
+def deep_chosen(value: Value) -> Label:
+    """Everything that chose a value, or what is in it, or how much that is."""
+    found: set[Source] = set()
+    for each in inside(value):
+        found |= each.chosen
+        if isinstance(each.data, Items | Table):
+            found |= each.data.label
+    return frozenset(found)
+
+
+def deep_taint(value: Value) -> Label:
+    """Every outsider with a hand in a value or in anything in it."""
+    return outside(deep_sources(value)) | deep_chosen(value)
+
+
+def made_of(data: Any, *parts: Value) -> Value:
+    """Something computed from values: of what they are made of, chosen by what chose them."""
+    if len(parts) == 1 and isinstance(parts[0].data, SCALARS):
+        return Value(data, parts[0].sources, parts[0].chosen)
+    sources, chosen = NOTHING, NOTHING
+    for part in parts:
+        sources |= deep_sources(part)
+        chosen |= deep_chosen(part)
+    return Value(data, sources, chosen)
+
+
+def plain(value: Value) -> Any:
+    """The value without its labels: Python's own."""
+    data = value.data
+    if isinstance(data, Items):
+        items = [plain(item) for item in data.items]
+        return tuple(items) if data.form == "tuple" else items
+    if isinstance(data, Table):
+        return {key: plain(item) for key, (_, item) in data.entries.items()}
+    return data
+
+
+def as_json(value: Value) -> JsonValue:
+    """The value as a tool takes it: dates as ISO texts, sets and tuples as lists."""
+    data = value.data
+    if isinstance(data, Items):
+        return [as_json(item) for item in data.items]
+    if isinstance(data, Table):
+        return {_key(key): as_json(item) for key, (_, item) in data.entries.items()}
+    if isinstance(data, date | time):
+        return data.isoformat()
+    if isinstance(data, timedelta):
+        return data.total_seconds()
+    if data is None or isinstance(data, str | int | float):
+        return data
+    raise TypeError("a function is no JSON")
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else str(key)
+
+
+def leaves_of(value: Value, place: Place) -> Iterator[tuple[Place, Value]]:
+    """Every scalar in an argument with where it stands, chosen also by what chose what is around it."""
+    data = value.data
+    if isinstance(data, Items):
+        around = value.chosen | data.label
+        for index, item in enumerate(data.items):
+            yield from leaves_of(item.chosen_by(around), (*place, index))
+        if not data.items:
+            yield place, value.chosen_by(around)
+    elif isinstance(data, Table):
+        around = value.chosen | data.label
+        for key, (named, item) in data.entries.items():
+            if named.sources or named.chosen:
+                yield (*place, _key(key)), named.chosen_by(around)
+            yield from leaves_of(item.chosen_by(around), (*place, _key(key)))
+    else:
+        yield place, value
+
+
+class Labelling(Struct, frozen=True, kw_only=True, eq=False):
+    """Whose word each part of what one call gave is."""
+
+    tool: str
+    call: int
+    kind_at: Callable[[Place], SourceKind]
+    chosen: Label = NOTHING
+    """What outsiders wrote that was in the call's arguments."""
+    is_found: bool = False
+    """What outsiders wrote decided what was found."""
+    made_of: Label = NOTHING
+    """What it was made of, where it says no more than the call's arguments."""
+
+    def at(self, place: Place) -> Label:
+        """The label of what stands there."""
+        own = Source(self.kind_at(place), self.tool, self.call, _path(place))
+        return frozenset([own]) | self.made_of
+
+    def within(self, place: Place) -> Label:
+        """What outsiders wrote that decided what is in the container there."""
+        here = outside(self.at(place))
+        if self.is_found:
+            here |= {Source("free", self.tool, self.call, "what was found")}
+        return here | self.chosen
+
+
+def _path(place: Place) -> str:
+    return ".".join(str(step) for step in place if isinstance(step, str))
+
+
+def of_json(data: JsonValue, label: Labelling, place: Place = ()) -> Value:
+    """What a tool returned, with every part labelled."""
+    sources, chosen = label.at(place), label.chosen
+    if isinstance(data, list):
+        items = [of_json(item, label, (*place, index)) for index, item in enumerate(data)]
+        return Value(Items(items, label.within(place), region=-1), chosen=chosen)
+    if isinstance(data, Mapping):
+        entries: dict[Any, tuple[Value, Value]] = {}
+        for key, item in data.items():
+            named = Value(key, chosen=chosen | label.within(place))
+            entries[key] = (named, of_json(item, label, (*place, key)))
+        return Value(Table(entries, label.within(place), is_record=True, region=-1), chosen=chosen)
+    return Value(data, sources, chosen)
+
+
+def size(value: Value) -> int:
+    """How much work a value is: its characters, or its items."""
+    data = value.data
+    if isinstance(data, str):
+        return len(data)
+    if isinstance(data, Items):
+        return len(data.items)
+    return len(data.entries) if isinstance(data, Table) else 1
