@@ -9,9 +9,11 @@ from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
 
-Origin: TypeAlias = Literal["user", "developer", "operator", "trusted", "unfit", "untrusted", "nowhere"]
+Origin: TypeAlias = Literal[
+    "user", "developer", "operator", "trusted", "listed", "unfit", "untrusted", "nowhere"
+]
 """Where a value was seen: in the words of the user, of the developer or of the operator; in a result
-that its tool vouches for; named by one of them, but as something else, for less, or as what is not to
+that its tool vouches for; in one, but among others, and nobody said that it is the one; named by one of them, but as something else, for less, or as what is not to
 be; in text that outsiders could have written; or nowhere, so the model's own."""
 
 Scope: TypeAlias = Literal["once", "run", "target"]
@@ -32,7 +34,7 @@ class Evidence(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def is_vouched(self) -> bool:
         """Whether somebody who may be relied on has named the value."""
-        return self.origin not in ("unfit", "untrusted", "nowhere")
+        return self.origin not in ("listed", "unfit", "untrusted", "nowhere")
 
 
 class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow", metaclass=Spelt):
