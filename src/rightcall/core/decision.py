@@ -13,8 +13,9 @@ Origin: TypeAlias = Literal[
     "user", "developer", "operator", "trusted", "listed", "unfit", "untrusted", "nowhere"
 ]
 """Where a value was seen: in the words of the user, of the developer or of the operator; in a result
-that its tool vouches for; in one, but among others, and nobody said that it is the one; named by one of them, but as something else, for less, or as what is not to
-be; in text that outsiders could have written; or nowhere, so the model's own."""
+that its tool vouches for; listed in one, where nobody said that it is the one; named by one of them, but
+as something else, for less, or as what is not to be; in text that outsiders could have written; or
+nowhere, so the model's own."""
 
 Scope: TypeAlias = Literal["once", "run", "target"]
 """How far a person's yes goes: this call; every call of the tool in this run; every call of the tool in

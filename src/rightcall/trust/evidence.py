@@ -14,10 +14,11 @@ from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
 from rightcall.trust.counts import is_number
-from rightcall.trust.described import Described, Meant
+from rightcall.trust.described import Described
 from rightcall.trust.facts import STRICT, Settled, offered, settled
 from rightcall.trust.keys import Want
-from rightcall.trust.kinds import is_widening, kind_of, kind_of_name, same_access, words_of
+from rightcall.trust.kinds import is_widening, kind_of_name, same_access, words_of
+from rightcall.trust.meant import Meant
 from rightcall.trust.provenance import Provenance, shown
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import accounts, active, plain, scan
@@ -77,7 +78,9 @@ def meant_in(checked: CheckedCall, of: Known, described: Described) -> Meant | N
     if not of.facts.dangers:
         return None
     targets = ((place, leaf) for name in of.facts.targets for place, leaf in _leaves(checked, name))
-    return described.meant(of.tool.name, [leaf for place, leaf in targets if _kind_at(place, of) == "record"])
+    return Meant(
+        described, of.tool.name, [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
+    )
 
 
 def targets_in(
@@ -96,16 +99,28 @@ def targets_in(
             return origin
         if not meant.is_asked:
             return "unfit"
-        return origin if origin == "user" else "user" if meant.is_meant(leaf) else "listed"
+        if origin == "user":
+            return "unfit" if meant.is_for_another(leaf) else origin
+        return "user" if meant.is_meant(leaf) else "listed"
 
-    has_other = any(not is_blank(arguments.get(name)) for name in facts.targets)
     for name in (*facts.targets, *(name for name in arguments if name not in of.names)):
         value, want = arguments.get(name), of.wants.get(name, Want())
         if not is_blank(value):
             listed = offered(of.tool.parameters, name)
             yield from provenance.trace(value, name, want, of.names, listed, weigh)
-        elif name in of.required and not (isinstance(value, str) and has_other) or not STRICT.isdisjoint(facts.dangers):
+        elif not STRICT.isdisjoint(facts.dangers) or (
+            name in of.required and not _is_rest(name, checked, of)
+        ):
             yield Evidence(shown(json_path([name])), "", "nowhere")
+
+
+def _is_rest(name: str, checked: CheckedCall, of: Known) -> bool:
+    """Whether a target is one line of several, and another of them says something: ``street2``."""
+    stem = name.rstrip("0123456789")
+    others = [each for each in of.facts.targets if each != name and each.startswith(stem)]
+    return stem != name and any(
+        each[len(stem) :].isdigit() and not is_blank(checked.arguments.get(each)) for each in others
+    )
 
 
 def asks_by_record(call: Call | None, of: Known) -> bool:
@@ -168,30 +183,36 @@ def _content(checked: CheckedCall, of: Known) -> Iterator[tuple[list[str | int],
 def bounds_in(
     checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None = None
 ) -> Iterator[Evidence]:
-    """The amounts and the choices in a call that must have been asked for."""
-    arguments = checked.arguments
+    """The amounts, the numbers and the choices in a call that must have been asked for."""
     for name in of.facts.bounded:
-        is_count = meant is not None and kind_of(name, None) != "amount" and of.facts.kinds.get(name) != "amount"
-        for place, text in leaves(arguments.get(name), (name,)):
+        is_count = of.facts.kinds.get(name, of.facts.guessed.get(name)) != "amount"
+        for place, text in _leaves(checked, name):
+            path = shown(json_path(list(place)))
             if meant is not None and is_count and is_number(text):
-                asked = meant.is_counted(name, float(text))
-                path = shown(json_path(list(place)))
-                yield Evidence(path, shown(text), "user" if asked else "unfit")
+                is_asked = meant.is_counted(name, float(text))
+                yield Evidence(path, shown(text), "user" if is_asked else "unfit")
                 continue
             origin, source = provenance.of(text, _AMOUNT)
-            seen = Evidence(shown(json_path(list(place))), shown(text), origin, source)
+            seen = Evidence(path, shown(text), origin, source)
             if seen.is_vouched or not is_number(text):
                 yield seen
             else:
                 within = provenance.is_within(float(text))
                 yield replace(seen, origin="user" if within else "unfit", source="")
+    yield from _choices_in(checked, of, provenance, meant)
+
+
+def _choices_in(
+    checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None
+) -> Iterator[Evidence]:
+    """The choices in a call that give or cost more: asked for, or what is so already."""
     for name, choices in of.facts.widens.items():
-        for place, text in leaves(arguments.get(name), (name,)):
+        for place, text in _leaves(checked, name):
             if text in choices or (not choices and is_widening(text)):
-                says_now = meant is not None and meant.says_now(name, text)
-                asked = says_now or provenance.is_asked_for(same_access(text))
+                is_now = meant is not None and meant.says_now(name, text)
+                is_asked = is_now or provenance.is_asked_for(same_access(text))
                 path = shown(json_path(list(place)))
-                yield Evidence(path, shown(text), "user" if asked else "nowhere")
+                yield Evidence(path, shown(text), "user" if is_asked else "nowhere")
 
 
 def _names(schema: Any) -> Iterator[str]:

@@ -93,7 +93,7 @@ class Settled(Struct, frozen=True, kw_only=True):
         return self.untrusted if isinstance(self.untrusted, bool) else _is_in(field, self.untrusted)
 
     def is_name(self, field: str) -> bool:
-        """Whether a field, by the path to it, holds a name that an outsider chose and the system knows."""
+        """Whether a field, by the path to it, holds a name that outsiders chose and the system knows."""
         return self.names if isinstance(self.names, bool) else _is_in(field, self.names)
 
     @property

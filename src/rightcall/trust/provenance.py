@@ -246,8 +246,8 @@ class Provenance:
     ) -> Iterator[Evidence]:
         """Every leaf of an argument, with where it was seen.
 
-        ``names`` are members that its schema names, ``listed`` the values that the schema lists. ``weigh``
-        says what such a word is worth here.
+        ``names`` are members that its schema names, ``listed`` the values that the schema lists.
+        ``weigh`` says what such a word is worth here.
         """
         for place, leaf in leaves(value, (name,)):
             if place[-1] == leaf and leaf in names:

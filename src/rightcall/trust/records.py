@@ -6,6 +6,7 @@ What outsiders wrote describes nothing, but for short names that the system know
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct, field
 
@@ -23,9 +24,9 @@ _FEWEST_DIGITS = 3
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _PART = re.compile(r"[^\W_]+")
 _COMMON = named_words(
-    "a an and any are as at be but by can do for from get had has have he her his i if in is it its me my "
-    "new no none not of on one only or our she so than that the their them then they this to true false "
-    "up was we were what when which who will with yes you your"
+    "a an and any are as at be but by can do for from get had has have he her his i if in is it its me "
+    "my new no none not of on one only or our she so than that the their them then they this to true "
+    "false up was we were what when which who will with yes you your"
 )
 
 
@@ -85,8 +86,10 @@ def nouns_of(name: str) -> set[str]:
 
 def joined(text: str) -> Iterator[str]:
     """Neighbours in a text as one word: a ``smart watch`` is a ``smartwatch``."""
-    words = [part for _, token in scan(_POSSESSIVE.sub("", plain(text))) for part in _PART.findall(token)]
-    return (stem(one + two) for one, two in zip(words, words[1:], strict=False))
+    words = [
+        part for _, token in scan(_POSSESSIVE.sub("", plain(text))) for part in _PART.findall(token)
+    ]
+    return (stem(one + two) for one, two in pairwise(words))
 
 
 def _tells(word: str) -> bool:
@@ -128,7 +131,8 @@ class Reading:
 
     def _read_object(self, value: dict[str, JsonValue], path: str, depth: int, held: _Held) -> None:
         below = [
-            self.read(each, f"{path}.{name}" if path else name, depth + 1) for name, each in value.items()
+            self.read(each, f"{path}.{name}" if path else name, depth + 1)
+            for name, each in value.items()
         ]
         self._add(held, below)
         self._put_inside(value, below)

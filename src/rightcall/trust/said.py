@@ -93,6 +93,11 @@ def clauses(text: str) -> Iterator[Words]:
         yield from _parts(sentence)
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of a text."""
+    return [each for each in _SENTENCE.split(text) if each]
+
+
 def _parts(sentence: str) -> Iterator[Words]:
     for found in _NEGATED.finditer(sentence):
         before, after = sentence[: found.start()], sentence[found.start() :]

@@ -32,8 +32,9 @@ class Rank(Struct, frozen=True):
 _SIZES = named_words("size bytes length")
 _DATES = named_words("date time timestamp created modified updated received sent")
 _PRICES = named_words("price amount cost fee total")
+_WHOSE = "(?:the|their|its|your|my)"
 _RANKS: tuple[tuple[re.Pattern[str], Rank], ...] = tuple(
-    (re.compile(rf"\b(?:the|their|its|your|my)\s+(?:{words})((?:\s+[a-z]+){{1,3}})", re.IGNORECASE), Rank(fields, most))
+    (re.compile(rf"\b{_WHOSE}\s+(?:{words})((?:\s+[a-z]+){{1,3}})", re.IGNORECASE), Rank(fields, most))
     for words, fields, most in (
         ("largest|biggest|heaviest", _SIZES, True),
         ("smallest|lightest", _SIZES, False),
@@ -90,7 +91,7 @@ def _lists(value: JsonValue) -> Iterator[Sequence[Mapping[str, JsonValue]]]:
 
 
 def _alike(records: Sequence[Mapping[str, JsonValue]]) -> Iterable[Sequence[Mapping[str, JsonValue]]]:
-    """Records with the same flags: the cheapest is that of those to be had, or of those that are gone."""
+    """Those with the same flags together: the cheapest that is to be had may not be the cheapest."""
     found = dict[frozenset[tuple[str, bool]], list[Mapping[str, JsonValue]]]()
     for each in records:
         flags = frozenset((name, flag) for name, flag in each.items() if isinstance(flag, bool))
