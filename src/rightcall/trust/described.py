@@ -119,7 +119,7 @@ class Described:
             self._add(result.name, record)
 
     def _add(self, tool: str, record: Record) -> None:
-        kind = self._kinds.setdefault((tool, record.field), Kin())
+        kind = self._kinds.setdefault((tool, record.key), Kin())
         before = kind.members.get(record.value)
         if before is None:
             kind.members[record.value] = record

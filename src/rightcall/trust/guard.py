@@ -88,7 +88,7 @@ class Guard:
         self.provenance: Provenance = Provenance(allowed, None if above is None else above.provenance)
         """Who has named what so far."""
         self.provenance.vouch(system, "developer")
-        self._described = Described(None if above is None else above._described)  # noqa: SLF001
+        self._described: Described = Described(None if above is None else above._described)  # noqa: SLF001
         """Which records there are, and which of them somebody's words mean."""
         self.tools = tools
         self._facts: dict[int, Known] = {}

@@ -83,7 +83,7 @@ class Meant:
             self._said_of(other.terms) - idle
             for other in family
             if other.value not in self._values
-            and other.field == record.field
+            and other.key == record.key
             and other.flags == record.flags
         ]
         return not any(len(said) < len(other) if old else said < other for other in rivals)
@@ -102,8 +102,8 @@ class Meant:
         """Whether it, and nothing else of its kind, holds something that is meant."""
         for kin, record in self._described.records(value):
             for anchor in self._anchors:
-                is_inside = anchor is not record and anchor.value in record.held.get(anchor.field, ())
-                if is_inside and kin.holders.get((anchor.field, anchor.value)) == 1:
+                is_inside = anchor is not record and anchor.value in record.held.get(anchor.key, ())
+                if is_inside and kin.holders.get((anchor.key, anchor.value)) == 1:
                     return True
         return False
 

@@ -33,7 +33,7 @@ _COMMON = named_words(
 class Record(Struct, eq=False):
     """An object with an identifier."""
 
-    field: str
+    key: str
     """The field that holds the identifier."""
     value: str
     terms: set[str]
