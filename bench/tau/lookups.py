@@ -20,6 +20,9 @@ def all_calls(task: Task, data: Data) -> list[Call]:
 def _reads(task: Task, data: Data) -> Iterator[Call]:
     if task.domain == "retail":
         yield _identified(task, data)
+    else:
+        # Customers speak of cities, and reservations of airports.
+        yield Call("list_all_airports", {})
     yield Call("get_user_details", {"user_id": task.user})
     records = data[RECORDS[task.domain]]
     key = "order_id" if task.domain == "retail" else "reservation_id"

@@ -29,8 +29,8 @@ def _writes(*targets: str, **facts: Any) -> Declared:
     return {"effect": "write", "facts": rc.Facts(**stated)}
 
 
-_GOODS = {"untrusted": ("name", "options")}
-_TRAVELLERS = {"untrusted": ("passengers", "saved_passengers")}
+_GOODS = {"untrusted": (), "names": ("name", "options")}
+_TRAVELLERS = {"untrusted": (), "names": ("passengers", "saved_passengers")}
 _DEARER = {"cabin": ("business",)}
 _ADDRESS = ("address1", "address2", "city", "state", "country", "zip")
 _SWAP = ("order_id", "item_ids", "new_item_ids", "payment_method_id")

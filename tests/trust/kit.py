@@ -117,6 +117,23 @@ class Office:
         return words.upper()
 
 
+def tool(name, effect="write", parameters=None, required=(), **facts) -> Tool:
+    """A tool with these facts; what it does and returns does not matter here."""
+    calm = {"untrusted": False, "private": False, "reach": "user", "dangers": (), "targets": ()}
+    schemas = {each: {"type": kind} for each, kind in (parameters or {}).items()}
+    schemas = {
+        each: kind["type"] if isinstance(kind["type"], dict) else kind for each, kind in schemas.items()
+    }
+    return rc.Tool(
+        name,
+        f"The {name}.",
+        {"type": "object", "properties": schemas, "required": list(required)},
+        handler=lambda **arguments: str(arguments),
+        effect=effect,
+        facts=rc.Facts(**{**calm, **facts}),
+    )
+
+
 def checked(tools: Sequence[Tool], name: str, /, **arguments) -> CheckedCall:
     """A call that passed the gate."""
     found = check(Call(id="now", name=name, arguments=dump(arguments)), Toolbox(tools))

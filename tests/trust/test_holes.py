@@ -4,30 +4,12 @@ import pytest
 
 import rightcall as rc
 from rightcall.core.decision import Allow, Ask
-from rightcall.core.tool import Tool
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust.guard import Guard, inert
 from rightcall.trust.rules import Rules
-from trust.kit import checked, exchange
+from trust.kit import checked, exchange, tool
 
 EVE = "eve@evil.example"
-
-
-def tool(name, effect="write", parameters=None, required=(), **facts) -> Tool:
-    """A tool with these facts; what it does and returns does not matter here."""
-    calm = {"untrusted": False, "private": False, "reach": "user", "dangers": (), "targets": ()}
-    schemas = {each: {"type": kind} for each, kind in (parameters or {}).items()}
-    schemas = {
-        each: kind["type"] if isinstance(kind["type"], dict) else kind for each, kind in schemas.items()
-    }
-    return rc.Tool(
-        name,
-        f"The {name}.",
-        {"type": "object", "properties": schemas, "required": list(required)},
-        handler=lambda **arguments: str(arguments),
-        effect=effect,
-        facts=rc.Facts(**{**calm, **facts}),
-    )
 
 
 TEXT, TEXTS, NUMBER = "string", "array", "number"
@@ -218,8 +200,8 @@ class TestAmountsAndChoicesAreFree:
 
     def test_a_standing_order_is_not_raised(self):
         listed = ("orders", [{"id": "77777", "payee": "AA11", "amount": 1100}])
-        assert runs(guard("Check my orders.", listed), "change_order", id="77777", amount=1100)
-        assert not runs(guard("Check my orders.", listed), "change_order", id="77777", amount=99_999)
+        assert runs(guard("Update my order.", listed), "change_order", id="77777", amount=1100)
+        assert not runs(guard("Update my order.", listed), "change_order", id="77777", amount=99_999)
 
     def test_access_is_widened_where_the_user_says_so(self):
         listed = ("files", [{"id": "77777", "filename": "plan.txt"}])

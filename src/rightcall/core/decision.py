@@ -9,10 +9,13 @@ from rightcall.core.jsontext import JsonObject
 from rightcall.core.options import Spelt
 from rightcall.errors import UsageError
 
-Origin: TypeAlias = Literal["user", "developer", "operator", "trusted", "unfit", "untrusted", "nowhere"]
+Origin: TypeAlias = Literal[
+    "user", "developer", "operator", "trusted", "listed", "unfit", "untrusted", "nowhere"
+]
 """Where a value was seen: in the words of the user, of the developer or of the operator; in a result
-that its tool vouches for; named by one of them, but as something else, for less, or as what is not to
-be; in text that outsiders could have written; or nowhere, so the model's own."""
+that its tool vouches for; listed in one, where nobody said that it is the one; named by one of them, but
+as something else, for less, or as what is not to be; in text that outsiders could have written; or
+nowhere, so the model's own."""
 
 Scope: TypeAlias = Literal["once", "run", "target"]
 """How far a person's yes goes: this call; every call of the tool in this run; every call of the tool in
@@ -32,7 +35,7 @@ class Evidence(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def is_vouched(self) -> bool:
         """Whether somebody who may be relied on has named the value."""
-        return self.origin not in ("unfit", "untrusted", "nowhere")
+        return self.origin not in ("listed", "unfit", "untrusted", "nowhere")
 
 
 class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow", metaclass=Spelt):

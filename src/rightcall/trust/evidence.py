@@ -3,18 +3,22 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.core.call import CheckedCall
-from rightcall.core.decision import Evidence
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, leaves
+from rightcall.core.jsontext import JsonValue, Place, leaves
 from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
+from rightcall.trust.counts import is_number
+from rightcall.trust.described import Described
 from rightcall.trust.facts import STRICT, Settled, offered, settled
 from rightcall.trust.keys import Want
-from rightcall.trust.kinds import is_widening, same_access, words_of
+from rightcall.trust.kinds import is_widening, kind_of_name, same_access, words_of
+from rightcall.trust.meant import Meant
 from rightcall.trust.provenance import Provenance, shown
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import accounts, active, plain, scan
@@ -69,19 +73,76 @@ def _want(tool: str, name: str, facts: Settled) -> Want:
     )
 
 
-def targets_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterator[Evidence]:
+def meant_in(checked: CheckedCall, of: Known, described: Described) -> Meant | None:
+    """What of the identifiers in a call that does harm was meant; None where a call does none."""
+    if not of.facts.dangers:
+        return None
+    targets = ((place, leaf) for name in of.facts.targets for place, leaf in _leaves(checked, name))
+    return Meant(
+        described, of.tool.name, [leaf for place, leaf in targets if _kind_at(place, of) == "record"]
+    )
+
+
+def targets_in(
+    checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None = None
+) -> Iterator[Evidence]:
     """Everything in the arguments that says who or where. Nobody vouches for one that says nothing.
 
     What may be left out says nothing where it is; but what is destroyed must be said in full.
     """
     facts, arguments = of.facts, checked.arguments
+
+    def weigh(place: Place, leaf: str, origin: Origin) -> Origin:
+        if len(place) > 1 and _kind_at(place, of) == "amount" and is_number(leaf):
+            return "trusted" if provenance.is_within(float(leaf)) else "unfit"
+        if meant is None or origin not in ("user", "trusted") or _kind_at(place, of) != "record":
+            return origin
+        if not meant.is_asked:
+            return "unfit"
+        if origin == "user":
+            return "unfit" if meant.is_for_another(leaf) else origin
+        return "user" if meant.is_meant(leaf) else "listed"
+
     for name in (*facts.targets, *(name for name in arguments if name not in of.names)):
-        value = arguments.get(name)
+        value, want = arguments.get(name), of.wants.get(name, Want())
         if not is_blank(value):
             listed = offered(of.tool.parameters, name)
-            yield from provenance.trace(value, name, of.wants.get(name, Want()), of.names, listed)
-        elif name in of.required or not STRICT.isdisjoint(facts.dangers):
+            yield from provenance.trace(value, name, want, of.names, listed, weigh)
+        elif not STRICT.isdisjoint(facts.dangers) or (
+            name in of.required and not _is_rest(name, checked, of)
+        ):
             yield Evidence(shown(json_path([name])), "", "nowhere")
+
+
+def _is_rest(name: str, checked: CheckedCall, of: Known) -> bool:
+    """Whether a target is one line of several, and another of them says something: ``street2``."""
+    stem = name.rstrip("0123456789")
+    others = [each for each in of.facts.targets if each != name and each.startswith(stem)]
+    return stem != name and any(
+        each[len(stem) :].isdigit() and not is_blank(checked.arguments.get(each)) for each in others
+    )
+
+
+def asks_by_record(call: Call | None, of: Known) -> bool:
+    """Whether a call looks something up by nothing but its identifier, so that it narrows no list."""
+    try:
+        arguments = msgspec.json.decode(call.as_json or "{}") if call is not None else {}
+    except msgspec.DecodeError:
+        return False
+    kinds = {of.facts.kinds.get(name, of.facts.guessed.get(name)) for name in arguments}
+    return kinds == {"record"}
+
+
+def _leaves(checked: CheckedCall, name: str) -> Iterator[tuple[Place, str]]:
+    return leaves(checked.arguments.get(name), (name,))
+
+
+def _kind_at(place: Place, of: Known) -> Kind | None:
+    """What stands at a place: what its parameter holds, or what a member inside that is called."""
+    names = [step for step in place if isinstance(step, str)]
+    want = of.wants.get(names[0])
+    inner = kind_of_name(names[-1]) if len(names) > 1 else None
+    return inner or (None if want is None else want.kind)
 
 
 def is_blank(value: JsonValue) -> bool:
@@ -119,32 +180,39 @@ def _content(checked: CheckedCall, of: Known) -> Iterator[tuple[list[str | int],
             yield from ((list(place), text) for place, text in leaves(value, (name,)))
 
 
-def bounds_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterator[Evidence]:
-    """The amounts and the choices in a call that must have been asked for."""
-    arguments = checked.arguments
+def bounds_in(
+    checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None = None
+) -> Iterator[Evidence]:
+    """The amounts, the numbers and the choices in a call that must have been asked for."""
     for name in of.facts.bounded:
-        for place, text in leaves(arguments.get(name), (name,)):
+        is_count = of.facts.kinds.get(name, of.facts.guessed.get(name)) != "amount"
+        for place, text in _leaves(checked, name):
+            path = shown(json_path(list(place)))
+            if meant is not None and is_count and is_number(text):
+                is_asked = meant.is_counted(name, float(text))
+                yield Evidence(path, shown(text), "user" if is_asked else "unfit")
+                continue
             origin, source = provenance.of(text, _AMOUNT)
-            seen = Evidence(shown(json_path(list(place))), shown(text), origin, source)
-            if seen.is_vouched or not _is_number(text):
+            seen = Evidence(path, shown(text), origin, source)
+            if seen.is_vouched or not is_number(text):
                 yield seen
             else:
                 within = provenance.is_within(float(text))
                 yield replace(seen, origin="user" if within else "unfit", source="")
+    yield from _choices_in(checked, of, provenance, meant)
+
+
+def _choices_in(
+    checked: CheckedCall, of: Known, provenance: Provenance, meant: Meant | None
+) -> Iterator[Evidence]:
+    """The choices in a call that give or cost more: asked for, or what is so already."""
     for name, choices in of.facts.widens.items():
-        for place, text in leaves(arguments.get(name), (name,)):
+        for place, text in _leaves(checked, name):
             if text in choices or (not choices and is_widening(text)):
-                asked = provenance.is_asked_for(same_access(text))
+                is_now = meant is not None and meant.says_now(name, text)
+                is_asked = is_now or provenance.is_asked_for(same_access(text))
                 path = shown(json_path(list(place)))
-                yield Evidence(path, shown(text), "user" if asked else "nowhere")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+                yield Evidence(path, shown(text), "user" if is_asked else "nowhere")
 
 
 def _names(schema: Any) -> Iterator[str]:

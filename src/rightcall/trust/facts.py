@@ -92,6 +92,10 @@ class Settled(Struct, frozen=True, kw_only=True):
         """Whether outsiders could have written what stands in a field, by the path to it."""
         return self.untrusted if isinstance(self.untrusted, bool) else _is_in(field, self.untrusted)
 
+    def is_name(self, field: str) -> bool:
+        """Whether a field, by the path to it, holds a name that outsiders chose and the system knows."""
+        return self.names if isinstance(self.names, bool) else _is_in(field, self.names)
+
     @property
     def reads_private(self) -> bool:
         """Whether it returns what not everyone may see."""

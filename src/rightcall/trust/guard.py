@@ -23,7 +23,17 @@ from rightcall.core.ports import Tools
 from rightcall.core.problem import json_path
 from rightcall.core.secret import may_hold_secret, redact_formats
 from rightcall.core.tool import Tool
-from rightcall.trust.evidence import Known, bounds_in, content_in, known, targets_in, words_in
+from rightcall.trust.described import Described
+from rightcall.trust.evidence import (
+    Known,
+    asks_by_record,
+    bounds_in,
+    content_in,
+    known,
+    meant_in,
+    targets_in,
+    words_in,
+)
 from rightcall.trust.facts import STRICT, WORST, settled
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
@@ -37,7 +47,7 @@ GO_ON = "What was refused stays refused. Go on with the rest of the task without
 _LAX_TO_STRICT = (type(None), Allow, Rewrite, Ask, Deny)
 _MOST_SHOWN = 3
 _MOST_EVIDENCE = 200
-_UNVOUCHED = ("unfit", "untrusted", "nowhere")
+_UNVOUCHED = ("listed", "unfit", "untrusted", "nowhere")
 UNVOUCHED = "what is at"
 """How the words begin that say what nobody has vouched for."""
 
@@ -80,6 +90,8 @@ class Guard:
         self.provenance: Provenance = Provenance(allowed, None if above is None else above.provenance)
         """Who has named what so far."""
         self.provenance.vouch(system, "developer")
+        self._described: Described = Described(None if above is None else above._described)  # noqa: SLF001
+        """Which records there are, and which of them somebody's words mean."""
         self.tools = tools
         self._facts: dict[int, Known] = {}
         self._calls: dict[str, Call] = {}
@@ -134,6 +146,7 @@ class Guard:
         match "agent" if message.author == "user" and self._above is not None else message.author:
             case "user" | "developer" as author:
                 self.provenance.vouch(message.text, author)
+                self._described.hear(message.text)
                 self._ranks |= ranks_in(message.text)
                 return Piece(message.text, Label(writer=author))
             case "runtime":
@@ -148,6 +161,8 @@ class Guard:
 
     def _see_result(self, result: Result, echo: Echo) -> Iterator[Piece]:
         facts = self._known(result.name).facts
+        if result.outcome == "returned" and not facts.is_consequential and facts.untrusted is not True:
+            self._described.see(result, facts)
         ran = result.outcome in _RAN
         self._ran[result.name] += ran
         if facts.is_consequential and (ran or result.outcome == "denied"):
@@ -178,11 +193,16 @@ class Guard:
     def _single_out(self, results: tuple[Result, ...]) -> None:
         """Take what the user named by its rank for named, in lists that no hijacked model has chosen."""
         for result in results:
-            call, facts = self._calls.get(result.call_id), self._known(result.name).facts
+            call, of = self._calls.get(result.call_id), self._known(result.name)
+            if result.outcome != "returned" or of.facts.untrusted is True:
+                continue
             is_whole = not self.tainted or (call is not None and call.as_json in ("", "{}"))
             is_whole = is_whole and not self._written.back_in(result)
-            if is_whole and result.outcome == "returned" and facts.untrusted is not True:
-                for nouns, text in singled_out(result, facts, self._ranks):
+            if not (is_whole or asks_by_record(call, of)):
+                continue
+            for nouns, text in singled_out(result, of.facts, self._ranks):
+                self._described.choose(text)
+                if is_whole:
                     self.provenance.choose(nouns, text)
 
     def _echoes(self, result: Result) -> Echo:
@@ -254,6 +274,7 @@ class Guard:
         exposed = facts.is_consequential and (self.tainted or self.private)
         watched = exposed or self.rules.policy is not None
         given = (checked, of, self.provenance)
+        meant = meant_in(checked, of, self._described)
         # A look outside is told of in what is looked for.
         telling = self.tainted and self.private and facts.reach == "outside" and not facts.acts
         return Case(
@@ -262,11 +283,11 @@ class Guard:
             tainted=self.tainted,
             private=self.private,
             suspected=self.suspected,
-            targets=_bounded(targets_in(*given)) if watched else (),
+            targets=_bounded(targets_in(*given, meant)) if watched else (),
             links=_bounded(chain(content_in(*given), words_in(*given) if telling else ()))
             if watched
             else (),
-            bounds=_bounded(bounds_in(*given)) if watched else (),
+            bounds=_bounded(bounds_in(*given, meant)) if watched else (),
             calls=self._ran[tool.name] + before,
         )
 
@@ -390,7 +411,7 @@ def _sighting(each: Evidence) -> str:
             return f"{UNVOUCHED} {each.path} comes from what {each.source} returned, not from the user"
         case "unfit":
             return f"{UNVOUCHED} {each.path} was named, but not for this: as something else, or for less"
-        case "trusted":
+        case "trusted" | "listed":
             return f"{UNVOUCHED} {each.path} is known from {each.source}, but the user has not named it"
         case _:
             return f"{UNVOUCHED} {each.path} was named by nobody but the model"

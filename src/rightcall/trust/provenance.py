@@ -6,7 +6,7 @@ where its words stand together; of untrusted ones only the tokens, to say where 
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, field_at, leaves
+from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
 from rightcall.core.parts import Result
 from rightcall.core.problem import json_path
 from rightcall.trust.facts import Settled
@@ -242,15 +242,19 @@ class Provenance:
         want: Want = _ANYTHING,
         names: Collection[str] = (),
         listed: Collection[str] = (),
+        weigh: Callable[[Place, str, Origin], Origin] | None = None,
     ) -> Iterator[Evidence]:
         """Every leaf of an argument, with where it was seen.
 
         ``names`` are members that its schema names, ``listed`` the values that the schema lists.
+        ``weigh`` says what such a word is worth here.
         """
         for place, leaf in leaves(value, (name,)):
             if place[-1] == leaf and leaf in names:
                 continue
             origin, source = _LISTED if leaf in listed and leaf.strip() else self.of(leaf, want)
+            if weigh is not None:
+                origin = weigh(place, leaf, origin)
             yield Evidence(shown(json_path(list(place))), shown(leaf), origin, source)
 
     def _has_other_role(self, text: str, role: Role) -> bool:

@@ -37,7 +37,8 @@ _AFTER = re.compile(
 )
 """These exclude what follows and nothing before."""
 _HARMLESS = re.compile(
-    r"\s+(?:only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist)\b",
+    r"\s+(?:(?:want|wish|like|prefer) to (?:mention|reveal|say|tell|share|disclose|provide|speak|repeat)"
+    r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist)\b",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(r"\b(?:if|when|whenever|in case|unless|until|whether)\b[^,]*\Z", re.IGNORECASE)
@@ -90,6 +91,11 @@ def clauses(text: str) -> Iterator[Words]:
         return
     for sentence in _SENTENCE.split(text):
         yield from _parts(sentence)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text."""
+    return [each for each in _SENTENCE.split(text) if each]
 
 
 def _parts(sentence: str) -> Iterator[Words]:

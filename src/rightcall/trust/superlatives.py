@@ -5,7 +5,7 @@ fields say which: what outsiders wrote has no rank.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -32,8 +32,9 @@ class Rank(Struct, frozen=True):
 _SIZES = named_words("size bytes length")
 _DATES = named_words("date time timestamp created modified updated received sent")
 _PRICES = named_words("price amount cost fee total")
+_WHOSE = "(?:the|their|its|your|my)"
 _RANKS: tuple[tuple[re.Pattern[str], Rank], ...] = tuple(
-    (re.compile(rf"\bthe\s+(?:{words})((?:\s+[a-z]+){{1,3}})", re.IGNORECASE), Rank(fields, most))
+    (re.compile(rf"\b{_WHOSE}\s+(?:{words})((?:\s+[a-z]+){{1,3}})", re.IGNORECASE), Rank(fields, most))
     for words, fields, most in (
         ("largest|biggest|heaviest", _SIZES, True),
         ("smallest|lightest", _SIZES, False),
@@ -65,8 +66,8 @@ def singled_out(
     except msgspec.DecodeError:
         return
     for records in _lists(value):
-        for rank in ranks:
-            chosen = _first(records, facts, rank)
+        for rank, alike in ((rank, alike) for rank in ranks for alike in _alike(records)):
+            chosen = _first(alike, facts, rank)
             for name, text in () if chosen is None else chosen.items():
                 is_own = not (facts.is_outsiders(name) or facts.is_identity(name))
                 if facts.kind_in(name) == "record" and is_own and isinstance(text, str | int):
@@ -80,10 +81,22 @@ def _lists(value: JsonValue) -> Iterator[Sequence[Mapping[str, JsonValue]]]:
         item = todo.pop()
         if isinstance(item, dict):
             todo.extend(item.values())
+            records = [each for each in item.values() if isinstance(each, dict)]
+            if len(records) > 1 and len(records) == len(item):
+                yield records
         elif isinstance(item, list):
             todo.extend(item)
             if item and all(isinstance(each, dict) for each in item):
                 yield item
+
+
+def _alike(records: Sequence[Mapping[str, JsonValue]]) -> Iterable[Sequence[Mapping[str, JsonValue]]]:
+    """Those with the same flags together: the cheapest that is to be had may not be the cheapest."""
+    found = dict[frozenset[tuple[str, bool]], list[Mapping[str, JsonValue]]]()
+    for each in records:
+        flags = frozenset((name, flag) for name, flag in each.items() if isinstance(flag, bool))
+        found.setdefault(flags, []).append(each)
+    return found.values()
 
 
 def _first(

@@ -1,0 +1,38 @@
+"""How many of something a person wants: ``3 checked bags``, ``one more seat``."""
+
+import re
+from collections.abc import Iterator
+
+from rightcall.trust.records import stem
+
+_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = {word: number for number, word in enumerate(_WORDS, 1)} | {"a": 1, "an": 1, "another": 1}
+_COUNT = re.compile(
+    rf"\b(\d{{1,3}}|{'|'.join(_NUMBERS)})\b((?:[\s-]+(?!(?:and|but|or|to|for|in|on|with)\b)[a-z]+){{1,3}})",
+    re.IGNORECASE,
+)
+_SHORTEST = 3
+"""Letters by which two forms of a word are known for one: bags, baggages."""
+
+
+def counts_in(text: str) -> Iterator[tuple[int, frozenset[str]]]:
+    """The numbers of things in a text, each with the words that say of what."""
+    for found in _COUNT.finditer(text):
+        said = found[1].lower()
+        number = int(said) if said.isdigit() else _NUMBERS[said]
+        yield number, frozenset(map(stem, found[2].lower().split()))
+
+
+def is_same_noun(one: str, other: str) -> bool:
+    """Whether two words are forms of the same."""
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _SHORTEST and long.startswith(short)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

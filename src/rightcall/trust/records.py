@@ -1,0 +1,187 @@
+"""A trusted result into the records in it: each by its identifier, with the words that describe it.
+
+What outsiders wrote describes nothing, but for short names that the system knows them by.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+from msgspec import Struct, field
+
+from rightcall.core.jsontext import JsonValue
+from rightcall.trust.facts import Settled
+from rightcall.trust.said import named_words
+from rightcall.trust.spelling import plain, scan, without_year
+
+_MOST_WORDS = 5
+"""Words of a name. What is longer is a text, and could hold whatever somebody may say."""
+_DEEPEST = 16
+_FEWEST_CODES = 3
+_FEWEST_DIGITS = 3
+"""Of a number that describes something: smaller ones are said of anything."""
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
+_PART = re.compile(r"[^\W_]+")
+_COMMON = named_words(
+    "a an and any are as at be but by can do for from get had has have he her his i if in is it its me "
+    "my new no none not of on one only or our she so than that the their them then they this to true "
+    "false up was we were what when which who will with yes you your"
+)
+
+
+class Record(Struct, eq=False):
+    """An object with an identifier."""
+
+    key: str
+    """The field that holds the identifier."""
+    value: str
+    terms: set[str]
+    """The words in it and below it."""
+    held: dict[str, set[str]] = field(default_factory=dict)
+    """What stands in it and below it, by field."""
+    nouns: set[str] = field(default_factory=set)
+    """What it may be called: by its identifier's field, and by the lists in it."""
+    flags: frozenset[tuple[str, bool]] = frozenset()
+    family: "list[Record]" = field(default_factory=list)
+    """Those that it stands among in one list, itself among them."""
+    context: set[str] = field(default_factory=set)
+    """The words in what it stands inside."""
+
+
+class _Held(Struct, eq=False):
+    """What a part of a result holds."""
+
+    terms: set[str] = field(default_factory=set)
+    values: dict[str, set[str]] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    """Those that stand directly in it."""
+    inside: list[Record] = field(default_factory=list)
+    """Those and the ones one list deeper."""
+
+
+@lru_cache(8192)
+def stem(word: str) -> str:
+    """A word without what makes it plural, and without the marks in it."""
+    word = "".join(_PART.findall(word))
+    return word[:-1] if len(word) > _FEWEST_DIGITS and word.endswith("s") else word
+
+
+def terms_of(text: str) -> list[str]:
+    """The words of a text by which something may be described, in order."""
+    found = list[str]()
+    for kind, token in scan(_POSSESSIVE.sub("", plain(text))):
+        if kind == "date":
+            found += (token, without_year(token))
+            continue
+        parts = _PART.findall(token)
+        found += [stem(each) for each in ([token, *parts] if len(parts) > 1 else parts) if _tells(each)]
+    return found
+
+
+def nouns_of(name: str) -> set[str]:
+    """What the things in a field are called."""
+    return {stem(word) for word in name.lower().split("_")} - {"id"}
+
+
+def joined(text: str) -> Iterator[str]:
+    """Neighbours in a text as one word: a ``smart watch`` is a ``smartwatch``."""
+    words = [
+        part for _, token in scan(_POSSESSIVE.sub("", plain(text))) for part in _PART.findall(token)
+    ]
+    return (stem(one + two) for one, two in pairwise(words))
+
+
+def _tells(word: str) -> bool:
+    return word not in _COMMON and not (word.isdigit() and len(word) < _FEWEST_DIGITS)
+
+
+def codes_in(value: JsonValue) -> Mapping[str, frozenset[str]]:
+    """A table of codes, each with the words for it: ``{"LHR": "London", …}``."""
+    if not isinstance(value, dict) or len(value) < _FEWEST_CODES:
+        return {}
+    if not all(isinstance(each, str) and key.isalnum() and key.isupper() for key, each in value.items()):
+        return {}
+    return {stem(key.lower()): frozenset(terms_of(str(each))) for key, each in value.items()}
+
+
+class Reading:
+    """Reads the records out of one result."""
+
+    def __init__(self, facts: Settled) -> None:
+        self._facts = facts
+        self.found: list[Record] = []
+        """Every record, those inside others before them."""
+
+    def read(self, value: JsonValue, path: str = "", depth: int = 0) -> _Held:
+        """What a part of a result holds, and whatever records are in it."""
+        held = _Held()
+        if depth > _DEEPEST:
+            return held
+        match value:
+            case dict():
+                self._read_object(value, path, depth, held)
+            case list():
+                self._add(held, [self.read(each, path, depth + 1) for each in value])
+            case str() | int() | float() if not isinstance(value, bool):
+                self._read_leaf(str(value), path, held)
+            case _:
+                pass
+        return held
+
+    def _read_object(self, value: dict[str, JsonValue], path: str, depth: int, held: _Held) -> None:
+        below = [
+            self.read(each, f"{path}.{name}" if path else name, depth + 1)
+            for name, each in value.items()
+        ]
+        self._add(held, below)
+        self._put_inside(value, below)
+        own = list[Record]()
+        for name, each in value.items():
+            inner = f"{path}.{name}" if path else name
+            if isinstance(each, str | int) and not isinstance(each, bool) and self._identifies(inner):
+                flags = frozenset((key, flag) for key, flag in value.items() if isinstance(flag, bool))
+                lists = [key for key, inside in value.items() if isinstance(inside, list)]
+                nouns = {noun for key in (name, *lists) for noun in nouns_of(key)}
+                own.append(Record(name, str(each), held.terms, held.values, nouns, flags))
+        self.found += own
+        held.records = own
+        held.inside = held.inside or own
+
+    def _put_inside(self, value: dict[str, JsonValue], below: list[_Held]) -> None:
+        """Let what stands in an object know the object's own words."""
+        plain_ones = [not isinstance(each, dict | list) for each in value.values()]
+        own = {t for each, is_own in zip(below, plain_ones, strict=True) if is_own for t in each.terms}
+        for each, is_own in zip(below, plain_ones, strict=True):
+            for record in () if is_own else each.inside:
+                record.context |= own
+
+    def _identifies(self, path: str) -> bool:
+        facts = self._facts
+        return facts.kind_in(path) == "record" and not (
+            facts.is_outsiders(path) or facts.is_identity(path)
+        )
+
+    def _add(self, held: _Held, below: list[_Held]) -> None:
+        family = list[Record]()
+        for each in below:
+            held.terms |= each.terms
+            for name, values in each.values.items():
+                held.values.setdefault(name, set()).update(values)
+            family += each.records
+        for record in family:
+            record.family = family
+        held.inside = family
+
+    def _read_leaf(self, text: str, path: str, held: _Held) -> None:
+        facts = self._facts
+        is_outsiders = facts.is_outsiders(path) or facts.is_identity(path)
+        if is_outsiders and not facts.is_name(path):
+            return
+        if not is_outsiders:
+            held.values.setdefault(path.rpartition(".")[2], set()).add(text)
+        terms = terms_of(text)
+        if len(text.split()) <= _MOST_WORDS:
+            held.terms.update(terms)
+            if len(terms) > 1:
+                held.terms.update(joined(text))
