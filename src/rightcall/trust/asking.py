@@ -148,8 +148,10 @@ def _outside(text: str, columns: int) -> Iterator[Line]:
     for character in visible(text):
         width = _width(character)
         if width > room:
-            yield Line(line, from_outside=True)
-            room, line = whole, ""
+            end = line.rfind(" ", len(line) // 2) + 1 or len(line)
+            yield Line(line[:end], from_outside=True)
+            line = line[end:]
+            room = whole - sum(map(_width, line))
         line, room = line + character, room - width
         if line.endswith("\\n") and not line.endswith("\\\\n"):
             yield Line(line, from_outside=True)
