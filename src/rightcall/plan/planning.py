@@ -68,7 +68,8 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
     """What becomes of a request that cannot be planned: an ordinary run under the rules, which ask; or
     nothing."""
     show: bool = False
-    """Show the plan to a person before anything runs, for one yes to all of it."""
+    """Show the plan to a person before anything runs. A yes vouches for what stands in the plan, and not
+    for outsiders' words, which are still asked about."""
     levels: Mapping[str, Level] = field(default_factory=dict)
     """By tool: how much of its calls outsiders may have decided, in place of what its facts say."""
 
