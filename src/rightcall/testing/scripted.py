@@ -134,7 +134,7 @@ def call(
 
     A tool's own ``id`` or ``text`` is given in a mapping: ``call("look_up", {"id": 3})``.
     """
-    if not isinstance(id, str):
+    if not issubclass(type(id), str):
         given_so = f"call({name!r}, {{'id': {id!r}}})"
         raise UsageError(f"id= is the call's own, and a text; a tool's goes in a mapping: {given_so}")
     raw = dump({**(given or {}), **arguments}) if text is None else text

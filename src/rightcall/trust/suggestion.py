@@ -56,6 +56,7 @@ def _literal(value: Any) -> str:
     return dump(value) if isinstance(value, str) else repr(value)
 
 
+@checked("rc.trust.as_toml")
 def as_toml(
     drafts: Iterable[Draft], tools: Iterable[Tool], names: Mapping[str, str] | None = None
 ) -> str:

@@ -46,12 +46,12 @@ def _suggest(options: Namespace) -> int:
         drafts = suggest([*own, *others, *(tool for box in served.values() for tool in box.values())])
         write(json.format(json.encode(drafts), indent=2).decode(), sys.stdout)
         return OK
-    drafts = [_draft(list(own), options.format or "python"), _draft(others, options.format or "toml")]
+    written = [_draft(list(own), options.format or "python"), _draft(others, options.format or "toml")]
     for name, box in served.items():
         names = {tool.name: its_own for its_own, tool in box.items()}
         words = _SERVERS_WORDS.format(printable(name))
-        drafts.append(f"{words}\n\n{_draft(list(box.values()), options.format or 'toml', names)}")
-    write("\n\n".join(filter(None, drafts)), sys.stdout)
+        written.append(f"{words}\n\n{_draft(list(box.values()), options.format or 'toml', names)}")
+    write("\n\n".join(filter(None, written)), sys.stdout)
     return OK
 
 
