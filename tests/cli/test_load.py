@@ -58,6 +58,13 @@ def test_each_gate_opens_its_tools(tmp_path):
     assert names("--no-default-tools", "--manifest", str(write_manifest(tmp_path))) == ("host_uptime",)
 
 
+def test_tools_in_a_list_are_found_once_and_what_else_is_in_it_is_left(tmp_path):
+    file = tmp_path / "shop.py"
+    made = "send = rc.Tool('send', 'Sends.')\ntools = [send, rc.Tool('get', 'Gets.'), 3]"
+    file.write_text(f"import rightcall as rc\n{made}\n")
+    assert names("--no-default-tools", "--tool", str(file)) == ("send", "get")
+
+
 def test_a_manifest_may_not_take_the_name_of_another_tool(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import rightcall as rc\n@rc.tool\ndef look() -> str:\n    return ''\n"

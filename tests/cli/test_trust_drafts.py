@@ -1,6 +1,9 @@
 """Drafts of facts and trials of rules, as a shell sees them."""
 
+import asyncio
 import json
+import shlex
+import sys
 from argparse import ArgumentParser
 
 import pytest
@@ -100,6 +103,22 @@ def test_tools_of_a_manifest_get_a_file_of_facts(folder, capsys):
     shown = capsys.readouterr().out
     assert '[tools."list_disks"]' in shown
     assert 'effect = "read"' in shown
+
+
+async def test_a_servers_draft_goes_by_its_own_names_and_fits_it(folder, capsys):
+    server = [sys.executable, "-m", "rightcall.cli.main", "serve-mcp", "office.py"]
+    command = ("--mcp", shlex.join(server))
+    assert await asyncio.to_thread(run, trust, "suggest", *command) == 0
+    (folder / "facts.toml").write_text(capsys.readouterr().out)
+    async with rc.mcp.connect(server, facts="facts.toml") as opened:
+        found = {tool.name: (tool.effect, tool.facts.targets) for tool in opened}
+        assert found == {"read_inbox": ("read", ()), "send_mail": ("write", ("to",))}
+        assert not opened.notes
+    rules = ("--policy", "deny.toml", "--facts", "facts.toml")
+    assert await asyncio.to_thread(run, audit, *command, *rules) == 0
+    assert "send_mail could be made to send private data outside. stopped" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="which tools"):
+        run(audit)
 
 
 def test_the_facts_that_ship_are_listed_and_shown(capsys):

@@ -86,6 +86,15 @@ def test_the_vendors_bytes_are_kept_and_can_be_read(home, vendor):
     assert raw[lines[-3]["offset"] :].startswith(b'data: {"model": "m-1", "choices"')
 
 
+def test_calls_that_a_server_leaves_in_the_text_are_read(home, vendor):
+    written = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
+    vendor.bodies = [chunk({"content": written}, "stop") + b"data: [DONE]\n\n", ANSWER]
+    told = ["ask", "-m", vendor.model, "-T", "world.py", "--family", "hermes"]
+    ran = within(home, *told, "Weather?")
+    assert (ran.code, ran.out) == (0, "It is sunny.\n")
+    assert "get_weather" in ran.err
+
+
 def test_one_reply_is_kept_to_the_byte_also_where_it_breaks(home, vendor):
     vendor.bodies = [ANSWER[:40]]
     ran = within(home, "ask", "--quiet", "-m", vendor.model, "--raw", "raw.sse", "Weather?")

@@ -193,7 +193,7 @@ def test_a_name_that_is_not_there_is_refused(operate):
     assert refused(lambda: operate(box())) == (
         "reed",
         None,
-        "no such tool in this toolbox, which has read, write, send.",
+        "no such tool in this toolbox, which has read, write, send. Did you mean read?",
     )
 
 

@@ -123,6 +123,10 @@ def test_levels_follow_from_the_facts_unless_these_or_the_plan_say_otherwise():
     assert rc.Plan(reader=ScriptedModel([]), levels={"pay": "named"}).level_of(_known("pay")) == "named"
     with pytest.raises(UsageError, match="data, named or choice"):
         rc.Plan(reader=ScriptedModel([]), levels={"pay": "strict"})
+    with pytest.raises(UsageError, match=r"no tool 'sned'; there is .*send"):
+        Office().agent(["answer('')"], levels={"sned": "choice"}).run_sync("Write to Ann.")
+    with pytest.raises(UsageError, match=r"plan= is rc\.Plan\(reader=…\), and not True"):
+        rc.Agent(ScriptedModel([]), trust=rc.trust.Rules(), plan=True)
 
 
 def _known(name):

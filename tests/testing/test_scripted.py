@@ -221,3 +221,11 @@ async def test_two_readers_of_one_model_do_not_disturb_each_other():
         for at, stream in enumerate((one, two)):
             texts[at] += (await anext(stream)).text
     assert texts == ["abc", "xyz"]
+
+
+def test_arguments_that_are_called_as_the_calls_own_are_given_in_a_mapping():
+    assert call("look_up", {"id": 3, "text": "x"}, id="c1", more=1) == Call(
+        id="c1", name="look_up", arguments='{"id":3,"text":"x","more":1}'
+    )
+    with pytest.raises(UsageError, match=r"in a mapping: call\('look_up', {'id': 3}\)"):
+        call("look_up", id=3)

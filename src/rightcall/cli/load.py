@@ -79,7 +79,7 @@ def add_manifests(box: Toolbox, options: Namespace, taken: tuple[str, ...] = ())
 
 
 def load_tools(*places: str) -> Toolbox:
-    """The tools at places: whatever a file declared with ``@tool``, ``Tool`` or ``Toolbox``."""
+    """The tools at places: what a file declared with ``@tool``, ``Tool`` or ``Toolbox``, or lists."""
     return Toolbox([_tools_at(place) for place in places])
 
 
@@ -219,6 +219,8 @@ def _tools_in(value: object) -> list[Tool]:
         return list(value)
     if isinstance(value, Tool) and not (isinstance(value, FunctionTool) and value.unbound):
         return [value]
+    if isinstance(value, list | tuple):
+        return [tool for each in value if isinstance(each, Tool | Toolbox) for tool in _tools_in(each)]
     return []
 
 

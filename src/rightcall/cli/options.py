@@ -125,6 +125,11 @@ def _add_wire_options(parser: ArgumentParser) -> None:
         action="store_true",
         help="have the vendor hold all calls and answers to their schemas, or fail",
     )
+    group.add_argument(
+        "--family",
+        metavar="NAME|auto",
+        help="read calls that a server leaves in the text, as this family of models writes them",
+    )
 
 
 def add_approval_options(parser: ArgumentParser, asked: str) -> None:

@@ -3,12 +3,15 @@
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 from rightcall.core.sanitize import printable
+from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
-from rightcall.mcp import Group, connect_all, load_config
+from rightcall.mcp import Group, Server, connect_all, load_config
 from rightcall.mcp.client.endpoints import Given, endpoint_of
 from rightcall.mcp.client.remote_servers import name_of
+from rightcall.mcp.client.remote_tool import fit_all
 
 
 async def open_servers(places: Sequence[str]) -> Group:
@@ -17,6 +20,20 @@ async def open_servers(places: Sequence[str]) -> Group:
     for name, error in group.failed.items():
         print(printable(f"rightcall: the server {name} is left out: {error}"), file=sys.stderr)
     return group
+
+
+async def list_tools(places: Sequence[str]) -> dict[str, dict[str, Tool]]:
+    """The tools of each server as they are now, by its own names for them: facts go by those."""
+    group = await open_servers(places)
+    async with AsyncExitStack() as opened:
+        opened.push_async_exit(group)
+        return {name: _by_own_name(server) for name, server in group.servers.items()}
+
+
+def _by_own_name(server: Server) -> dict[str, Tool]:
+    tools = {tool.name: tool for tool in server}
+    names = fit_all([each.name for each in server.definitions])
+    return {own: tools[here] for own, here in names.items() if here in tools}
 
 
 def targets_of(places: Sequence[str]) -> dict[str, Given]:

@@ -142,11 +142,13 @@ class Session:
         shown = self._options.show_prompt
         if is_place(name):
             self._refuse_raw(name)
+            if self._options.family:
+                raise UsageError(f"--family: {name} is a model of your own; connect it with family=")
             return ShownModel(load_model(name)) if shown else load_model(name)
         here = is_local(name) and name not in PROVIDERS and name.partition(":")[0] not in SERVERS
         if here:
             self._refuse_raw(name)
-            model = connect(name)
+            model = connect(name, family=self._options.family)
             if not shown:
                 return model
             from rightcall.cli.local_prompt import prompt_of  # noqa: PLC0415 - templates are an extra
@@ -157,7 +159,7 @@ class Session:
             self._raw = RawFile(self._options.raw)
         if self._raw is not None or shown:
             tapped = Tapped(AiohttpTransport(), self._raw, show_body if shown else None)
-        return connect(name, api_key=key_for(name), transport=tapped)
+        return connect(name, api_key=key_for(name), transport=tapped, family=self._options.family)
 
     def _refuse_raw(self, name: str) -> None:
         if self._options.raw:

@@ -11,8 +11,10 @@ def audit(parser: ArgumentParser) -> None:
 
     Ends with 1 when some way is open, or, with --strict, when facts are missing.
     """
-    parser.add_argument("tools", nargs="+", metavar="FILE.py[:NAME]", help="a file with tools")
-    parser.add_argument("--policy", metavar="FILE.toml", help="the rules that are in force")
+    add_sources(parser)
+    parser.add_argument(
+        "--policy", metavar="FILE.toml", help="the rules in force; an empty file has the usual"
+    )
     parser.add_argument("--facts", metavar="FILE.toml|NAME", help="facts that are laid over the tools")
     parser.add_argument("--strict", action="store_true", help="missing facts are a failure, too")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -36,7 +38,13 @@ def trust(parser: ArgumentParser) -> None:
     trying = actions.add_parser("try", help="judge recorded calls under other rules or facts")
     trying.add_argument("journal", metavar="JOURNAL", help="a .jsonl or .sqlite file of runs")
     repeated(trying.add_argument, "--run", "runs", metavar="RUN", words="only this run")
-    trying.add_argument("--rules", metavar="FILE.toml", help="the rules; the usual ones unless given")
+    trying.add_argument(
+        "--policy",
+        "--rules",
+        dest="rules",
+        metavar="FILE.toml",
+        help="the rules; the usual ones unless given",
+    )
     trying.add_argument("--tools", metavar="FILE.py[:NAME]", help="the tools, with their facts")
     trying.add_argument(
         "--facts", metavar="FILE.toml|NAME", help="facts laid over tools: a file, or a name of starters"
@@ -50,7 +58,7 @@ def trust(parser: ArgumentParser) -> None:
 examples:
   rightcall trust suggest shop.py
   rightcall trust suggest --mcp "uvx mcp-server-git" > git.facts.toml
-  rightcall trust try runs.sqlite --rules rules.toml --tools shop.py
+  rightcall trust try runs.sqlite --policy rules.toml --tools shop.py
   rightcall trust starters filesystem
 
 exit codes: 0 done; 1 with try: some call would be asked about, denied or rewritten; 2 bad usage"""

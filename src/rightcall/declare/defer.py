@@ -41,4 +41,6 @@ class Defer(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
 
     def __post_init__(self) -> None:
         if self.limit < 1 or self.tokens < 1:
-            raise UsageError(f"no search can be like this: limit={self.limit}, tokens={self.tokens}")
+            raise UsageError(
+                f"rc.Defer(limit={self.limit}, tokens={self.tokens}): a search finds at least 1"
+            )

@@ -1,6 +1,7 @@
 """An ordered set of tools with unique names, and the small algebra over it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, Protocol, TypeAlias, Union
 
@@ -124,7 +125,9 @@ class Toolbox:
         for name in names:
             if name not in self._tools:
                 there = ", ".join(self._tools) or "none"
-                raise DeclarationError(name, f"no such tool in this toolbox, which has {there}.")
+                near = get_close_matches(name, self._tools, n=1)
+                reason = f"no such tool in this toolbox, which has {there}."
+                raise DeclarationError(name, reason, fix=f"Did you mean {near[0]}?" if near else "")
 
 
 def _renamed(found: Tool, name: str) -> Tool:

@@ -40,8 +40,9 @@ class Telling(Struct, frozen=True, eq=False):
         dialect = getattr(getattr(model, "dialect", None), "name", "")
         if dialect not in VENDOR_SEARCH:
             raise UsageError(
-                f"{model!r} has no vendor that loads what was found; defer=rc.Defer(vendor=True) is for "
-                f"models that are asked by {' or '.join(VENDOR_SEARCH)}. Leave vendor= out"
+                "defer=rc.Defer(vendor=True) is for models that are asked by "
+                f"{' or '.join(VENDOR_SEARCH)}: their vendors load what was found. "
+                f"This one is asked by {dialect or type(model).__name__}: leave vendor= out"
             )
         return VENDOR_SEARCH[dialect]
 

@@ -290,6 +290,8 @@ def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
 def prepared(settings: AgentSettings, model: Callable[[ModelSource], Model]) -> AgentSettings:
     """An agent's observers, hooks and plan as its runs need them; ``model`` connects what is named."""
     plan = settings.get("plan")
+    if plan is not None and not hasattr(plan, "connected"):
+        raise UsageError(f"plan= is rc.Plan(reader=…), and not {plan!r}")
     return {
         "observers": plain_observers(settings.get("observers", ())),
         "hooks": gathered(settings.get("hooks")),  # type: ignore[typeddict-item]

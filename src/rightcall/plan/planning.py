@@ -68,7 +68,8 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
     """What becomes of a request that cannot be planned: an ordinary run under the rules, which ask; or
     nothing."""
     show: bool = False
-    """Show the plan to a person before anything runs, for one yes to all of it."""
+    """Show the plan to a person before anything runs. A yes vouches for what stands in the plan, and not
+    for outsiders' words, which are still asked about."""
     levels: Mapping[str, Level] = field(default_factory=dict)
     """By tool: how much of its calls outsiders may have decided, in place of what its facts say."""
 
@@ -105,6 +106,9 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
         callable_tools = [
             tool for tool in tools if setup.answer is None or tool.name != setup.answer.name
         ]
+        for name in self.levels.keys() - {tool.name for tool in callable_tools}:
+            there = ", ".join(tool.name for tool in callable_tools)
+            raise UsageError(f"rc.Plan(levels=…): there is no tool {name!r}; there is {there}")
         stubs = stubs_for(callable_tools)
         model = PlanModel(self, setup, stubs, known_tools(callable_tools, stubs, setup.trust))
         shown = Toolbox([*tools, _SHOW]) if self.show else setup.tools

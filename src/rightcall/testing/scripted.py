@@ -10,7 +10,7 @@ when it is asked more often than the script says, and ``model.requests`` holds w
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -121,6 +121,21 @@ def reply(
     return Reply(content, stop, usage=usage or Usage(input_tokens=10, output_tokens=5))
 
 
-def call(name: str, /, *, id: str = "", text: str | None = None, **arguments: object) -> Call:  # noqa: A002
-    """A call with these arguments; ``text`` gives them raw instead."""
-    return Call(id=id, name=name, arguments=dump(arguments) if text is None else text)
+def call(
+    name: str,
+    given: Mapping[str, object] | None = None,
+    /,
+    *,
+    id: str = "",  # noqa: A002
+    text: str | None = None,
+    **arguments: object,
+) -> Call:
+    """A call with these arguments; ``text`` gives them raw instead, and ``id`` is the call's own.
+
+    A tool's own ``id`` or ``text`` is given in a mapping: ``call("look_up", {"id": 3})``.
+    """
+    if not issubclass(type(id), str):
+        given_so = f"call({name!r}, {{'id': {id!r}}})"
+        raise UsageError(f"id= is the call's own, and a text; a tool's goes in a mapping: {given_so}")
+    raw = dump({**(given or {}), **arguments}) if text is None else text
+    return Call(id=id, name=name, arguments=raw)

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from rightcall.core.decision import Evidence, Origin, Proposal
 from rightcall.core.jsontext import JsonValue
+from rightcall.core.options import checked
 from rightcall.core.sanitize import visible
 
 MOST_SHOWN = 4000
@@ -45,6 +46,7 @@ class Line(Struct, frozen=True):
         return f"{MARK}{self.text}" if self.from_outside else self.text
 
 
+@checked("rc.trust.question")
 def question(proposal: Proposal, columns: int = COLUMNS) -> str:
     """What a person must know to decide, as a text: the call, why they are asked, what is doubtful.
 
@@ -53,6 +55,7 @@ def question(proposal: Proposal, columns: int = COLUMNS) -> str:
     return "\n".join(map(str, question_lines(proposal, columns)))
 
 
+@checked("rc.trust.question_lines")
 def question_lines(proposal: Proposal, columns: int = COLUMNS) -> tuple[Line, ...]:
     """The same, line by line."""
     return tuple(_lines(proposal, columns))
@@ -148,8 +151,10 @@ def _outside(text: str, columns: int) -> Iterator[Line]:
     for character in visible(text):
         width = _width(character)
         if width > room:
-            yield Line(line, from_outside=True)
-            room, line = whole, ""
+            end = line.rfind(" ", len(line) // 2) + 1 or len(line)
+            yield Line(line[:end], from_outside=True)
+            line = line[end:]
+            room = whole - sum(map(_width, line))
         line, room = line + character, room - width
         if line.endswith("\\n") and not line.endswith("\\\\n"):
             yield Line(line, from_outside=True)

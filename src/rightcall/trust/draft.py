@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from rightcall.core.facts import Danger, Effect, Facts, Kind
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.options import Spelt
 from rightcall.core.tool import Tool
 from rightcall.trust import verbs
 from rightcall.trust.facts import listed
@@ -24,7 +25,7 @@ _GENERIC = frozenset({"to", "recipient", "recipients", "destination", "target", 
 _VERBS = verbs.READS | verbs.WRITES | verbs.DELETES
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class Draft(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """What could be said of a tool, and why."""
 
     tool: str

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from secrets import token_bytes, token_hex
 
+from rightcall.core.options import checked
 from rightcall.errors import UsageError
 from rightcall.log import logger
 
@@ -33,6 +34,7 @@ class Ledger:
     ``size`` counts for a file that is not there yet.
     """
 
+    @checked("rc.trust.Ledger")
     def __init__(self, path: str | os.PathLike[str], *, size: int = 16 * 1024 * 1024) -> None:
         if size < _LEAST:
             raise UsageError(f"a ledger has at least {_LEAST:,} bytes, not {size:,}")

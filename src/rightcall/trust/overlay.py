@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from rightcall.core.facts import Effect, Facts
-from rightcall.core.options import checked
+from rightcall.core.options import Spelt, checked
 from rightcall.core.sanitize import printable
 from rightcall.core.tool import Tool
 from rightcall.errors import DeclarationError, UsageError
@@ -28,7 +28,7 @@ _OWN: Mapping[str, Any] = {"schema": str, "effect": Effect}
 _STARTERS = files("rightcall.trust") / "starters"
 
 
-class Stated(Struct, frozen=True, kw_only=True):
+class Stated(Struct, frozen=True, kw_only=True, metaclass=Spelt):
     """What an operator says of one tool."""
 
     effect: Effect | None = None

@@ -56,15 +56,24 @@ def _literal(value: Any) -> str:
     return dump(value) if isinstance(value, str) else repr(value)
 
 
-def as_toml(drafts: Iterable[Draft], tools: Iterable[Tool]) -> str:
-    """Drafts as an operator's file of facts, each with its reasons, and held to the schema as it is."""
+@checked("rc.trust.as_toml")
+def as_toml(
+    drafts: Iterable[Draft], tools: Iterable[Tool], names: Mapping[str, str] | None = None
+) -> str:
+    """Drafts as an operator's file of facts, each with its reasons, and held to the schema as it is.
+
+    ``names`` are a server's own for tools that are called otherwise here: facts go by those.
+    """
     pins = {tool.name: schema_hash(tool) for tool in tools}
-    return "\n\n".join("\n".join(_toml(each, pins.get(each.tool))) for each in drafts)
+    own = names or {}
+    return "\n\n".join(
+        "\n".join(_toml(each, own.get(each.tool, each.tool), pins.get(each.tool))) for each in drafts
+    )
 
 
-def _toml(each: Draft, pin: str | None) -> Iterator[str]:
+def _toml(each: Draft, called: str, pin: str | None) -> Iterator[str]:
     yield from _comments(each)
-    yield f"[tools.{dump(each.tool)}]"
+    yield f"[tools.{dump(called)}]"
     if pin:
         yield f"schema = {dump(pin)}"
     if each.effect:

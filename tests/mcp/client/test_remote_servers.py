@@ -311,7 +311,11 @@ def test_a_server_that_is_not_open_has_no_tools_to_show(shop):
 
 
 WRONG = {
-    "no address": ("server", {}, "is no address; a program is a list"),
+    "no address": (
+        "uvx server",
+        {},
+        r"is no address; a program is a list: connect\(\['uvx', 'server'\]\)",
+    ),
     "nothing": ([], {}, "needs a program"),
     "another scheme": ("ftp://shop.example", {}, "begins with https:// or http://"),
     "a relative path": (["./server"], {}, "must be an absolute path"),
@@ -336,11 +340,14 @@ async def test_facts_are_laid_over_a_servers_tools_by_its_own_names(shop, tmp_pa
     file = tmp_path / "facts.toml"
     file.write_text(
         f'{found}\neffect = "read"\ntargets = []\nprivate = false\n[tools.order]\ntargets = ["x"]\n'
+        "[tools.shop_price]\nprivate = false\n"
     )
     async with connect(shop, name="shop", facts=file) as server:
         (price,) = [tool for tool in server if tool.name == "price"]
         assert (price.effect, price.facts.targets, price.facts.private) == ("read", (), False)
         assert price.facts.untrusted is True
         assert "the facts of order do not fit it" in server.refused["order"]
+        notes = [each.text for each in server.notes]
+        assert "facts of shop_price: the server has no such tool" in notes
     with pytest.raises(UsageError, match="facts are one server's"):
         rc.mcp.connect_all({"shop": shop}, facts=file)

@@ -3,17 +3,16 @@
 import asyncio
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import json
 
 from rightcall.cli import NO_ANSWER, OK
-from rightcall.cli.commands.tools import with_servers
 from rightcall.cli.load import add_manifests, load_journal, load_tools
 from rightcall.cli.wording import write
+from rightcall.core.sanitize import printable
 from rightcall.core.tool import Tool
-from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import UsageError
 from rightcall.evals.rules_trial import try_rules
 from rightcall.trust.file import read_rules
@@ -22,7 +21,7 @@ from rightcall.trust.rules import Rules
 from rightcall.trust.suggestion import as_python, as_toml, suggest
 
 _SERVERS_WORDS = (
-    "# Drafted from what the server itself says of its tools. It can lie: read before you use it."
+    "# Facts for the server {} alone, drafted from its own words. It can lie: read before you use it."
 )
 
 
@@ -42,26 +41,32 @@ def _suggest(options: Namespace) -> int:
         raise UsageError("which tools? rightcall trust suggest FILE.py, --manifest or --mcp")
     own = load_tools(*options.tools)
     others = list(add_manifests(own, options))[len(own) :]
-    served = asyncio.run(with_servers(Toolbox(), options)) if options.servers else ()
+    served = tools_of_servers(options)
     if options.json:
-        drafts = suggest([*own, *others, *served])
+        drafts = suggest([*own, *others, *(tool for box in served.values() for tool in box.values())])
         write(json.format(json.encode(drafts), indent=2).decode(), sys.stdout)
         return OK
-    write("\n".join(_written(options, (list(own), others, list(served)))), sys.stdout)
+    written = [_draft(list(own), options.format or "python"), _draft(others, options.format or "toml")]
+    for name, box in served.items():
+        names = {tool.name: its_own for its_own, tool in box.items()}
+        words = _SERVERS_WORDS.format(printable(name))
+        written.append(f"{words}\n\n{_draft(list(box.values()), options.format or 'toml', names)}")
+    write("\n\n".join(filter(None, written)), sys.stdout)
     return OK
 
 
-def _written(options: Namespace, groups: Sequence[list[Tool]]) -> Iterator[str]:
-    """The drafts of an author's tools, of manifests' and of servers'."""
-    own, others, served = groups
-    for tools, form in ((own, "python"), (others, "toml"), (served, "toml")):
-        if not tools:
-            continue
-        drafts = suggest(tools)
-        if tools is served:
-            yield f"{_SERVERS_WORDS}\n"
-        is_python = (options.format or form) == "python"
-        yield as_python(drafts) if is_python else as_toml(drafts, tools)
+def _draft(tools: Sequence[Tool], form: str, names: Mapping[str, str] | None = None) -> str:
+    drafts = suggest(tools)
+    return as_python(drafts) if form == "python" else as_toml(drafts, tools, names)
+
+
+def tools_of_servers(options: Namespace) -> dict[str, dict[str, Tool]]:
+    """The tools of the servers that ``--mcp`` names: by server, and by its own names for them."""
+    if not options.servers:
+        return {}
+    from rightcall.cli.servers import list_tools  # noqa: PLC0415 - MCP is an extra
+
+    return asyncio.run(list_tools(options.servers))
 
 
 def _try(options: Namespace) -> int:

@@ -102,7 +102,7 @@ def endpoint_of(given: Given) -> Endpoint:
     if isinstance(given, str):
         if "://" not in given:
             raise UsageError(
-                f"{given!r} is no address; a program is a list: connect([{given!r}, …]), "
+                f"{given!r} is no address; a program is a list: connect({given.split() or [given]!r}), "
                 "and a file of servers is read with load_config"
             )
         return Http(url=given)

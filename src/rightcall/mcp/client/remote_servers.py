@@ -265,6 +265,9 @@ class Server(LiveView):
                 self._notes.add("renamed", f"{own} is called {here} here")
         for tool, reason in accepted.refused.items() - known.refused.items():
             self._notes.add("refused", f"{tool}: {reason}")
+        stated = {} if self._settings.facts is None else self._settings.facts.tools
+        for tool in stated.keys() - accepted.names.keys():
+            self._notes.add("refused", f"facts of {tool}: the server has no such tool")
 
     async def _put(
         self, definition: Definition, arguments: JsonObject, effect: Effect, context: Context[Any] | None
