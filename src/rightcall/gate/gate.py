@@ -48,7 +48,8 @@ from rightcall.gate.screened import screened
 from rightcall.gate.threads import Job, current
 from rightcall.log import tool_logger, whole
 from rightcall.trust.approval import approval_for, covers
-from rightcall.trust.guard import Finding, Guard
+from rightcall.trust.finding import Finding
+from rightcall.trust.guard import Guard
 from rightcall.trust.stakes import weightiest_first
 
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]

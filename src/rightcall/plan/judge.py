@@ -22,7 +22,8 @@ from rightcall.plan.story import Attempt, NextCall, next_of, said_as, story_of
 from rightcall.plan.value import Label, Value, as_json, leaves_of, outside, words_in
 from rightcall.trust.evidence import targets_in
 from rightcall.trust.facts import Settled
-from rightcall.trust.guard import Finding, Guard
+from rightcall.trust.finding import Finding
+from rightcall.trust.guard import Guard
 from rightcall.trust.provenance import Piece
 from rightcall.trust.rules import Rules
 

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from rightcall.trust.asking import question, question_lines
     from rightcall.trust.draft import Draft
     from rightcall.trust.file import read_rules
-    from rightcall.trust.guard import Finding, Guard, inert, labels
+    from rightcall.trust.finding import Finding
+    from rightcall.trust.guard import Guard, inert, labels
     from rightcall.trust.ledger import Ledger
     from rightcall.trust.overlay import Stated, StatedFacts, read_facts, starter, starters
     from rightcall.trust.provenance import Label, Piece
@@ -55,7 +56,7 @@ lazily(
         "Approval": "core.decision",
         "Draft": "trust.draft",
         "Evidence": "core.decision",
-        "Finding": "trust.guard",
+        "Finding": "trust.finding",
         "Grant": "core.decision",
         "Guard": "trust.guard",
         "Label": "trust.provenance",

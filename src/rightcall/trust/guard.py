@@ -10,18 +10,15 @@ from fnmatch import fnmatchcase
 from itertools import chain, islice, zip_longest
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
-from rightcall.core.decision import Allow, Ask, Decision, Deny, Evidence, Grant, Rewrite
+from rightcall.core.decision import Allow, Ask, Deny, Evidence, Grant, Rewrite
 from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.options import checked
 from rightcall.core.parts import Result
 from rightcall.core.ports import Tools
-from rightcall.core.problem import json_path
-from rightcall.core.secret import may_hold_secret, redact_formats
 from rightcall.core.tool import Tool
 from rightcall.trust.described import Described
 from rightcall.trust.evidence import (
@@ -35,6 +32,7 @@ from rightcall.trust.evidence import (
     words_in,
 )
 from rightcall.trust.facts import STRICT, WORST, settled
+from rightcall.trust.finding import Finding, secret_in, strictness, told
 from rightcall.trust.provenance import Label, Piece, Provenance, pieces_of
 from rightcall.trust.rules import Case, Rules, first
 from rightcall.trust.spelling import without_links
@@ -44,23 +42,8 @@ from rightcall.trust.written import EARLIER, NO_ECHO, Echo, Written, echo_of, re
 _RAN = frozenset({"returned", "failed", "timed_out", "interrupted"})
 GO_ON = "What was refused stays refused. Go on with the rest of the task without it."
 """What the model is told, in a turn of its own, after results among which a call was refused."""
-_LAX_TO_STRICT = (type(None), Allow, Rewrite, Ask, Deny)
-_MOST_SHOWN = 3
 _MOST_EVIDENCE = 200
 _UNVOUCHED = ("listed", "unfit", "untrusted", "nowhere")
-UNVOUCHED = "what is at"
-"""How the words begin that say what nobody has vouched for."""
-
-
-class Finding(Struct, frozen=True, kw_only=True):
-    """What the rules say to a call, why, and what that is based on."""
-
-    decision: Decision | None = None
-    """None when there is nothing to say: it may run."""
-    reason: str = ""
-    evidence: tuple[Evidence, ...] = ()
-    each_time: bool = False
-    """A yes to an earlier call does not cover it."""
 
 
 class Guard:
@@ -253,7 +236,7 @@ class Guard:
         ordinary = self._ordinary(case)
         if early and any(rule.after is not None for rule in self.rules.policy):
             return Finding(decision=Ask(), reason="calls are counted")
-        return max(flow, ordinary, key=_strictness)
+        return max(flow, ordinary, key=strictness)
 
     def review(self, checked: CheckedCall) -> Finding:
         """What is to become of a call whose arguments a policy has put in place."""
@@ -294,7 +277,7 @@ class Guard:
     def _flow(self, case: Case) -> Finding:
         """The rules that hold whatever the policy is."""
         facts, name, grant = case.facts, case.checked.tool.name, self.grant
-        if self.rules.secrets and facts.reach == "outside" and (leak := _secret(case.checked)):
+        if self.rules.secrets and facts.reach == "outside" and (leak := secret_in(case.checked)):
             why = "what looks like a key or a password would go outside"
             return replace(self._refused(why, (leak,)), each_time=True)
         is_granted = grant is None or any(fnmatchcase(name, each) for each in grant.tools)
@@ -308,11 +291,11 @@ class Guard:
         named = case.evidence if case.tainted else case.targets
         unvouched = tuple([e for e in named if not e.is_vouched or (strict and e.origin == "trusted")])
         if unvouched:
-            return self._refused(_told(unvouched), unvouched)
+            return self._refused(told(unvouched), unvouched)
         if grant is None and _is_open_ended(case):
             return self._refused(f"nobody has asked for {name}, and it names no target", ())
-        told = "everything that says who or where is vouched for"
-        return Finding(decision=Allow(), reason=told, evidence=case.evidence)
+        why = "everything that says who or where is vouched for"
+        return Finding(decision=Allow(), reason=why, evidence=case.evidence)
 
     def _ordinary(self, case: Case) -> Finding:
         """The operator's rules."""
@@ -373,10 +356,6 @@ def inert(transcript: Transcript, tools: Tools, rules: Rules | None = None) -> s
     return guard.inert(answer)
 
 
-def _strictness(finding: Finding) -> int:
-    return _LAX_TO_STRICT.index(type(finding.decision))
-
-
 def _bounded(evidence: Iterator[Evidence]) -> tuple[Evidence, ...]:
     """As much as anybody can look at; more than that nobody vouches for."""
     found = tuple(islice(evidence, _MOST_EVIDENCE))
@@ -388,30 +367,3 @@ def _is_open_ended(case: Case) -> bool:
     """Whether a call does harm with nothing in it that would say to whom."""
     facts = case.facts
     return not case.targets and facts.acts and (facts.reach == "outside" or bool(facts.dangers))
-
-
-def _secret(checked: CheckedCall) -> Evidence | None:
-    for place, text in leaves(checked.arguments):
-        if may_hold_secret(text) and redact_formats(text) != text:
-            return Evidence(json_path(list(place)), "[redacted]", "nowhere")
-    return None
-
-
-def _told(unvouched: tuple[Evidence, ...]) -> str:
-    """What nobody has vouched for, in words."""
-    told = [_sighting(each) for each in unvouched[:_MOST_SHOWN]]
-    more = len(unvouched) - len(told)
-    return "; ".join(told) + (f"; and {more} more" if more else "")
-
-
-def _sighting(each: Evidence) -> str:
-    # Without the value itself: the model reads this, and the value may be an outsider's words.
-    match each.origin:
-        case "untrusted":
-            return f"{UNVOUCHED} {each.path} comes from what {each.source} returned, not from the user"
-        case "unfit":
-            return f"{UNVOUCHED} {each.path} was named, but not for this: as something else, or for less"
-        case "trusted" | "listed":
-            return f"{UNVOUCHED} {each.path} is known from {each.source}, but the user has not named it"
-        case _:
-            return f"{UNVOUCHED} {each.path} was named by nobody but the model"

@@ -17,7 +17,7 @@ from rightcall.core.sanitize import visible
 from rightcall.core.tool import Tool
 from rightcall.trust.attempts import attempts, hijacked
 from rightcall.trust.facts import STRICT, Settled, settled
-from rightcall.trust.guard import UNVOUCHED, Finding
+from rightcall.trust.finding import UNVOUCHED, Finding
 from rightcall.trust.inheriting import held
 from rightcall.trust.rules import Rules
 

@@ -22,7 +22,8 @@ from rightcall.gate.check import check
 from rightcall.gate.render import render
 from rightcall.trust.facts import labelled
 from rightcall.trust.file import parse_rules, read_rules
-from rightcall.trust.guard import Finding, Guard
+from rightcall.trust.finding import Finding
+from rightcall.trust.guard import Guard
 
 
 def run(options: Namespace) -> int:

@@ -1,0 +1,58 @@
+"""What the rules say to a call, and the words for it."""
+
+from msgspec import Struct
+
+from rightcall.core.call import CheckedCall
+from rightcall.core.decision import Allow, Ask, Decision, Deny, Evidence, Rewrite
+from rightcall.core.jsontext import leaves
+from rightcall.core.problem import json_path
+from rightcall.core.secret import may_hold_secret, redact_formats
+
+_LAX_TO_STRICT = (type(None), Allow, Rewrite, Ask, Deny)
+_MOST_SHOWN = 3
+UNVOUCHED = "what is at"
+"""How the words begin that say what nobody has vouched for."""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What the rules say to a call, why, and what that is based on."""
+
+    decision: Decision | None = None
+    """None when there is nothing to say: it may run."""
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    each_time: bool = False
+    """A yes to an earlier call does not cover it."""
+
+
+def strictness(finding: Finding) -> int:
+    """The stricter of two findings has the larger one."""
+    return _LAX_TO_STRICT.index(type(finding.decision))
+
+
+def secret_in(checked: CheckedCall) -> Evidence | None:
+    """What looks like a key or a password in a call."""
+    for place, text in leaves(checked.arguments):
+        if may_hold_secret(text) and redact_formats(text) != text:
+            return Evidence(json_path(list(place)), "[redacted]", "nowhere")
+    return None
+
+
+def told(unvouched: tuple[Evidence, ...]) -> str:
+    """What nobody has vouched for, in words."""
+    shown = [_sighting(each) for each in unvouched[:_MOST_SHOWN]]
+    more = len(unvouched) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+def _sighting(each: Evidence) -> str:
+    # Without the value itself: the model reads this, and the value may be an outsider's words.
+    match each.origin:
+        case "untrusted":
+            return f"{UNVOUCHED} {each.path} comes from what {each.source} returned, not from the user"
+        case "unfit":
+            return f"{UNVOUCHED} {each.path} was named, but not for this: as something else, or for less"
+        case "trusted" | "listed":
+            return f"{UNVOUCHED} {each.path} is known from {each.source}, but the user has not named it"
+        case _:
+            return f"{UNVOUCHED} {each.path} was named by nobody but the model"
