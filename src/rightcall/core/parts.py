@@ -99,6 +99,8 @@ class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     """What in it this agent itself wrote, in an earlier run and after outsiders had spoken."""
     own: bool = False
     """The words are the runtime's, or the tool's own: nobody else could have written any of them."""
+    withheld: bool = False
+    """The tool has run, and a no that came afterwards stands in place of what it returned."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     offers: tuple[str, ...] = ()
     """The deferred tools that the model is offered because of it, from its next turn on."""

@@ -107,6 +107,7 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
         vendor=vendor,
         what=what if source is not None else "",
         own=own,
+        withheld=type(outcome) is Denied and outcome.ran,
     )
 
 

@@ -7,6 +7,8 @@ summary of the reasoning: https://github.com/continuedev/continue/issues/9854
 """
 
 import re
+from collections.abc import Mapping
+from typing import Any
 from weakref import finalize
 
 from msgspec.structs import replace
@@ -14,7 +16,6 @@ from msgspec.structs import replace
 from rightcall.core.request import Request
 from rightcall.errors import RightcallError, VendorError
 from rightcall.log import request_logger
-from rightcall.wire.encoding import mapping
 
 _REFUSED = 400
 _TOO_MUCH = re.compile(r"(?i)\b(?:schemas?|grammar)\b[^.]*\b(?:too (?:complex|large)|compil)")
@@ -36,8 +37,8 @@ class Unasked:
         if self._loose and id(request.conversation) in self._loose:
             request = replace(request, options={**request.options, "strict": False})
         if self._unsummarised and "reasoning" in request.options:
-            extra = mapping(request.options.get("extra"))
-            told = {"summary": None, **mapping(extra.get("reasoning"))}
+            extra = _members(request.options.get("extra"))
+            told = {"summary": None, **_members(extra.get("reasoning"))}
             options = {**request.options, "extra": {**extra, "reasoning": told}}
             request = replace(request, options=options)
         return request
@@ -60,10 +61,14 @@ class Unasked:
         return True
 
     def _learns_summary(self, request: Request, error: VendorError) -> bool:
-        own = mapping(mapping(request.options.get("extra")).get("reasoning"))
+        own = _members(_members(request.options.get("extra")).get("reasoning"))
         is_sent = "reasoning" in request.options and not own.get("summary")
         if self._unsummarised or not is_sent or not _NO_SUMMARY.search(error.message + error.body):
             return False
         self._unsummarised = True
         request_logger.warning("%s; from here on no summary of the reasoning is asked for", error)
         return True
+
+
+def _members(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -148,9 +148,8 @@ class Guard:
             self._described.see(result, facts)
         ran = result.outcome in _RAN
         self._ran[result.name] += ran
-        if facts.is_consequential and (ran or result.outcome == "denied"):
-            # It may have put them somewhere from where they come back as the system's word. One that
-            # was denied may have run, with its result withheld.
+        if facts.is_consequential and (ran or result.withheld):
+            # It may have put them somewhere from where they come back as the system's word.
             self.provenance.distrust(echo.keys)
             self._written.add(echo.texts, echo.targets, self._is_vouched)
         back = self._written.back_in(result)
