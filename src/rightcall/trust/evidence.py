@@ -21,6 +21,7 @@ from rightcall.trust.spelling import accounts, active, plain, scan
 
 _AMOUNT = Want("amount", stated=True)
 _WORD = Want("free", stated=True)
+_NOTHING = frozenset({"", "null", "none", "undefined"})
 # Words that hold a sentence together tell nobody anything.
 _FUNCTION = named_words(
     "a an and are as at be by did do does for from had has have how in is it its me my near of on or "
@@ -86,7 +87,7 @@ def targets_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Itera
 
 def is_blank(value: JsonValue) -> bool:
     """Whether a value says nothing: missing, empty, blanks, or made of such."""
-    return not any(plain(text).strip() for _, text in leaves(value))
+    return not any(plain(text).strip().lower() not in _NOTHING for _, text in leaves(value))
 
 
 def content_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterator[Evidence]:
@@ -126,7 +127,9 @@ def bounds_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterat
         for place, text in leaves(arguments.get(name), (name,)):
             origin, source = provenance.of(text, _AMOUNT)
             seen = Evidence(shown(json_path(list(place))), shown(text), origin, source)
-            if seen.is_vouched or not _is_number(text):
+            # A number that a person named need not be an amount: orders and invoices have some, too.
+            is_said = seen.is_vouched and origin not in ("user", "developer")
+            if not _is_number(text) or (is_said and float(text) >= 0):
                 yield seen
             else:
                 within = provenance.is_within(float(text))

@@ -63,6 +63,8 @@ _END = r"[^\s\"'<>`|\\^{}]"
 _SYLLABLE = "\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff"
 """Scripts that leave no space between words; each character is a token."""
 _NUMBERED = re.compile(r"(^|\n[ \t]*|[.:;!?][ \t]+)\(?\d{1,2}[.)](?=\s)")
+_BULLET = re.compile(r"(^|\n)[ \t]*\*[ \t]+")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]+)(?<=\S)\1(?=[\s,;:!?)]|\.?(?:\s|$))")
 _RUN_ON = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z]+\b)")
 _DECIMAL = re.compile(r"\d+\.\d+")
 _SCHEME = re.compile(r"(?:https?:[/\\]*|//)(?:www\.)?|mailto:|www\.", re.IGNORECASE)
@@ -148,6 +150,11 @@ def scan(text: str) -> Iterator[tuple[Token, str]]:
 def unnumbered(text: str) -> str:
     """``text`` without the numbers before the points of a list: they name nothing."""
     return _NUMBERED.sub(r"\1", text)
+
+
+def unmarked(text: str) -> str:
+    """``text`` without the stars of lists and of emphasis: they stand for nothing."""
+    return _EMPHASIS.sub(r"\2", _BULLET.sub(r"\1", text)) if "*" in text else text
 
 
 def apart(text: str) -> str:
