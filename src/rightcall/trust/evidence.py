@@ -14,7 +14,7 @@ from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
 from rightcall.trust.facts import STRICT, Settled, offered, settled
 from rightcall.trust.keys import Want
-from rightcall.trust.kinds import is_widening, same_access, words_of
+from rightcall.trust.kinds import is_widening, is_widening_flag, same_access, words_of
 from rightcall.trust.provenance import Provenance, shown
 from rightcall.trust.said import named_words
 from rightcall.trust.spelling import accounts, active, plain, scan
@@ -79,7 +79,8 @@ def targets_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Itera
     for name in (*facts.targets, *(name for name in arguments if name not in of.names)):
         value = arguments.get(name)
         if not is_blank(value):
-            listed = offered(of.tool.parameters, name)
+            # What a stranger lists in a schema was written by no developer of this application.
+            listed = frozenset() if of.tool.origin else offered(of.tool.parameters, name)
             yield from provenance.trace(value, name, of.wants.get(name, Want()), of.names, listed)
         elif name in of.required or not STRICT.isdisjoint(facts.dangers):
             yield Evidence(shown(json_path([name])), "", "nowhere")
@@ -140,6 +141,23 @@ def bounds_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterat
                 asked = provenance.is_asked_for(same_access(text))
                 path = shown(json_path(list(place)))
                 yield Evidence(path, shown(text), "user" if asked else "nowhere")
+
+    if of.facts.acts and of.tool.facts.widens is None:
+        for place in _flags_set(arguments):
+            asked = provenance.is_asked_for(same_access(place[-1]))
+            yield Evidence(shown(json_path([*place])), "true", "user" if asked else "nowhere")
+
+
+def _flags_set(value: JsonValue, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Where in a value a flag is set that gives others more access."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if each is True and is_widening_flag(key):
+                yield (*place, key)
+            yield from _flags_set(each, (*place, key))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _flags_set(each, place)
 
 
 def _is_number(text: str) -> bool:
