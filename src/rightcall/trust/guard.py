@@ -155,24 +155,19 @@ class Guard:
             # was denied may have run, with its result withheld.
             self.provenance.distrust(echo.keys)
             self._written.add(echo.texts, echo.targets, self._is_vouched)
-        back, taken = self._written.back_in(result), set[tuple[str, str, str]]()
-        is_made = facts.derived or echo.is_opaque
+        back, taken = self._written.back_in(result), set[tuple[str, str]]()
+        is_made = (facts.derived or echo.is_opaque) and bool(echo.keys)
         for piece in pieces_of(result, facts):
             label = piece.label
             if label.writer == "tool" and piece.text in back:
                 label = replace(label, writer="outsider", source=f"{label.source}{EARLIER}")
                 piece = replace(piece, label=label)  # noqa: PLW2901 - the same, seen through
-            # The names of the fields are in every record; once is enough.
-            is_new = (piece.text, piece.field, label.writer) not in taken
-            taken.add((piece.text, piece.field, label.writer))
             if label.writer == "outsider":
                 self.tainted = True
                 self.provenance.taint(piece.text, label.source)
-            elif (
-                is_new
-                and label.writer == "tool"
-                and not ((facts.derived or echo.is_opaque) and echo.keys)
-            ):
+            elif label.writer == "tool" and not is_made and (piece.text, piece.field) not in taken:
+                # The names of the fields are in every record; once is enough.
+                taken.add((piece.text, piece.field))
                 but = echo.keys_in(piece.text)
                 self.provenance.believe(piece, facts.kind_in(piece.field), but)
             self.private = self.private or label.private
