@@ -1,10 +1,11 @@
 """A person's yes into the later calls that it covers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Approval, Scope
-from rightcall.core.jsontext import leaves
+from rightcall.core.jsontext import JsonValue, leaves
 from rightcall.trust.facts import settled
 from rightcall.trust.spelling import accounts, active
 
@@ -53,6 +54,10 @@ def _named(checked: CheckedCall) -> dict[str, tuple[str, ...]]:
     """Everything in a call that says who or where, or gives others more access, by parameter."""
     facts, named = settled(checked.tool), dict[str, tuple[str, ...]]()
     for name, value in checked.arguments.items():
+        if isinstance(value, bool):
+            # A flag may change what a call does, whatever it is called.
+            named[name] = ("true" if value else "false",)
+            continue
         texts = tuple(text for _, text in leaves(value))
         if name in facts.content:
             texts = tuple(each for text in texts for each in (*active(text), *accounts(text)))
@@ -67,7 +72,28 @@ def _amounts(checked: CheckedCall) -> dict[str, float]:
     """The numbers in a call that say how much."""
     facts = settled(checked.tool)
     return {
-        name: abs(value)
+        path: abs(number)
         for name, value in checked.arguments.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and name not in facts.targets
+        if name not in facts.targets
+        for path, number in _numbers(value, name, is_amount=name in facts.bounded)
     }
+
+
+def _numbers(value: JsonValue, path: str, *, is_amount: bool) -> Iterator[tuple[str, float]]:
+    """The numbers in an argument, by where they stand; in one that holds an amount, texts count."""
+    match value:
+        case bool() | None:
+            pass
+        case int() | float():
+            yield path, float(value)
+        case str() if is_amount:
+            with suppress(ValueError):
+                yield path, float(value)
+        case dict():
+            for key, each in value.items():
+                yield from _numbers(each, f"{path}.{key}", is_amount=is_amount)
+        case list():
+            for at, each in enumerate(value):
+                yield from _numbers(each, f"{path}[{at}]", is_amount=is_amount)
+        case _:
+            pass

@@ -95,12 +95,13 @@ def _lines(proposal: Proposal, columns: int) -> Iterator[Line]:
 def _shown_arguments(arguments: JsonValue, columns: int) -> Iterator[Line]:
     told = list(_arguments(arguments))
     size, left = sum(map(len, told)), MOST_SHOWN
+    is_cut = size > left
     for text in told:
         if left <= 0:
             break
         yield from _outside(text if len(text) <= left else f"{text[:left]}…", columns)
         left -= len(text)
-    if left < 0:
+    if is_cut:
         yield Line(f"({size:,} characters in all; the rest is not shown)")
 
 

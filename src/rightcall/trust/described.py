@@ -14,9 +14,9 @@ from rightcall.core.parts import Result
 from rightcall.trust.acts import is_asked, is_undoing
 from rightcall.trust.counts import counts_in, is_same_noun
 from rightcall.trust.facts import Settled
+from rightcall.trust.polarity import clauses, sentences
 from rightcall.trust.provenance import opened
 from rightcall.trust.records import Reading, Record, codes_in, joined, stem, terms_of
-from rightcall.trust.said import clauses, sentences
 
 _ALL = re.compile(
     r"\b(?:all|every|both|entire|whole|each)\b"

@@ -17,7 +17,13 @@ from rightcall.trust.counts import is_number
 from rightcall.trust.described import Described
 from rightcall.trust.facts import STRICT, Settled, offered, settled
 from rightcall.trust.keys import Want
-from rightcall.trust.kinds import is_widening, kind_of_name, same_access, words_of
+from rightcall.trust.kinds import (
+    is_widening,
+    is_widening_flag,
+    kind_of_name,
+    same_access,
+    words_of,
+)
 from rightcall.trust.meant import Meant
 from rightcall.trust.provenance import Provenance, shown
 from rightcall.trust.said import named_words
@@ -25,6 +31,7 @@ from rightcall.trust.spelling import accounts, active, plain, scan
 
 _AMOUNT = Want("amount", stated=True)
 _WORD = Want("free", stated=True)
+_NOTHING = frozenset({"", "null", "none", "undefined"})
 # Words that hold a sentence together tell nobody anything.
 _FUNCTION = named_words(
     "a an and are as at be by did do does for from had has have how in is it its me my near of on or "
@@ -106,7 +113,8 @@ def targets_in(
     for name in (*facts.targets, *(name for name in arguments if name not in of.names)):
         value, want = arguments.get(name), of.wants.get(name, Want())
         if not is_blank(value):
-            listed = offered(of.tool.parameters, name)
+            # What a stranger lists in a schema was written by no developer of this application.
+            listed = frozenset() if of.tool.origin else offered(of.tool.parameters, name)
             yield from provenance.trace(value, name, want, of.names, listed, weigh)
         elif not STRICT.isdisjoint(facts.dangers) or (
             name in of.required and not _is_rest(name, checked, of)
@@ -147,7 +155,7 @@ def _kind_at(place: Place, of: Known) -> Kind | None:
 
 def is_blank(value: JsonValue) -> bool:
     """Whether a value says nothing: missing, empty, blanks, or made of such."""
-    return not any(plain(text).strip() for _, text in leaves(value))
+    return not any(plain(text).strip().lower() not in _NOTHING for _, text in leaves(value))
 
 
 def content_in(checked: CheckedCall, of: Known, provenance: Provenance) -> Iterator[Evidence]:
@@ -194,7 +202,9 @@ def bounds_in(
                 continue
             origin, source = provenance.of(text, _AMOUNT)
             seen = Evidence(path, shown(text), origin, source)
-            if seen.is_vouched or not is_number(text):
+            # A number that a person named need not be an amount: orders and invoices have some, too.
+            is_said = seen.is_vouched and origin not in ("user", "developer")
+            if not is_number(text) or (is_said and float(text) >= 0):
                 yield seen
             else:
                 within = provenance.is_within(float(text))
@@ -213,6 +223,22 @@ def _choices_in(
                 is_asked = is_now or provenance.is_asked_for(same_access(text))
                 path = shown(json_path(list(place)))
                 yield Evidence(path, shown(text), "user" if is_asked else "nowhere")
+    if of.facts.acts and of.tool.facts.widens is None:
+        for where in _flags_set(checked.arguments):
+            is_asked = provenance.is_asked_for(same_access(where[-1]))
+            yield Evidence(shown(json_path([*where])), "true", "user" if is_asked else "nowhere")
+
+
+def _flags_set(value: JsonValue, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Where in a value a flag is set that gives others more access."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if each is True and is_widening_flag(key):
+                yield (*place, key)
+            yield from _flags_set(each, (*place, key))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _flags_set(each, place)
 
 
 def _names(schema: Any) -> Iterator[str]:

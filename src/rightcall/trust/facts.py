@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
-from rightcall.core.jsontext import JsonObject, leaves
+from rightcall.core.jsontext import JsonObject, leaves, nodes
 from rightcall.core.tool import Tool
 from rightcall.trust.kinds import (
     gives_access,
@@ -227,11 +227,19 @@ def _widening(tool: Tool) -> dict[str, frozenset[str]]:
         return {}
     wide = dict[str, frozenset[str]]()
     for name in _properties(tool.parameters):
-        if choices := offered(tool.parameters, name):
+        if choices := offered(tool.parameters, name) | frozenset(_inner(tool.parameters, name)):
             wide[name] = frozenset(filter(is_widening, choices))
         if not wide.get(name) and not choices and gives_access(name):
             wide[name] = frozenset()
     return {name: choices for name, choices in wide.items() if choices or gives_access(name)}
+
+
+def _inner(parameters: JsonObject, name: str) -> Iterator[str]:
+    """The choices that give access inside of an object that is a parameter."""
+    for node in nodes(_properties(parameters).get(name)):
+        for choice in listed(node):
+            if isinstance(choice, str) and is_widening(choice):
+                yield choice
 
 
 def listed(schema: Mapping[str, Any]) -> tuple[Any, ...]:

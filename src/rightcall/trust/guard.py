@@ -152,7 +152,8 @@ class Guard:
             # It may have put them somewhere from where they come back as the system's word.
             self.provenance.distrust(echo.keys)
             self._written.add(echo.texts, echo.targets, self._is_vouched)
-        back = self._written.back_in(result)
+        back, taken = self._written.back_in(result), set[tuple[str, str]]()
+        is_made = (facts.derived or echo.is_opaque) and bool(echo.keys)
         for piece in pieces_of(result, facts):
             label = piece.label
             if label.writer == "tool" and piece.text in back:
@@ -161,7 +162,9 @@ class Guard:
             if label.writer == "outsider":
                 self.tainted = True
                 self.provenance.taint(piece.text, label.source)
-            elif label.writer == "tool" and not ((facts.derived or echo.is_opaque) and echo.keys):
+            elif label.writer == "tool" and not is_made and (piece.text, piece.field) not in taken:
+                # The names of the fields are in every record; once is enough.
+                taken.add((piece.text, piece.field))
                 but = echo.keys_in(piece.text)
                 self.provenance.believe(piece, facts.kind_in(piece.field), but)
             self.private = self.private or label.private

@@ -63,7 +63,7 @@ def accepted(want: Want, text: str) -> tuple[int, ...]:
     kind = want.kind if want.stated and want.kind is not None else (like or want.kind)
     if kind is None or kind == "free":
         return (PLAIN, _SALTS["free"], _ANY) if like is None else (PLAIN, _SALTS[like])
-    if kind == "record" and may_count(text.strip()):
+    if kind == "record" and all(may_count(token) for _, token in scan(text)):
         return (_SALTS["record"],)
     others = () if like is not None else _LOOK_ALIKE.get(kind, ())
     return (PLAIN, _SALTS[kind], *[_SALTS[each] for each in others])

@@ -45,7 +45,8 @@ _BY_FORMAT: Mapping[str, Kind] = {
 _IDENTITY = named_words(
     "sender senders from cc bcc to recipient recipients participant participants attendee attendees "
     "invitee invitees organizer organiser owner owners author authors payer creator poster requester "
-    "commenter contributor contributors reviewer reporter assignee"
+    "commenter contributor contributors reviewer reporter assignee submitter inviter initiator "
+    "counterparty remitter debtor guest guests uploader applicant visitor absender mailfrom"
 )
 _IDENTITY_ENDS = (("reply", "to"), ("shared", "with"))
 _BY = "by"
@@ -57,6 +58,7 @@ _SAME = (
     named_words("write writer edit editor editing rw readwrite"),
     named_words("admin admins administrator administrators root superuser"),
 )
+_FLAGS = named_words("public publicly everyone everybody anyone anybody world external admin superuser")
 _WIDENING = named_words(
     "public everyone everybody anyone anybody world all internet external admin administrator owner "
     "write writer edit editor rw readwrite full root superuser maintainer domain organization"
@@ -132,8 +134,14 @@ def gives_access(name: str) -> bool:
 
 def same_access(choice: str) -> frozenset[str]:
     """The words in which somebody may ask for a choice that gives others more access."""
-    words = frozenset(words_of(choice))
+    # The words beside them are anybody's: "with" in ``anyone_with_link``.
+    words = _WIDENING.intersection(words_of(choice)) or frozenset(words_of(choice))
     return words.union(*[group for group in _SAME if not group.isdisjoint(words)])
+
+
+def is_widening_flag(name: str) -> bool:
+    """Whether a flag of this name, when it is set, gives others more access."""
+    return not _FLAGS.isdisjoint(words_of(name))
 
 
 def is_widening(choice: str) -> bool:

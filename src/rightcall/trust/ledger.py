@@ -101,8 +101,11 @@ class Ledger:
         try:
             with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
                 file.write(_MAGIC + token_bytes(_SALT))
-                file.truncate(_HEADER + self._size)
                 file.flush()
+                file.truncate(_HEADER + self._size)
+                if allocate := getattr(os, "posix_fallocate", None):
+                    # On a full disk it must fail here: a hole that cannot be filled kills the process.
+                    allocate(file.fileno(), 0, _HEADER + self._size)
                 os.fsync(file.fileno())
             with suppress(FileExistsError):
                 os.link(made, self.path)

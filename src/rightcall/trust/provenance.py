@@ -37,7 +37,8 @@ from rightcall.trust.keys import (
     whole,
 )
 from rightcall.trust.kinds import role_of
-from rightcall.trust.said import Role, amounts, clauses, names, references, roles
+from rightcall.trust.polarity import clauses
+from rightcall.trust.said import Role, amounts, bounding, names, references, roles
 from rightcall.trust.spelling import (
     Token,
     apart,
@@ -47,6 +48,7 @@ from rightcall.trust.spelling import (
     plain,
     scan,
     tokens,
+    unmarked,
     unnumbered,
     without_year,
 )
@@ -132,7 +134,7 @@ def _texts(text: str) -> Iterator[tuple[str, str]]:
 
 
 _SEPARATORS = re.compile(r"[,;|\n<>]|\sand\s|\s&\s", re.IGNORECASE)
-_HARMLESS = re.compile(r"\W*")
+_HARMLESS = re.compile(r"[\s\"'()\[\]{}]*")
 _LONGEST_SHOWN = 120
 _MOST_PARTS = 200
 """Parts of one text that may each be somebody."""
@@ -160,13 +162,15 @@ class Provenance:
         """From what something is to be taken, and into what it is to go, as far as somebody said."""
         self._most: dict[Origin, float] = {}
         """The largest amounts that were named, by who named them."""
+        self._amounts: set[float] = set() if above is None else {*above._amounts}  # noqa: SLF001
+        """All that were named, each as an amount."""
         self._planted: set[int] = set() if above is None else above._planted  # noqa: SLF001
         """What a model that may be hijacked has put somewhere, and could now have come back."""
         self._above = above
 
     def vouch(self, text: str, origin: Origin) -> None:
         """Take in the words of somebody who may order something, and may forbid something."""
-        text, forbidden = unnumbered(plain(text)), set[int]()
+        text, forbidden = unnumbered(unmarked(plain(text))), set[int]()
         for part in clauses(text):
             if part.forbidden:
                 forbidden.update(_both(part.text))
@@ -226,14 +230,13 @@ class Provenance:
             return "nowhere", ""
         known = self._known(text, want)
         if known is not None:
-            is_swapped = want.role is not None and self._has_other_role(text, want.role)
-            return ("unfit", known[1]) if is_swapped else known
+            return known
         parts = [part for part in _SEPARATORS.split(text) if not _HARMLESS.fullmatch(part)]
         found = [self._known(part, want) for part in parts] if 1 < len(parts) <= _MOST_PARTS else [None]
         said = [each for each in found if each is not None]
         if len(said) < len(found):
             return self._blame(text)
-        return next((each for each in said if each[0] == "trusted"), said[0])
+        return next((each for each in said if each[0] in ("unfit", "trusted")), said[0])
 
     def trace(
         self,
@@ -257,15 +260,15 @@ class Provenance:
                 origin = weigh(place, leaf, origin)
             yield Evidence(shown(json_path(list(place))), shown(leaf), origin, source)
 
-    def _has_other_role(self, text: str, role: Role) -> bool:
+    def _has_other_role(self, found: list[str], role: Role) -> bool:
         """Whether a value was named for the opposite of what it is used for."""
-        keyed = [single(token) for token in tokens(text)]
+        keyed = [single(token) for token in found]
         said = [each for key in keyed if (each := self._role(key))]
         return bool(said) and len(said) == len(keyed) and all(role not in each for each in said)
 
     def is_within(self, value: float) -> bool:
-        """Whether an amount is no more than the largest that was named, by somebody or in a record."""
-        return abs(value) <= max(self._bounds().values(), default=-1)
+        """Whether an amount was named, or is no more than the largest that was, by anybody who may."""
+        return value in self._amounts or 0 <= value <= max(self._bounds().values(), default=-1)
 
     def is_asked_for(self, words: Collection[str]) -> bool:
         """Whether somebody who may order something has said one of these words."""
@@ -279,7 +282,8 @@ class Provenance:
         return {each: max(over.get(each, 0), self._most.get(each, 0)) for each in {*over, *self._most}}
 
     def _bound(self, origin: Origin, text: str) -> None:
-        if (most := max(amounts(text), default=None)) is not None:
+        self._amounts.update(amounts(text))
+        if (most := bounding(text)) is not None:
             self._most[origin] = max(most, self._most.get(origin, 0))
 
     def _keep(self, found: Collection[int], salts: Sequence[int], said: Sighting) -> None:
@@ -300,10 +304,12 @@ class Provenance:
         text = plain(text)
         kinds = list(scan(text))
         found = [token for _, token in kinds]
-        if not found or self._is_forbidden(found):
+        if not _says_something(found) or self._is_forbidden(found):
             return None
         if (said := self._listed(want, found)) is not None:
             return said
+        if want.role is not None and self._has_other_role(found, want.role):
+            return "unfit", ""
         salts = accepted(want, text)
         if needs_name(want, found):
             said = self._look(as_name(found[0]), (PLAIN,))
@@ -378,6 +384,11 @@ class Provenance:
 def shown(text: str) -> str:
     """A value as evidence shows it."""
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def _says_something(found: list[str]) -> bool:
+    """Whether a value is more than wildcards and dots: those may mean all there is."""
+    return any(each.isalnum() for token in found for each in token)
 
 
 def _both(text: str) -> set[int]:

@@ -1,4 +1,4 @@
-"""What a person wrote into what it names: not what they forbade, and each thing as what they named it.
+"""What a person wrote into what it names, each thing as what they named it.
 
 A number that counts is no identifier, a word at the start of a sentence is no name, and what is to be
 taken from somewhere is not to go there. Where it is in doubt, nothing is named.
@@ -7,8 +7,6 @@ taken from somewhere is not to go there. Where it is in doubt, nothing is named.
 import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
-
-from msgspec import Struct
 
 from rightcall.trust.spelling import scan
 
@@ -20,35 +18,9 @@ def named_words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[;\n]+\s*")
-_NEGATED = re.compile(
-    r"\b(?:never|not|don['\u2019]?t|won['\u2019]?t|cannot|can['\u2019]?t|mustn['\u2019]?t|shouldn['\u2019]?t|avoid|neither|nor"
-    r"|nobody|no one|except|excluding|without|other than|instead of|rather than|apart from)\b",
-    re.IGNORECASE,
-)
-"""Ways to forbid. That something was not so ("I haven't paid yet") forbids nothing."""
-_TOLD = re.compile(
-    r"\b(?:did|does|was|were|has|have|had|is|are)\s+not\b(?!\s+(?:to|allowed|supposed|meant)\b)",
-    re.IGNORECASE,
-)
-_AFTER = re.compile(
-    r"(?:except|excluding|without|other than|instead of|rather than|apart from|neither|nor)\Z",
-    re.IGNORECASE,
-)
-"""These exclude what follows and nothing before."""
-_HARMLESS = re.compile(
-    r"\s+(?:(?:want|wish|like|prefer) to (?:mention|reveal|say|tell|share|disclose|provide|speak|repeat)"
-    r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist)\b",
-    re.IGNORECASE,
-)
-_CONDITION = re.compile(r"\b(?:if|when|whenever|in case|unless|until|whether)\b[^,]*\Z", re.IGNORECASE)
-_BREAK = re.compile(r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*\Z", re.IGNORECASE)
-_NEW_ORDER = re.compile(
-    r",\s*(?:but|just|only|instead|then)\b|\bbut (?:do|please|only|rather)\b", re.IGNORECASE
-)
-
-_FROM = frozenset({"from", "out"})
-_TO = frozenset({"to", "into", "onto", "toward", "towards"})
+_FROM = named_words("from out von aus depuis desde")
+_TO = named_words("to into onto toward towards nach auf vers hacia")
+_ARROW = re.compile(r"(?<![\w.@/+])([\w.@/+]{1,80})\s?(?:[-=]>|\u2192)\s?")
 _FILLERS = named_words(
     "my your our the a this that account accounts iban card number no folder file channel user of and "
     "address bank wallet called named"
@@ -74,53 +46,21 @@ _FOLLOWS = named_words(
     "and or to in on at from with by for into of as is was that which please then now so if but"
 )
 _YEARS = range(1900, 2101)
-_LONGEST_AMOUNT = 7
-
-
-class Words(Struct, frozen=True):
-    """A part of a text, and whether it says what is not to be."""
-
-    text: str
-    forbidden: bool = False
-
-
-def clauses(text: str) -> Iterator[Words]:
-    """The parts of a text, in order, those that forbid apart from the others."""
-    if _NEGATED.search(text) is None:
-        yield Words(text)
-        return
-    for sentence in _SENTENCE.split(text):
-        yield from _parts(sentence)
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text."""
-    return [each for each in _SENTENCE.split(text) if each]
-
-
-def _parts(sentence: str) -> Iterator[Words]:
-    for found in _NEGATED.finditer(sentence):
-        before, after = sentence[: found.start()], sentence[found.start() :]
-        if _HARMLESS.match(sentence, found.end()) or any(
-            told.end() == found.end() for told in _TOLD.finditer(sentence)
-        ):
-            continue
-        if condition := _CONDITION.search(before):
-            # What is done when something is not so is still an order.
-            end = sentence.find(",", found.end())
-            if end < 0:
-                continue
-            yield Words(sentence[: condition.start()])
-            yield from _parts(sentence[end + 1 :])
-            return
-        is_whole = not (_AFTER.search(found[0]) or not before.strip() or _BREAK.search(before))
-        order = _NEW_ORDER.search(after)
-        yield Words(before, forbidden=is_whole)
-        yield Words(after[: order.start()] if order else after, forbidden=True)
-        if order:
-            yield from _parts(after[order.end() :])
-        return
-    yield Words(sentence)
+_FEWEST_OF_ACCOUNT = 10_000_000
+_IDENTIFIER = re.compile(
+    r"(?:#|\b(?:no\.?|nr\.?|number|id|invoice|ticket|case|customer|ref(?:erence)?|account|card|contract|mail|email|file"
+    r"|room|phone|tel|zip|code|flight|booking|reservation|pin|iban|order(?=\s+(?:#|no\b|nr\b|number|\d{4})))\b)"
+    r"[\s:#.]*+\d[\d-]*+(?![\d.,]*\d)",
+    re.IGNORECASE,
+)
+"""A number with what it is the number of before it."""
+_DIALLED = re.compile(r"(?<![\w.,])\+?\(?\d++\)?(?:[ -]\d++){1,15}(?!\w)")
+_AMOUNT = re.compile(
+    r"(?<![\w.,:/])(?P<whole>\d++(?:[.,]\d{3}(?!\d))*+(?:\.\d+)?+)(?:,(?P<comma>\d{1,2})(?!\d))?(?![:/]\d)"
+    r"(?:\s?(?P<scale>k|thousand|tsd|mio|million|millionen|m)\b)?",
+    re.IGNORECASE,
+)
+_SCALES = {"k": 1e3, "th": 1e3, "ts": 1e3, "mi": 1e6, "m": 1e6}
 
 
 def is_word_too(token: str) -> bool:
@@ -137,7 +77,7 @@ def roles(text: str) -> Iterator[tuple[str, Role]]:
     """Tokens of a text from which something is to be taken, or into which it is to go."""
     role: Role | None = None
     since = 0
-    for at, (_, token) in enumerate(scan(text)):
+    for at, (_, token) in enumerate(scan(_ARROW.sub(r"from \1 to ", text))):
         if token in _FROM or token in _TO:
             role, since = ("from" if token in _FROM else "to"), at
         elif role is not None and at - since > _FARTHEST:
@@ -177,16 +117,18 @@ def _nouns(found: list[str], at: int) -> Iterator[str]:
 
 
 def amounts(text: str) -> Iterator[float]:
-    """The numbers in a text that may be amounts: no years, and nothing as long as an account."""
-    for kind, token in scan(text):
-        digits = token.lstrip("-")
-        if kind != "word" or not digits[:1].isdigit():
-            continue
-        try:
-            value = float(digits)
-        except ValueError:
-            continue
-        if len(digits.partition(".")[0]) < _LONGEST_AMOUNT and not (
-            digits.isdigit() and int(digits) in _YEARS
-        ):
-            yield value
+    """The numbers in a text that may be amounts: none that identifies something, and no telephone's."""
+    text = _DIALLED.sub(" ", _IDENTIFIER.sub(" ", text))
+    for found in _AMOUNT.finditer(text):
+        whole, comma, scale = found["whole"], found["comma"], found["scale"]
+        # A comma before one or two digits is a decimal point, and then dots stand between thousands.
+        whole = whole.replace("." if comma else ",", "")
+        digits = f"{whole.replace(',', '')}.{comma}" if comma else whole
+        if digits.count(".") <= 1:
+            yield float(digits) * _SCALES.get((scale or "").lower()[:2], 1)
+
+
+def bounding(text: str) -> float | None:
+    """The largest amount in a text up to which others may go: no year, and nothing like an account."""
+    found = [each for each in amounts(text) if each < _FEWEST_OF_ACCOUNT and each not in _YEARS]
+    return max(found, default=None)

@@ -63,6 +63,8 @@ _END = r"[^\s\"'<>`|\\^{}]"
 _SYLLABLE = "\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff"
 """Scripts that leave no space between words; each character is a token."""
 _NUMBERED = re.compile(r"(^|\n[ \t]*|[.:;!?][ \t]+)\(?\d{1,2}[.)](?=\s)")
+_BULLET = re.compile(r"(^|\n)[ \t]*\*[ \t]+")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]+)(?<=\S)\1(?=[\s,;:!?)]|\.?(?:\s|$))")
 _RUN_ON = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z]+\b)")
 _DECIMAL = re.compile(r"\d+\.\d+")
 _SCHEME = re.compile(r"(?:https?:[/\\]*|//)(?:www\.)?|mailto:|www\.", re.IGNORECASE)
@@ -73,10 +75,11 @@ _MOST_PARENTS = 16
 # Numbers that people write in groups: telephones, accounts, cards.
 _GROUPED = re.compile(
     r"(?<![\w.])(?:\+?\(?\d[\d\s().-]{5,40}\d"
-    r"|[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,8}(?:[ -]?[a-z0-9]{1,4})?)(?!\w)",
+    r"|[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,8}(?:[ -]?[a-z0-9]{1,4})?"
+    r"|[a-z]{2}\d{2}(?:[./_]\d{4}){2,8}(?:[./_]\d{1,4})?)(?!\w)",
     re.IGNORECASE,
 )
-_GAPS = re.compile(r"[\s().+-]+")
+_GAPS = re.compile(r"[\s()./_+-]+")
 _SHORTEST_ACCOUNT = 12
 """Digits: a telephone number has fewer, a card and most accounts have more."""
 # Endings of files that are no domains. Every other ending may be one by tomorrow.
@@ -89,6 +92,8 @@ _FILE = re.compile(
 _ENDING = re.compile(r"[a-z][a-z0-9]+|\d+|xn--.*")
 # A sentence that was begun without a space looks like a host, but for the capital.
 _NEXT_SENTENCE = re.compile(r"[^/?#@:]*\.(?!Com\b|Net\b|Org\b|Io\b|Co\b|Chat\b)[A-Z][a-z]+")
+# Browsers take either slash for the other, and leave out tabs and new lines between them.
+_SLASHES = re.compile(r"/[\t\r\n]*[/\\]|\\[\t\r\n]*/")
 _LEFT_OUT = "[link left out]"
 _TAG = re.compile(r"<[^<>]*>")
 # What nobody sees, and browsers leave out, although it is not of Unicode's category for that.
@@ -148,6 +153,11 @@ def scan(text: str) -> Iterator[tuple[Token, str]]:
 def unnumbered(text: str) -> str:
     """``text`` without the numbers before the points of a list: they name nothing."""
     return _NUMBERED.sub(r"\1", text)
+
+
+def unmarked(text: str) -> str:
+    """``text`` without the stars of lists and of emphasis: they stand for nothing."""
+    return _EMPHASIS.sub(r"\2", _BULLET.sub(r"\1", text)) if "*" in text else text
 
 
 def apart(text: str) -> str:
@@ -258,7 +268,7 @@ def _active(chunk: str) -> Iterator[str]:
 
 def without_links(text: str, is_left_out: Callable[[str], bool]) -> str:
     """A text with another word in place of each that leads where it is not to lead."""
-    chunks = re.split(r"(\s+)", text)
+    chunks = re.split(r"(\s+)", _SLASHES.sub("//", text))
     return "".join(
         _LEFT_OUT if not chunk.isspace() and any(map(is_left_out, active(chunk))) else chunk
         for chunk in chunks
@@ -267,12 +277,12 @@ def without_links(text: str, is_left_out: Callable[[str], bool]) -> str:
 
 def _read(text: str) -> Iterator[str]:
     """A text as it stands, and as what shows it may read it: without its escapes and its marks."""
-    text = plain(text)
+    text = _SLASHES.sub("//", plain(text))
     yield text
     forms = {_TAG.sub("", text)} if "<" in text else set[str]()
     for mark, opened in (("&", html.unescape), ("%", unquote), ("\\", _unescaped)):
         if mark in text:
-            forms |= {plain(opened(each)) for each in (text, *forms)}
+            forms |= {_SLASHES.sub("//", plain(opened(each))) for each in (text, *forms)}
     yield from forms - {text}
 
 

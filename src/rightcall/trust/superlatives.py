@@ -16,8 +16,9 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.parts import Result
 from rightcall.trust.facts import Settled
 from rightcall.trust.kinds import words_of
+from rightcall.trust.polarity import clauses
 from rightcall.trust.provenance import opened
-from rightcall.trust.said import clauses, named_words
+from rightcall.trust.said import named_words
 
 
 class Rank(Struct, frozen=True):

@@ -1,0 +1,130 @@
+"""What a person wrote into what they want and what they forbid. Where it is in doubt, it is forbidden.
+
+English, and the common words of some other languages.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[;\n]+\s*")
+_EXCEPT = (
+    r"except|excluding|without|other than|instead of|rather than|apart from|aside from|neither|nor"
+    r"|(?:any|every)(?:one|body|thing) but|all but|besides(?!,)"
+    r"|außer|ausser|ohne|weder|anstatt|sauf|hormis|excepté|sans|excepto|salvo|tranne|eccetto|behalve|zonder|exceto"
+)
+_NEGATED = re.compile(
+    r"\b(?:never|not|don['\u2019]?t|won['\u2019]?t|cannot|can['\u2019]?t|mustn['\u2019]?t|shouldn['\u2019]?t"
+    r"|avoid|(?:is|are)n['\u2019]?t (?:to|allowed|supposed|meant)|nobody|no one|stop \w+ing|refrain"
+    r"|exclude|ignore|skip|forbid(?:den)?|prohibit(?:ed)?|off[- ]limits|beware"
+    r"|leave (?:\S+ ){1,6}out|(?:under|on|by|in) no"
+    r"|(?:keep|hide|conceal|withhold) (?:it|this|that|them|these|everything) (?:\w+ )?from"
+    r"|no (?:\w+ )?(?:e-?mails?|mails?|messages?|invitations?|payments?|money|transfers?"
+    r"|cop(?:y|ies)|contact)"
+    r"|nicht|niemals|nie|keine?[mnrs]?|pas|jamais|aucune?|nunca|jamás|ningun[oa]?|ningún|niet|nooit|geen|não"
+    r"|no (?:l[eoa]s?|env\w+|escrib\w+|mandes?)|non(?!-)"
+    rf"|{_EXCEPT})\b",
+    re.IGNORECASE,
+)
+"""Ways to forbid. That something was not so ("I haven't paid yet") forbids nothing."""
+_TOLD = re.compile(
+    r"\b(?:did|does|was|were|has|have|had|is|are)\s+not\b(?!\s+(?:to|allowed|supposed|meant)\b)",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(rf"(?:{_EXCEPT})\Z", re.IGNORECASE)
+"""These exclude what follows and nothing before."""
+_HARMLESS = re.compile(
+    r"\s+(?:(?:want|wish|like|prefer) to (?:mention|reveal|say|tell|share|disclose|provide|speak|repeat)"
+    r"|only|sure|yet|forget|hesitate|worry|know|remember|have|need|think|see|understand|exist|nur)\b",
+    re.IGNORECASE,
+)
+_MUST = re.compile(r"\b(?:must|should|may|shall)\s*(?:n['\u2019]?t|not|never)\Z", re.IGNORECASE)
+_ASKED = re.compile(r"\bwhy\s+not\Z|\b(?:can|won)['\u2019]?t\Z", re.IGNORECASE)
+_YOU = re.compile(r"\s+you\b", re.IGNORECASE)
+_CONDITION = re.compile(r"\b(?:if|when|whenever|in case|unless|until|whether)\b[^,]*\Z", re.IGNORECASE)
+_BREAK = re.compile(r"(?:[,:(\u2013\u2014-]|\b(?:but|and|or))\s*\Z", re.IGNORECASE)
+_NEW_ORDER = re.compile(
+    r",\s*(?:but|just|only|instead|then)\b|\bbut (?:do|please|only|rather)\b"
+    r"|\b(?:any|no)\s?(?:one|body)(?: else)?,? (?:but|except(?: for)?|other than|apart from)\b",
+    re.IGNORECASE,
+)
+_TELLING = re.compile(
+    r"(?:^|\b(?:please|and|then|to|you|bitte|und)\s+|,\s*)(?:tell|inform|notify|remind|ask|write|reply|answer|let|say"
+    r"|(?:e-?mail|message)(?!\s+to\b)|schreibe?|sage?|antworte|écris|dis)\s",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"\s(?:that|why|because|since|as|so|i|we|he|she|it|they|dass|daß|weil|que)\s", re.IGNORECASE
+)
+_TO_DO = re.compile(r"\s+to\s", re.IGNORECASE)
+
+
+class Words(Struct, frozen=True):
+    """A part of a text, and whether it says what is not to be."""
+
+    text: str
+    forbidden: bool = False
+
+
+def clauses(text: str) -> Iterator[Words]:
+    """The parts of a text, in order, those that forbid apart from the others."""
+    if _NEGATED.search(text) is None:
+        yield Words(text)
+        return
+    for sentence in _SENTENCE.split(text):
+        yield from _parts(sentence)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text."""
+    return [each for each in _SENTENCE.split(text) if each]
+
+
+def _parts(sentence: str) -> Iterator[Words]:
+    for found in _NEGATED.finditer(sentence):
+        before, after = sentence[: found.start()], sentence[found.start() :]
+        if _is_harmless(sentence, found):
+            continue
+        if condition := _CONDITION.search(before):
+            # What is done when something is not so is still an order.
+            end = sentence.find(",", found.end())
+            if end < 0:
+                continue
+            yield Words(sentence[: condition.start()])
+            yield from _parts(sentence[end + 1 :])
+            return
+        wanted = _wanted_before(sentence, found)
+        is_nobody = found[0].lower() in ("nobody", "no one")
+        order = _NEW_ORDER.search(after, 0 if is_nobody else len(found[0]))
+        yield Words(before[:wanted])
+        if before[wanted:]:
+            yield Words(before[wanted:], forbidden=True)
+        yield Words(after[: order.start()] if order else after, forbidden=True)
+        if order:
+            yield from _parts(after[order.end() :])
+        return
+    yield Words(sentence)
+
+
+def _is_harmless(sentence: str, found: re.Match[str]) -> bool:
+    if _HARMLESS.match(sentence, found.end()):
+        return _MUST.search(sentence, 0, found.end()) is None
+    if (asked := _ASKED.search(sentence, 0, found.end())) is not None:
+        return asked[0][:3].lower() == "why" or _YOU.match(sentence, found.end()) is not None
+    return any(told.end() == found.end() for told in _TOLD.finditer(sentence))
+
+
+def _wanted_before(sentence: str, found: re.Match[str]) -> int:
+    """How much of what stands before a negation it leaves alone: all, none, or whom to tell it."""
+    before = sentence[: found.start()]
+    if not sentence[found.end() :].strip(" .!?"):
+        return 0
+    if _AFTER.search(found[0]) or not before.strip() or _BREAK.search(before):
+        return len(before)
+    if (telling := _TELLING.search(before)) is None:
+        return 0
+    if _TO_DO.match(sentence, found.end()):
+        return len(before)
+    clause = _CLAUSE.search(before, telling.end())
+    return clause.start() if clause else 0
