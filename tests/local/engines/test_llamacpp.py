@@ -297,6 +297,18 @@ async def test_a_prompt_is_read_the_same_with_and_without_asking_for_its_tokens(
     assert model.read_unasked(HELLO, None).weight == 2048
 
 
+async def test_half_of_a_character_is_refused_in_words(engine):
+    for asked in (engine.count_tokens("a\ud800"), said(engine.complete(f"{HELLO}\ud800"))):
+        with pytest.raises(UsageError, match="half of a character at"):
+            await asked
+
+
+def test_an_engine_serves_one_event_loop_after_another(engine):
+    for _ in range(2):
+        _, finish = asyncio.run(said(engine.complete(HELLO, sampling=Sampling(max_tokens=1))))
+        assert finish.usage.output_tokens == 1
+
+
 async def test_a_model_is_loaded_once(engine):
     told = []
     pair = [LlamaCpp(embedded_path(), context=512, threads=1, on_progress=told.append) for _ in range(2)]

@@ -225,6 +225,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
 
     async def count_tokens(self, text: str) -> int:
         """How many tokens a text has, its special tokens read as such."""
+        _check_text(text)
         model = await self._model()
         return len(await wait_for(start(lambda: model.tokenize(text), "tokenizing")))
 
@@ -233,6 +234,7 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt. Closing the iterator stops at the next token, or batch."""
+        _check_text(prompt)
         model = await self._model()
         most = sampling.max_tokens
         reading = model.read_unasked(prompt, most)
@@ -255,6 +257,15 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         if not model.process.is_there():
             await wait_for(start(model.revive, "loading"))
         return model
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"half of a character at {error.start} of the text is nothing to a model"
+        ) from None
 
 
 def embedded_path() -> Path:
