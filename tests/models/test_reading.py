@@ -197,3 +197,39 @@ async def test_an_agent_uses_what_is_read():
     # The second question holds the call as any other: the server's template writes it.
     assistant = json.loads(server.requests[1][2])["messages"][-2]
     assert assistant["tool_calls"][0]["function"]["name"] == "add"
+
+
+PARSED = {"index": 0, "id": "c1", "type": "function"}
+
+
+def parsed(arguments='{"a": 1}'):
+    """A call that the server parsed itself."""
+    return event({"tool_calls": [{**PARSED, "function": {"name": "add", "arguments": arguments}}]})
+
+
+@pytest.mark.parametrize("is_text_first", [True, False])
+@pytest.mark.parametrize("arguments", ['{"a": 1}', '{"a":1}'])
+async def test_a_call_that_the_server_parsed_and_left_in_the_text_too_is_made_once(
+    is_text_first, arguments
+):
+    both = (event({"content": CALL}), parsed(arguments))
+    told = both if is_text_first else both[::-1]
+    done = streamed(*told, event({}, "tool_calls"), b"data: [DONE]\n\n")
+    async with serving(done) as server, connected(server) as model:
+        events, found = await read(model)
+    assert [(call.name, json.loads(call.arguments)) for call in found.calls] == [("add", {"a": 1})]
+    assert [type(each) for each in events] == [CallStart, CallDelta, CallEnd, ReplyEnd]
+    assert (events[2].call, found.stop) == (found.calls[0], "calls")
+
+
+async def test_calls_that_differ_or_come_twice_by_the_same_way_are_all_made():
+    done = streamed(
+        event({"content": f"{CALL}\n{CALL}"}),
+        parsed('{"a": 2}'),
+        event({}, "tool_calls"),
+        b"data: [DONE]\n\n",
+    )
+    async with serving(done) as server, connected(server) as model:
+        events, found = await read(model)
+    assert [json.loads(call.arguments)["a"] for call in found.calls] == [1, 1, 2]
+    assert [each.index for each in events if isinstance(each, CallEnd)] == [0, 1, 2]

@@ -65,15 +65,14 @@ def render(call: Call, outcome: Outcome, tool: Tool | None = None) -> Result:
     facts = _NOTHING if tool is None else tool.facts
     source = call.name if facts.untrusted or facts.names else None
     content: tuple[Part, ...]
-    told, own = NOBODYS, False
-    what = facts.what
+    told, own, what = NOBODYS, False, facts.what
     offers: tuple[str, ...] = ()
     vendor: Mapping[str, JsonValue] = {}
     if type(outcome) is Returned:
         value = outcome.value
         if type(value) is Offer:
-            source, offers, vendor = value.source or source, value.names, value.vendor
-            value = value.text
+            source, offers = value.source or source, value.names
+            vendor, value = value.vendor, value.text
         # A short plain string needs nothing done to it, and is what most tools return.
         plain = type(value) is str and value.isascii() and len(value) <= limits.max_output_bytes
         if plain and source is None:

@@ -11,10 +11,10 @@ Such servers differ in how they take tools, and say so only when asked. So they 
 """
 
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from operator import itemgetter
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -37,6 +37,8 @@ from rightcall.local.families.reader import Reader
 from rightcall.models.opening import Opened
 from rightcall.request.wire_model import WireModel
 
+P = TypeVar("P")
+
 AUTO = "auto"
 _Way: TypeAlias = Literal["asked", "shown", "told"]
 """How tools are offered: as usual; shown, with the choice of none; told in the system text."""
@@ -46,6 +48,9 @@ _NO_PARSER = re.compile(r"--tool-call-parser|--enable-auto-tool-choice")
 _NO_TOOLS = re.compile(r"tools param requires --jinja|does not support tools")
 _TEMPLATES = ("/props", "/tokenizer_info")
 """Where llama-server and vLLM tell the model's chat template."""
+
+
+_CallEvent: TypeAlias = CallStart | CallDelta | CallEnd
 
 
 class _Told(Struct):
@@ -150,17 +155,23 @@ class _Reading:
         self._reader = reader
         self._numbers: dict[tuple[bool, int], int] = {}
         """The calls in the order in which they began: whether the server told of it, and its number."""
+        self._twins = _Twins()
 
     def read(self, event: ModelEvent) -> Sequence[ModelEvent]:
         """The event, or those that its text holds."""
         match event:
             case TextDelta(text):
-                return [self._numbered(found, by_server=False) for found in self._reader.feed(text)]
+                return self._passed(self._reader.feed(text), by_server=False)
             case ReplyEnd(reply):
-                last = [self._numbered(found, by_server=False) for found in self._reader.finish()]
+                last = self._passed(self._reader.finish(), by_server=False)
+                last += [self._numbered(each, by_server=side) for side, each in self._twins.rest()]
                 return [*last, replace(event, reply=self._reply(reply))]
             case _:
-                return (self._numbered(event, by_server=True),)
+                return self._passed((event,), by_server=True)
+
+    def _passed(self, events: Iterable[ModelEvent], *, by_server: bool) -> list[ModelEvent]:
+        told = [pair for event in events for pair in self._twins.sifted(event, by_server=by_server)]
+        return [self._numbered(event, by_server=side) for side, event in told]
 
     def _numbered(self, event: ModelEvent, *, by_server: bool) -> ModelEvent:
         if not isinstance(event, CallStart | CallDelta | CallEnd):
@@ -170,25 +181,103 @@ class _Reading:
 
     def _reply(self, reply: Reply) -> Reply:
         """The reply, with what was read in the place of its text."""
-        texts = [index for index, part in enumerate(reply.content) if isinstance(part, Text)]
-        first = texts[0] if texts else len(reply.content)
-        after = [part for part in reply.content[first:] if not isinstance(part, Text)]
-        found = replace(reply, content=(*reply.content[:first], *self._reader.content, *after))
-        if reply.calls:
+        content = self._twins.without(reply.content, by_server=True)
+        read = self._twins.without(self._reader.content, by_server=False)
+        texts = [index for index, part in enumerate(content) if isinstance(part, Text)]
+        first = texts[0] if texts else len(content)
+        after = [part for part in content[first:] if not isinstance(part, Text)]
+        found = replace(reply, content=(*content[:first], *read, *after))
+        parsed = [part for part in content if isinstance(part, Call)]
+        if parsed:
             # As they were told of: what the server parsed may have come before what it left in the text.
             others = [part for part in found.content if not isinstance(part, Call)]
-            found = replace(found, content=(*others, *self._in_order(reply)))
+            ours = [part for part in read if isinstance(part, Call)]
+            found = replace(found, content=(*others, *self._in_order(parsed, ours)))
         return replace(found, stop="calls") if found.calls and reply.stop == "end" else found
 
-    def _in_order(self, reply: Reply) -> list[Call]:
+    def _in_order(self, theirs: Sequence[Call], ours: Sequence[Call]) -> list[Call]:
         parsed = sorted(number for (by_server, _), number in self._numbers.items() if by_server)
         read = sorted(number for (by_server, _), number in self._numbers.items() if not by_server)
-        ours = [part for part in self._reader.content if isinstance(part, Call)]
-        if len(parsed) != len(reply.calls) or len(read) != len(ours):
+        if len(parsed) != len(theirs) or len(read) != len(ours):
             # A host may begin a call that turns out to be none.
-            return [*reply.calls, *ours]
-        numbered = zip((*parsed, *read), (*reply.calls, *ours), strict=True)
+            return [*theirs, *ours]
+        numbered = zip((*parsed, *read), (*theirs, *ours), strict=True)
         return [call for _, call in sorted(numbered, key=itemgetter(0))]
+
+
+class _Twins:
+    """Calls that a server parsed and left in the text all the same: each is to be made once."""
+
+    def __init__(self) -> None:
+        self._open: dict[bool, set[int]] = {True: set(), False: set()}
+        self._alone: dict[bool, list[tuple[str, str]]] = {True: [], False: []}
+        self._held: dict[tuple[bool, int], list[_CallEvent]] = {}
+        self._second: dict[bool, list[Call]] = {True: [], False: []}
+
+    def sifted(self, event: ModelEvent, *, by_server: bool) -> list[tuple[bool, ModelEvent]]:
+        """What can be told, and whether the server did: no call that was told of already, or may be."""
+        if not isinstance(event, CallStart | CallDelta | CallEnd):
+            return [(by_server, event)]
+        place = (by_server, event.index)
+        if isinstance(event, CallStart):
+            self._open[by_server].add(event.index)
+            if self._alone[not by_server] or self._open[not by_server]:
+                # Only its end tells whether it is another.
+                self._held[place] = []
+        is_held = place in self._held
+        if is_held:
+            self._held[place].append(event)
+        if not isinstance(event, CallEnd):
+            return [] if is_held else [(by_server, event)]
+        self._open[by_server].discard(event.index)
+        if is_held:
+            return [*self._settled(by_server), *self._settled(not by_server)]
+        self._alone[by_server].append(_as_meant(event.call))
+        return [(by_server, event), *self._settled(not by_server)]
+
+    def rest(self) -> list[tuple[bool, ModelEvent]]:
+        """What was held back, once nothing more comes."""
+        self._open = {True: set(), False: set()}
+        settled = [*self._settled(by_server=True), *self._settled(by_server=False)]
+        broken_off = [(place[0], each) for place, events in self._held.items() for each in events]
+        return [*settled, *broken_off]
+
+    def _settled(self, by_server: bool) -> list[tuple[bool, ModelEvent]]:  # noqa: FBT001
+        """The calls of one side that have ended, when no call of the other is still under way."""
+        if self._open[not by_server]:
+            return []
+        told: list[tuple[bool, ModelEvent]] = []
+        for place in [each for each in self._held if each[0] == by_server]:
+            last = self._held[place][-1]
+            if not isinstance(last, CallEnd):
+                continue
+            events, call = self._held.pop(place), _as_meant(last.call)
+            if call in self._alone[not by_server]:
+                self._alone[not by_server].remove(call)
+                self._second[by_server].append(last.call)
+            else:
+                self._alone[by_server].append(call)
+                told += [(by_server, each) for each in events]
+        return told
+
+    def without(self, content: Sequence[P], *, by_server: bool) -> list[P]:
+        """What was said, without the calls that were told of already."""
+        left, kept = list(self._second[by_server]), list[P]()
+        for part in content:
+            if isinstance(part, Call) and part in left:
+                left.remove(part)
+            else:
+                kept.append(part)
+        return kept
+
+
+def _as_meant(call: Call) -> tuple[str, str]:
+    """The name, and the arguments in one spelling."""
+    with suppress(msgspec.MsgspecError):
+        return call.name, msgspec.json.encode(
+            msgspec.json.decode(call.arguments), order="sorted"
+        ).decode()
+    return call.name, call.arguments
 
 
 def _callable(request: Request) -> tuple[Spec, ...]:

@@ -280,6 +280,35 @@ async def test_no_beginning_is_put_before_the_prompt(tmp_path):
         await asking.close()
 
 
+async def test_a_prompt_is_read_the_same_with_and_without_asking_for_its_tokens(engine):
+    model = await engine._loan.get()
+    prompts = [HELLO, HELLO.replace("user\n", "user\n<|im_end|>  <|im_start|>é\t 12 \n\n")]
+    for prompt in prompts:
+        model.read(prompt, 1)
+        reading = model.read_unasked(prompt, 1)
+        assert [type(each) for each in reading.prompt] == [int, str]
+        *_, finish = [each async for each in engine.complete(prompt, sampling=Sampling(max_tokens=1))]
+        assert finish.usage.input_tokens == len(model.tokenize(prompt)) <= reading.weight
+    # Some special tokens take the white space after them along.
+    assert model.read_unasked("<|im_start|> user", 1) is None
+    assert model.read_unasked("Hello", 1) is None
+    # Where room is scarce, tokens are counted.
+    assert model.read_unasked(HELLO, 2048) is None
+    assert model.read_unasked(HELLO, None).weight == 2048
+
+
+async def test_half_of_a_character_is_refused_in_words(engine):
+    for asked in (engine.count_tokens("a\ud800"), said(engine.complete(f"{HELLO}\ud800"))):
+        with pytest.raises(UsageError, match="half of a character at"):
+            await asked
+
+
+def test_an_engine_serves_one_event_loop_after_another(engine):
+    for _ in range(2):
+        _, finish = asyncio.run(said(engine.complete(HELLO, sampling=Sampling(max_tokens=1))))
+        assert finish.usage.output_tokens == 1
+
+
 async def test_a_model_is_loaded_once(engine):
     told = []
     pair = [LlamaCpp(embedded_path(), context=512, threads=1, on_progress=told.append) for _ in range(2)]
@@ -396,16 +425,20 @@ async def test_the_chain_of_samplers_is_the_one_that_was_named(engine):
     assert (await said(engine.complete(HELLO, sampling=hot)))[0] != greedy
 
 
-async def test_a_process_that_ends_by_itself_is_a_transport_error():
+async def test_a_process_that_was_killed_is_a_transport_error_and_the_next_request_has_another(caplog):
+    caplog.set_level("WARNING", "rightcall.local")
     engine = LlamaCpp(embedded_path(), context=256, parallel=1, threads=1)
     try:
         stream = engine.complete(HELLO, sampling=Sampling(extra={"ignore_eos": True}))
         await anext(stream)
-        os.kill((await engine._loan.get()).process.pid, signal.SIGKILL)
+        killed = (await engine._loan.get()).process.pid
+        os.kill(killed, signal.SIGKILL)
         with pytest.raises(TransportError, match="not there any more"):
             await said(stream)
-        with pytest.raises(TransportError, match="not there any more"):
-            await engine.count_tokens("a")
+        both = [said(engine.complete(HELLO, sampling=Sampling(max_tokens=1))) for _ in range(2)]
+        assert [finish.usage.output_tokens for _, finish in await asyncio.gather(*both)] == [1, 1]
+        assert (await engine._loan.get()).process.pid != killed
+        assert [each for each in caplog.messages if "loaded again" in each] == caplog.messages[:1]
     finally:
         await engine.close()
 

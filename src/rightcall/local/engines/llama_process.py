@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ from rightcall.local.engines.llama_server import refusal
 _PATIENCE = 60.0
 _GOODBYE = 5.0
 """Seconds that the process may take to end."""
+_LAST_BREATH = 1.0
+"""Seconds between the end of its connections and its own, at most."""
 _AT_ONCE = 65_536
 
 
@@ -61,6 +64,10 @@ class LlamaProcess:
     def pid(self) -> int:
         """The number of the process."""
         return self._process.pid
+
+    def is_there(self) -> bool:
+        """Whether it has not ended by itself."""
+        return self._process.poll() is None
 
     @property
     def endings(self) -> tuple[int, ...]:
@@ -110,18 +117,24 @@ class LlamaProcess:
             answer = _Answer(connection, connection.getresponse())
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise _gone(error) from error
+            raise self._gone(error) from error
         if answer.response.status != http.client.OK:
             with answer:
                 raise refusal(answer.response.status, self._read(answer.response))
         return answer
 
-    @staticmethod
-    def _read(response: http.client.HTTPResponse, size: int | None = None) -> bytes:
+    def _read(self, response: http.client.HTTPResponse, size: int | None = None) -> bytes:
         try:
             return response.read() if size is None else response.read1(size)
         except (OSError, http.client.HTTPException) as error:
-            raise _gone(error) from error
+            raise self._gone(error) from error
+
+    def _gone(self, error: Exception) -> TransportError:
+        # Its connections end a little before it does, and whoever asks next looks whether it is there.
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST_BREATH)
+        words = str(error) or type(error).__name__
+        return TransportError(f"the model's process is not there any more: {words}")
 
 
 class _Answer:
@@ -139,9 +152,3 @@ class _Answer:
     def __exit__(self, *_: object) -> None:
         self.response.close()
         self._connection.close()
-
-
-def _gone(error: Exception) -> TransportError:
-    return TransportError(
-        f"the model's process is not there any more: {str(error) or type(error).__name__}"
-    )

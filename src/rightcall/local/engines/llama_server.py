@@ -163,7 +163,7 @@ class LlamaServer:
 
 
 def request(
-    prompt: Sequence[int], grammar: Grammar | None, sampling: Sampling, left: int
+    prompt: Sequence[int | str], grammar: Grammar | None, sampling: Sampling, left: int
 ) -> dict[str, JsonValue]:
     """What to ask for a completion; of ``left`` tokens, unless the sampling says how many."""
     if sampling.max_tokens is not None and sampling.max_tokens < 0:

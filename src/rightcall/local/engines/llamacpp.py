@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -40,6 +41,9 @@ BATCH = 256
 """Tokens of a prompt that are read at a time. A completion can be stopped after each batch."""
 CACHE_MIB = 256
 """Memory for prompts whose place another has taken."""
+_TO_THE_END = -1
+"""Generates until the window is full."""
+_MOST_OPENINGS = 4
 _NEWS = 1.0
 """Seconds before it is said that a model is being loaded, and between two times that it is said."""
 
@@ -58,6 +62,16 @@ class _Content(Struct, frozen=True):
     content: str
 
 
+class _Reading(Struct, frozen=True):
+    """A prompt as llama.cpp is given it."""
+
+    prompt: tuple[int | str, ...]
+    left: int
+    """Tokens that may be generated where nobody says."""
+    weight: int
+    """Tokens of the prompt and its completion, at most."""
+
+
 class _Model(LoadedModel):
     """A loaded GGUF file. Its methods block, and may be called from any thread."""
 
@@ -67,7 +81,13 @@ class _Model(LoadedModel):
         window = min(trained, WIDEST) if setup.context is None else setup.context
         pool = min(max(window, setup.pool or WIDEST), window * setup.parallel)
         super().__init__(setup.parallel, pool)
-        self.process = _loaded(setup, window, pool)
+        self._share = pool // setup.parallel
+        self._openings: dict[str, int] = {}
+        self._seen: set[int] = set()
+        self._load = partial(_loaded, setup, window, pool)
+        self._reviving = threading.Lock()
+        self._unloaded = False
+        self.process = self._load()
         try:
             props = msgspec.json.decode(self.process.ask("/props"), type=Props)
             self.card = msgspec.structs.replace(props.card, name=header.name)
@@ -82,10 +102,64 @@ class _Model(LoadedModel):
         body: JsonObject = {"content": text, "add_special": False, "parse_special": True}
         return msgspec.json.decode(self.process.ask("/tokenize", body), type=Tokens).tokens
 
+    def read(self, prompt: str, most: int | None) -> _Reading:
+        """How a prompt is given to llama.cpp.
+
+        As tokens, and not as text, to which it would add what the model's prompts begin with.
+        """
+        tokens = self.tokenize(prompt)
+        self._learn_opening(prompt, tokens)
+        left = room(self.window, len(tokens))
+        weight = min(len(tokens) + (left if most is None else most), self.window)
+        return _Reading(tokens, left, weight)
+
+    def read_unasked(self, prompt: str, most: int | None) -> _Reading | None:
+        """The same without a question to llama.cpp; None where that is not possible.
+
+        Text that comes after a token is left as it is, so the first token is enough. And how many there
+        are matters only where not all who may ask at once have room for what they ask for.
+        """
+        opening = next((each for each in self._openings if prompt.startswith(each)), None)
+        if opening is None or prompt[len(opening) :][:1].isspace():
+            return None
+        rest = prompt[len(opening) :]
+        if most is None:
+            return _Reading((self._openings[opening], rest), _TO_THE_END, self.window)
+        # A token has at least one byte.
+        weight = 1 + len(rest.encode()) + most
+        if weight > self._share:
+            return None
+        return _Reading((self._openings[opening], rest), most, weight)
+
+    def _learn_opening(self, prompt: str, tokens: Sequence[int]) -> None:
+        """Remember what a prompt begins with, if that is a special token."""
+        if not tokens or tokens[0] in self._seen or len(self._openings) >= _MOST_OPENINGS:
+            return
+        self._seen.add(tokens[0])
+        text = self._text(tokens[:1])
+        if text and prompt.startswith(text):
+            body: JsonObject = {"content": text, "add_special": False, "parse_special": False}
+            plain = msgspec.json.decode(self.process.ask("/tokenize", body), type=Tokens).tokens
+            if plain != tuple(tokens[:1]):
+                self._openings[text] = tokens[0]
+
+    def revive(self) -> None:
+        """Load again, if the process has ended by itself, or was killed by the system."""
+        with self._reviving:
+            if self._unloaded or self.process.is_there():
+                return
+            local_logger.warning(
+                "the process of %s has ended; the model is loaded again", self.card.name
+            )
+            self.process.end()
+            self.process = self._load()
+
     def unload(self) -> None:
         """Stop what is being generated and let go of memory, threads and sockets."""
         self.stop()
-        self.process.end()
+        with self._reviving:
+            self._unloaded = True
+            self.process.end()
 
     def generate(self, body: JsonObject, channel: Channel[Chunk]) -> None:
         """Generate into a channel, until it is over or nobody reads any more."""
@@ -151,7 +225,8 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
 
     async def count_tokens(self, text: str) -> int:
         """How many tokens a text has, its special tokens read as such."""
-        model = await self._loan.get()
+        _check_text(text)
+        model = await self._model()
         return len(await wait_for(start(lambda: model.tokenize(text), "tokenizing")))
 
     @checked("rc.local.LlamaCpp.complete")
@@ -159,14 +234,14 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
         self, prompt: str, *, grammar: Grammar | None = None, sampling: Sampling = _DEFAULT
     ) -> AsyncGenerator[Piece | Finish, None]:
         """The text that follows a prompt. Closing the iterator stops at the next token, or batch."""
-        model = await self._loan.get()
-        # Tokens and not text: to text, llama.cpp would add what the model's prompts begin with.
-        tokens = await wait_for(start(lambda: model.tokenize(prompt), "tokenizing"))
-        left = room(model.window, len(tokens))
-        body = request(tokens, grammar, sampling, left)
-        most = left if sampling.max_tokens is None else sampling.max_tokens
-        weight = min(len(tokens) + most, model.window)
-        generated = self._generated(model, weight, lambda channel: model.generate(body, channel))
+        _check_text(prompt)
+        model = await self._model()
+        most = sampling.max_tokens
+        reading = model.read_unasked(prompt, most)
+        if reading is None:
+            reading = await wait_for(start(lambda: model.read(prompt, most), "tokenizing"))
+        body = request(reading.prompt, grammar, sampling, reading.left)
+        generated = self._generated(model, reading.weight, lambda channel: model.generate(body, channel))
         async with aclosing(generated) as chunks:
             async for chunk in chunks:
                 found = read(chunk, model.endings)
@@ -175,6 +250,22 @@ class LlamaCpp(InProcess[_Setup, _Model, Chunk]):
                 if isinstance(found, Finish):
                     return
         raise TruncatedStream("llama.cpp stopped without saying why")
+
+    async def _model(self) -> _Model:
+        """The model, in a process that is there."""
+        model = await self._loan.get()
+        if not model.process.is_there():
+            await wait_for(start(model.revive, "loading"))
+        return model
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"half of a character at {error.start} of the text is nothing to a model"
+        ) from None
 
 
 def embedded_path() -> Path:

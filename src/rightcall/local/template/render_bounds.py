@@ -1,33 +1,32 @@
-"""What a chat template may cost: seconds and characters, counted while it is rendered.
+"""What a chat template may cost: seconds, characters and memory, counted while it is rendered.
 
 A template comes with a model, from anyone. The sandbox keeps it from reaching out; this keeps it from
-never ending and from growing without end. Bounded are loops, macros and calls (by time, looked at on
-every one of them) and the size of what operators, filters and string methods build (before it is built).
-
-Not bounded: comparing values that hold another many times over, filters that go over many large values
-at once (``map`` over a list of huge strings), and the memory that several values, each within the bound,
-take together. A template that nobody vouches for belongs into a process with a memory limit.
+never ending and from growing without end. The clock is looked at on every turn of a loop, call and
+filter. Whatever can hold memory is counted when it is built and never counted back, so all of it
+together stays within ``Bounds.memory``; what a filter or method could make out of little is worked out
+before it is reached (``growth.py``).
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from contextlib import contextmanager
 from contextvars import ContextVar
+from sys import getsizeof
 from time import monotonic
 from typing import Any
 
+from jinja2.utils import Namespace
 from msgspec import Struct
 
 LONGEST_TEMPLATE = 250_000
 """Characters of a template's own text. Real ones stay under twenty thousand; compiling has no clock."""
 _UNLOOKED = 32
 """How many steps are taken without a look at the clock."""
-FINEST_ROUNDING = 400
-"""Decimal places; a float has no more."""
-
-_SIZED = (str, bytes, list, tuple)
-_LONG_WIDTH = re.compile(r"\d{6,}|\*|\{[^{}]*\{")
-"""In a format string: a width of a million, one from the arguments, or a nested field."""
+_MEMBER = 64
+"""Bytes of a member of a list, beside its place in it: a short text, a small number."""
+_SCALAR, _FLOAT = 8, 24
+"""Characters of a value that is no text: ``false`` has five, a float as many as it needs."""
+_UNLOOKED_WEIGHED = 1024
+"""How many values are weighed without a look at the clock."""
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
@@ -36,6 +35,9 @@ class Bounds(Struct, frozen=True, kw_only=True):
     seconds: float = 5.0
     characters: int = 16_000_000
     """Of any text that is built on the way, and of the prompt. Ten times what a model can read."""
+    memory: int = 512_000_000
+    """Bytes of all that is built on the way, also of what is soon let go of. A text that is made longer
+    with each of a thousand messages, up to half a million characters, takes half of it."""
 
 
 class Exceeded(RuntimeError):
@@ -45,19 +47,17 @@ class Exceeded(RuntimeError):
 class Meter:
     """What one rendering has left."""
 
-    __slots__ = ("_deadline", "_left", "bounds")
+    __slots__ = ("_deadline", "bounds", "memory", "steps")
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self._deadline = monotonic() + bounds.seconds
-        self._left = _UNLOOKED
+        self.steps = _UNLOOKED
+        self.memory = bounds.memory
 
-    def tick(self) -> None:
-        """Something was done that could be done without end."""
-        self._left -= 1
-        if self._left:
-            return
-        self._left = _UNLOOKED
+    def look(self) -> None:
+        """Look at the clock."""
+        self.steps = _UNLOOKED
         if monotonic() > self._deadline:
             raise Exceeded(f"it was still not rendered after {self.bounds.seconds:g} s")
 
@@ -76,11 +76,40 @@ def metered(bounds: Bounds) -> Iterator[None]:
         _METER.reset(token)
 
 
-def tick() -> None:
-    """Look at the clock, if something is being rendered."""
+def tick(size: int) -> None:
+    """Count a step that could be taken without end, and the bytes that it may leave behind."""
     meter = _METER.get()
-    if meter is not None:
-        meter.tick()
+    if meter is None:
+        return
+    meter.memory -= size
+    if meter.memory < 0:
+        raise _too_much(meter.bounds)
+    meter.steps -= 1
+    if not meter.steps:
+        meter.look()
+
+
+def charge(built: Any) -> Any:
+    """Count what was built, and give it back. What a list holds was there before."""
+    tick(getsizeof(built))
+    return built
+
+
+def charge_all(built: Any) -> Any:
+    """Count what was built together with its members, which may be new, and give it back."""
+    tick(getsizeof(built) + (_MEMBER * len(built) if isinstance(built, list | tuple) else 0))
+    return built
+
+
+def foresee(size: int) -> None:
+    """Refuse to build something for which too little memory is left."""
+    meter = _METER.get()
+    if size > (DEFAULT.memory if meter is None else meter.memory):
+        raise _too_much(DEFAULT if meter is None else meter.bounds)
+
+
+def _too_much(bounds: Bounds) -> Exceeded:
+    return Exceeded(f"it builds more than {bounds.memory / 1e6:,.0f} MB")
 
 
 def allow(size: int) -> None:
@@ -91,95 +120,61 @@ def allow(size: int) -> None:
         raise Exceeded(f"it builds something of more than {most:,} characters or members")
 
 
-def join(pieces: Iterable[str]) -> str:
-    """All pieces as one text, as long as that is not too long."""
-    kept, size = [], 0
-    for piece in pieces:
-        size += len(piece)
-        allow(size)
-        kept.append(piece)
-    return "".join(kept)
-
-
-def add(left: Any, right: Any) -> Any:
-    """``left + right``."""
-    if isinstance(left, _SIZED) and isinstance(right, _SIZED):
-        allow(len(left) + len(right))
-    return left + right
-
-
-def multiply(left: Any, right: Any) -> Any:
-    """``left * right``."""
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, _SIZED) and isinstance(other, int):
-            allow(len(one) * other)
-    if isinstance(left, int) and isinstance(right, int):
-        allow((left.bit_length() + right.bit_length()) // 3)
-    return left * right
-
-
-def power(left: Any, right: Any) -> Any:
-    """``left ** right``."""
-    if isinstance(left, int) and isinstance(right, int):
-        # Unlike a product, a power takes time that grows with the square of its length.
-        allow(left.bit_length() * max(right, 0) * 100)
-    return left**right
-
-
-def remainder(left: Any, right: Any) -> Any:
-    """``left % right``, which for text is formatting."""
-    if isinstance(left, str | bytes):
-        check_format(_text(left), right if isinstance(right, tuple) else (right,))
-    return left % right
-
-
-def check_format(text: str, values: Iterable[object]) -> None:
-    """Refuse a format that would write more than is allowed."""
-    if _LONG_WIDTH.search(text):
-        raise Exceeded("it formats text to a width that is very long, or not written in the format")
-    allow(len(text) + (text.count("%") + text.count("{")) * max(map(weigh, values), default=0))
-
-
-def check_width(*values: object) -> None:
-    """Refuse a width, indent or count that is too large."""
-    for value in values:
-        if isinstance(value, int):
-            allow(value)
-
-
-def check_replace(text: object, old: object, new: object) -> None:
-    """Refuse a replacement that would grow beyond what is allowed."""
-    if all(isinstance(each, str | bytes) for each in (text, old, new)):
-        allow(len(_text(text)) + _text(text).count(_text(old)) * len(_text(new)))
-
-
-def check_join(separator: object, values: object) -> None:
-    """Refuse to join more than is allowed."""
-    if isinstance(values, list | tuple):
-        between = len(separator) if isinstance(separator, str | bytes) else 0
-        allow(sum([between + (len(each) if isinstance(each, str | bytes) else 0) for each in values]))
-
-
-def _text(value: Any) -> str:
-    """Text, or bytes with a character for each: as long, and with the same in it."""
-    return value.decode("latin-1") if isinstance(value, bytes) else value
-
-
 def weigh(value: object) -> int:
     """About how long ``value`` is when it is written out; what is too heavy is refused.
 
     A value that holds another one many times over is as heavy as all of them.
     """
-    total, waiting = 0, [value]
+    total, unlooked, waiting = 0, _UNLOOKED_WEIGHED, [value]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, str | bytes):
-            total += len(each)
-        elif isinstance(each, Mapping):
-            waiting.extend(each.keys())
-            waiting.extend(each.values())
-        elif isinstance(each, list | tuple):
-            waiting.extend(each)
-        total += 1
-        allow(total + len(waiting))
+        # By far the most are of these types, and asking for one is quicker than for all like it.
+        kind = type(each)
+        if kind is str:
+            total += len(each) + 1  # type: ignore[arg-type]
+        elif kind is dict:
+            total += _SCALAR
+            waiting += each  # type: ignore[arg-type]
+            waiting += each.values()  # type: ignore[attr-defined]
+        else:
+            total += _alone(each)
+            waiting += _parts(each)
+        unlooked -= 1
+        if not unlooked:
+            unlooked = _UNLOOKED_WEIGHED
+            allow(total + len(waiting))
+            look()
+    allow(total)
     return total
+
+
+def look() -> None:
+    """Look at the clock, if something is being rendered."""
+    meter = _METER.get()
+    if meter is not None:
+        meter.look()
+
+
+def _alone(value: object) -> int:
+    """How long a value is without its parts."""
+    if isinstance(value, str | bytes):
+        return len(value) + 1
+    if isinstance(value, int):
+        return value.bit_length() // 3 + _SCALAR
+    return _FLOAT if isinstance(value, float) else _SCALAR
+
+
+def _parts(value: object) -> Iterable[object]:
+    """What is written out as a part of ``value``."""
+    match value:
+        case None | str() | bytes() | int() | float():
+            return ()
+        case list() | tuple() | KeysView() | ValuesView() | ItemsView():
+            return value
+        case Mapping():
+            return [*value.keys(), *value.values()]
+        case Namespace():
+            held: dict[str, object] = object.__getattribute__(value, "_Namespace__attrs")
+            return [*held.keys(), *held.values()]
+        case _:
+            return ()

@@ -7,36 +7,44 @@ blocks that leave no white space behind. What a template can reach and what it c
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from types import BuiltinMethodType
-from typing import Any, NoReturn, TypeAlias
+from types import BuiltinMethodType, MethodType
+from typing import Any, NoReturn, TypeAlias, cast
 
 from jinja2 import Template, nodes, pass_context
 from jinja2.exceptions import SecurityError, TemplateError, TemplateSyntaxError
 from jinja2.ext import Extension
 from jinja2.ext import loopcontrols as LoopControls  # noqa: N812 - it is a class
 from jinja2.parser import Parser
-from jinja2.runtime import Context
+from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
 from rightcall.errors import UsageError
-from rightcall.local.template import render_bounds as bounds
+from rightcall.local.template import growth
+from rightcall.local.template.render_bounds import LONGEST_TEMPLATE, charge, charge_all, tick
 
 Clock: TypeAlias = Callable[[], datetime]
 
 _BINARY = {
-    "+": bounds.add,
-    "*": bounds.multiply,
-    "**": bounds.power,
-    "%": bounds.remainder,
+    "+": growth.add,
+    "*": growth.multiply,
+    "**": growth.power,
+    "%": growth.remainder,
+    "-": growth.subtract,
+    "//": growth.divide,
 }
-_PASSING, _JOINED = "_passing", "_joined"
-"""Filters that are put into a template where it goes around a loop, and for ``~``. A filter is called
-without a detour through the sandbox."""
-_WIDE = {"center", "expandtabs", "ljust", "rjust", "to_bytes", "zfill"}
-"""Methods of texts, bytes and numbers that take a width."""
+_PASSING, _JOINED, _CUT, _LITERAL, _COMPARED = "_passing", "_joined", "_cut", "_literal", "_compared"
+_GATHERED = "_gathered"
+"""Filters that are put into a template where it goes around a loop, for ``~`` and for slices, and around
+what it builds and compares. A filter is called without a detour through the sandbox."""
+_CALLED, _GIVEN, _WRITTEN = 256, 128, 64
+"""Bytes that a call, an argument and something that is written out may leave behind, beside what is
+counted."""
+_METHODS = (BuiltinMethodType, MethodType)
+_ESCAPED = 24
+"""Bytes at most that a character is escaped by."""
 
 
 class Refused(TemplateError):
@@ -47,7 +55,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     """Where chat templates are rendered."""
 
     intercepted_binops = frozenset(_BINARY)
-    concat = staticmethod(bounds.join)
+    intercepted_unops = frozenset("-")
+    concat = staticmethod(growth.join)
 
     def __init__(self) -> None:
         super().__init__(
@@ -59,8 +68,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
             optimized=False,
         )
         self.binop_table.update(_BINARY)
-        self.filters |= {name: _guarded(self.filters[name], check) for name, check in _FILTERS.items()}
-        self.filters |= {"tojson": to_json, _PASSING: _pass, _JOINED: _join}
+        self.unop_table["-"] = growth.negate
+        self.filters = {name: _guarded(name, each) for name, each in self.filters.items()}
+        self.filters |= {
+            "tojson": to_json,
+            _PASSING: tick,
+            _JOINED: _join,
+            _CUT: growth.cut,
+            _LITERAL: growth.literal,
+            _COMPARED: growth.comparable,
+            _GATHERED: growth.gathered,
+        }
+        self.tests |= {
+            name: _weighing(cast("Callable[..., Any]", self.tests[name])) for name in growth.TESTS
+        }
         self.globals |= {
             "raise_exception": refuse,
             "strftime_now": strftime(datetime.now),
@@ -72,10 +93,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, called: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call what the template calls."""
-        bounds.tick()
-        if isinstance(called, BuiltinMethodType) and isinstance(called.__self__, str | bytes | int):
-            _check_method(called.__self__, called.__name__, (*args, *kwargs.values()))
-        return super().call(context, called, *args, **kwargs)
+        tick(_CALLED + _GIVEN * (len(args) + len(kwargs)))
+        of = getattr(called, "__self__", None) if isinstance(called, _METHODS) else None
+        if isinstance(of, LoopContext):
+            args = tuple(map(growth.comparable, args))
+        elif isinstance(called, LoopContext):
+            args = tuple(map(growth.gathered, args))
+        elif isinstance(of, str | bytes | int | list | tuple):
+            args = growth.check_method(of, called.__name__, (*args, *kwargs.values()))[: len(args)]
+        result = charge_all(super().call(context, called, *args, **kwargs))
+        growth.taken_apart(of, result)
+        return result
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         """``str.format``, without its way into attributes and without long widths."""
@@ -85,7 +113,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
         @functools.wraps(wrapped)
         def checked(*args: Any, **kwargs: Any) -> str:
-            bounds.check_format(value.__self__, (*args, *kwargs.values()))
+            growth.check_format(value.__self__, (*args, *kwargs.values()))
             return wrapped(*args, **kwargs)
 
         return checked
@@ -121,7 +149,7 @@ class _Namespace(Namespace):
         members = dict(*args[1:], **kwargs)
         for name in members:
             _check_member(name)
-        Namespace.__init__(args[0], members)
+        Namespace.__init__(args[0], charge(members))
 
     def __setitem__(self, name: str, value: Any) -> None:
         _check_member(name)
@@ -130,12 +158,12 @@ class _Namespace(Namespace):
 
 def strftime(clock: Clock) -> Callable[[str], str]:
     """What a template reads the time with."""
-    return lambda form: clock().strftime(form)
+    return lambda form: clock().strftime(growth.check_date(form))
 
 
 def refuse(message: object) -> NoReturn:
     """What a template calls ``raise_exception``."""
-    raise Refused(str(message))
+    raise Refused(growth.written(message))
 
 
 def to_json(
@@ -146,20 +174,22 @@ def to_json(
     sort_keys: bool = False,  # noqa: FBT001, FBT002
 ) -> str:
     """JSON as models are trained on it: nothing escaped for HTML, keys in their order."""
-    bounds.weigh(value)
-    bounds.check_width(indent)
-    return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    growth.check_json(value, indent, separators)
+    text: str = charge(
+        json.dumps(
+            value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+        )
     )
+    return text
 
 
 @functools.lru_cache(maxsize=64)
 def compile_template(text: str) -> Template:
     """The template, ready to be rendered, or a UsageError that says what is wrong with it."""
-    if len(text) > bounds.LONGEST_TEMPLATE:
+    if len(text) > LONGEST_TEMPLATE:
         raise UsageError(
             f"the chat template is {len(text):,} characters long; "
-            f"more than {bounds.LONGEST_TEMPLATE:,} are not read"
+            f"more than {LONGEST_TEMPLATE:,} are not read"
         )
     sandbox = Sandbox()
     try:
@@ -180,31 +210,58 @@ def variables_of(text: str) -> frozenset[str]:
 
 
 def _watched(tree: nodes.Template) -> nodes.Template:
-    """The same template, where loops look at the clock and ``~`` at the size of what it joins.
+    """The same template, where loops look at the clock and what is built and compared is counted.
 
-    Jinja lets a sandbox intercept calls, attributes and most operators, but compiles ``for`` and ``~``
-    to plain Python: nested empty loops would run for hours, and ``a ~ a`` in a loop doubles each time,
-    with nothing of ours ever called. So the tree is changed before it is compiled.
+    Jinja lets a sandbox intercept calls, attributes and most operators, but compiles ``for``, ``~``,
+    slices, lists and comparisons to plain Python: nested empty loops would run for hours, and ``a ~ a``
+    in a loop doubles each time, with nothing of ours ever called. So the tree is changed before it is
+    compiled.
     """
     # As a filter, because the compiler binds filters when a template begins and calls them directly; a
     # call would pass through ``Sandbox.call`` each time round.
-    for loop in tree.find_all(nodes.For):
-        passing = _filter(_PASSING, [nodes.Const(None)], loop)
+    bodies = tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock))
+    for loop in cast("Iterator[nodes.For | nodes.Macro | nodes.CallBlock]", bodies):
+        size = _WRITTEN * (1 + sum(len(each.nodes) for each in loop.find_all(nodes.Output)))
+        passing = _filter(_PASSING, [nodes.Const(size)], loop)
         loop.body.insert(0, nodes.ExprStmt(passing, lineno=loop.lineno))
+        if isinstance(loop, nodes.For):
+            # What is lazy is gone through once more by ``loop.length``, and kept.
+            loop.iter = _filter(_GATHERED, [cast("nodes.Expr", loop.iter)], loop)
     # A node does not know its parent, so each is looked at for children that are to be replaced; the
     # innermost first, because the filter that replaces a ``~`` takes the operands over as they are then.
     for parent in reversed(list(tree.find_all(nodes.Node))):
         for name, value in list(parent.iter_fields()):
-            if isinstance(value, nodes.Concat):
-                setattr(parent, name, _filter(_JOINED, value.nodes, value))
+            if isinstance(value, nodes.Node):
+                setattr(parent, name, _counted(value))
             elif isinstance(value, list):
-                value[:] = [
-                    _filter(_JOINED, each.nodes, each) if isinstance(each, nodes.Concat) else each
-                    for each in value
-                ]
+                value[:] = [_counted(each) if isinstance(each, nodes.Node) else each for each in value]
     # The new nodes have no environment yet, and the compiler asks each for its own.
     tree.set_environment(tree.environment)  # type: ignore[arg-type]
     return tree
+
+
+def _counted(node: nodes.Node) -> nodes.Node:
+    """What stands for a node, where it builds something that Jinja lets nobody look at."""
+    match node:
+        case nodes.Concat():
+            return _filter(_JOINED, node.nodes, node)
+        case nodes.Getitem(arg=nodes.Slice(start=start, stop=stop, step=step)):
+            ends = [nodes.Const(None) if each is None else each for each in (start, stop, step)]
+            return _filter(_CUT, [node.node, *ends], node)
+        case nodes.List(items=[_, *_]) | nodes.Dict(items=[_, *_]):
+            return _filter(_LITERAL, [node], node)
+        case nodes.Tuple(ctx="load", items=items) if not all(isinstance(x, nodes.Const) for x in items):
+            return _filter(_LITERAL, [node], node)
+        case nodes.Compare(ops=[nodes.Operand(expr=nodes.Const())]) | nodes.Compare(expr=nodes.Const()):
+            # With one text or number on either side there is little to compare.
+            return node
+        case nodes.Compare():
+            node.expr = _filter(_COMPARED, [node.expr], node)
+            for each in node.ops:
+                each.expr = _filter(_COMPARED, [each.expr], node)
+            return node
+        case _:
+            return node
 
 
 def _filter(name: str, given: list[nodes.Expr], at: nodes.Node) -> nodes.Filter:
@@ -212,20 +269,17 @@ def _filter(name: str, given: list[nodes.Expr], at: nodes.Node) -> nodes.Filter:
     return nodes.Filter(first, name, rest, [], None, None, lineno=at.lineno)
 
 
-def _pass(_: None) -> None:
-    bounds.tick()
-
-
 def _join(*values: Any) -> str:
-    return bounds.join(map(str, values))
+    return growth.join(map(growth.written, values))
 
 
 @pass_context
-def _show(_: Context, value: Any) -> Any:
-    # It takes the context only so that it is not called while compiling.
-    if isinstance(value, list | dict | tuple | bytes):
-        bounds.weigh(value)
-    return value
+def _show(context: Context, value: Any) -> str:
+    # It takes the context also so that it is not called while compiling.
+    text: str = value if isinstance(value, str) else charge(growth.written(value))
+    if context.eval_ctx.autoescape:
+        tick(_ESCAPED * len(text))
+    return text
 
 
 def _check_member(name: object) -> None:
@@ -233,57 +287,17 @@ def _check_member(name: object) -> None:
         raise SecurityError(f"a namespace takes no member that begins with an underscore: {name!r}")
 
 
-def _check_method(text: str | bytes | int, name: str, arguments: tuple[Any, ...]) -> None:
-    if name in _WIDE:
-        bounds.check_width(*arguments)
-    elif name == "replace" and len(arguments) > 1:
-        bounds.check_replace(text, arguments[0], arguments[1])
-    elif name == "join" and arguments:
-        bounds.check_join(text, arguments[0])
-
-
-def _guarded(filter_function: Callable[..., Any], check: Callable[..., object]) -> Callable[..., Any]:
+def _guarded(name: str, filter_function: Callable[..., Any]) -> Callable[..., Any]:
     """A filter that is not reached if its arguments do not pass. What Jinja reads off it stays."""
     skips = 1 if hasattr(filter_function, "jinja_pass_arg") else 0
-
-    @functools.wraps(filter_function)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        check(*args[skips:], *kwargs.values())
-        return filter_function(*args, **kwargs)
-
-    return guarded
+    return functools.wraps(filter_function)(growth.guarded(name, filter_function, skips))
 
 
-def _check_rounding(_: object, precision: object = 0, *_more: object) -> None:
-    if isinstance(precision, int) and abs(precision) > bounds.FINEST_ROUNDING:
-        raise bounds.Exceeded(f"it rounds to {precision} decimal places")
+def _weighing(test: Callable[..., Any]) -> Callable[..., Any]:
+    """A test that takes no value that is too large."""
 
+    @functools.wraps(test)
+    def weighing(*args: Any) -> Any:
+        return test(*map(growth.comparable, args))
 
-def _check_separated(values: object, separator: object = "", *_: object) -> None:
-    bounds.check_join(separator, values)
-
-
-def _check_replaced(text: object, old: object = "", new: object = "", *_: object) -> None:
-    bounds.check_replace(text, old, new)
-
-
-def _check_formatted(text: object, *values: object) -> None:
-    bounds.check_format(str(text), values)
-
-
-def _check_rest(_: object, *arguments: object) -> None:
-    bounds.check_width(*arguments)
-
-
-_FILTERS: Mapping[str, Callable[..., object]] = {
-    "batch": _check_rest,
-    "center": _check_rest,
-    "format": _check_formatted,
-    "indent": _check_rest,
-    "join": _check_separated,
-    "replace": _check_replaced,
-    "round": _check_rounding,
-    "slice": _check_rest,
-    "string": bounds.weigh,
-}
-"""Filters that can make much out of little, and what is looked at before."""
+    return weighing
