@@ -23,7 +23,9 @@ from rightcall.local.grammar.nodes import (
 from rightcall.local.grammar.plain import SubSchema
 from rightcall.local.grammar.rulebook import Findings, Rules
 
-ORDER = "the members of an object come in the order of their declaration"
+ORDER = "the members of an object come in the order of their declaration, unless there are just two"
+_EITHER_WAY = 2
+"""So many members come in any order. With more, there would be too many."""
 UNDECLARED = "members that are not declared cannot be written"
 
 _EVERYTHING = frozenset(["", ".*", "^.*$", "^.*", ".*$", "^", "^.+$", ".+"])
@@ -80,7 +82,7 @@ class Members:
         if len(required) != sum(needed for _, needed in written):
             self._findings.impossible.append(f"{self._path}.propertyNames")
             return NOTHING
-        if len(written) > 1:
+        if len(written) > _EITHER_WAY:
             self._findings.stricter[ORDER] = None
         others = self._others(tuple(names), layout, name_of)
         most = self._keywords.get("maxProperties")
@@ -125,6 +127,9 @@ class Members:
         if others != NOTHING:
             self._note_names()
         inside = self._in_order(written, others, layout.separator)
+        if len(written) == _EITHER_WAY:
+            turned = [(member, True) for member, _ in reversed(written)]
+            inside = choice(inside, self._in_order(turned, others, layout.separator))
         may_be_empty = least == 0 and not any(required for _, required in written)
         return row(layout.open, optional(inside) if may_be_empty else inside, layout.close)
 
