@@ -14,6 +14,7 @@ from typing import Any
 from rightcall.core.jsontext import dump
 from rightcall.local.grammar.arrays import counts, items
 from rightcall.local.grammar.conditions import cases, exclusions
+from rightcall.local.grammar.derivatives import unlike
 from rightcall.local.grammar.flatten import EVALUATED, Choices, Flat, References, as_types, flatten
 from rightcall.local.grammar.nodes import (
     NOTHING,
@@ -302,7 +303,7 @@ class Compiler:
         self._findings.stricter[SPACES] = None
         with self._inside():
             members = Members(keywords, path, self._rules, self._findings)
-            return members.node(layout, self._name_matching)
+            return members.node(layout, self._name_matching, self._other_name)
 
     def _unevaluated(self, keyword: str, keywords: Mapping[str, Any], path: str) -> SubSchema:
         """What holds of the members or items that no other keyword is about."""
@@ -360,6 +361,19 @@ class Compiler:
             return matching(pattern, self._notation.one_of).node
         except Inexpressible:
             return None
+
+    def _other_name(self, patterns: tuple[str, ...], names: tuple[str, ...]) -> Node | None:
+        if self._notation.has_bare_keys:
+            return None
+        try:
+            found = unlike(patterns, names, self._notation, self._shared)
+        except Inexpressible:
+            return None
+        self._findings.stricter[SPELLING] = None
+        return found
+
+    def _shared(self, node: Node) -> Node:
+        return self._rules.define("name", node, token=True)
 
     @contextmanager
     def _inside(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.schema import Schema
+from rightcall.local.grammar.derivatives import of_length
 from rightcall.local.grammar.flatten import as_types
 from rightcall.local.grammar.formats import FORMATS, WIDER
 from rightcall.local.grammar.nodes import MOST_REPEATS, NOTHING, Node, Other, repeat, word
@@ -53,7 +54,7 @@ def string(keywords: Mapping[str, Any], notation: Notation) -> tuple[Node | None
         is_wider = keyword == "format" and keywords["format"] in WIDER
         unheld += ["format"] if is_beside or is_wider else []
         unheld += ["not"] if any(isinstance(each, str) for each in keywords.get("excluded", ())) else []
-        return _of_length(matched, keywords, unheld)
+        return _of_length(pattern, keywords, notation, unheld)
     least, most = keywords.get("minLength", 0), keywords.get("maxLength")
     for keyword, limit in (("minLength", least), ("maxLength", most or 0)):
         unheld += [keyword] if limit > MOST_REPEATS else []
@@ -91,18 +92,26 @@ def _patterns(keywords: Mapping[str, Any], unheld: list[str]) -> list[tuple[str,
 
 
 def _of_length(
-    matched: Matched, keywords: Mapping[str, Any], unheld: list[str]
+    pattern: str, keywords: Mapping[str, Any], notation: Notation, unheld: list[str]
 ) -> tuple[Node, list[str]]:
     """What matches, as long as it must be, where the two can be said together."""
+    matched = _matched(pattern, notation)
     least, most = keywords.get("minLength", 0), keywords.get("maxLength")
-    body = matched.node
     fewest, longest = max(least, matched.least), _smaller(most, matched.most)
+    if fewest == matched.least and longest == matched.most:
+        return matched.node, unheld
     if matched.unit is not None and max(fewest, longest or 0) <= MOST_REPEATS:
-        body = repeat(matched.unit, fewest, longest)
-    else:
-        unheld += ["minLength"] if least > matched.least else []
-        unheld += ["maxLength"] if most is not None and longest != matched.most else []
-    return body, unheld
+        return repeat(matched.unit, fewest, longest), unheld
+    # Both, or the lower one, which takes fewer steps to follow.
+    for upper in dict.fromkeys((longest, matched.most)):
+        try:
+            body = of_length(pattern, fewest, upper, notation)
+        except Inexpressible:
+            continue
+        return body, [*unheld, *(["maxLength"] if upper != longest else [])]
+    unheld += ["minLength"] if least > matched.least else []
+    unheld += ["maxLength"] if most is not None and longest != matched.most else []
+    return matched.node, unheld
 
 
 def _smaller(first: int | None, second: int | None) -> int | None:
