@@ -1,6 +1,7 @@
 """Conditions hold: each schema admits just what the gate does, of all values of a few members."""
 
 import json
+import re
 from itertools import permutations, product
 
 import pytest
@@ -87,3 +88,64 @@ def test_two_members_come_in_any_order_and_three_in_theirs():
         if three.accepts("{" + ", ".join(written[name] for name in names) + "}")
     ]
     assert accepted == ["abc"]
+
+
+def test_conditions_that_nothing_fits_are_left_to_the_gate():
+    schema = {**OBJECT, "required": ["a", "b"], "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    judge = LarkJudge(grammar_for_output(schema, syntax="lark").text)
+    assert judge.accepts('{"a": "x", "b": null}')
+    assert "$.oneOf" in unheld(schema)
+
+
+def test_a_schema_at_a_place_of_its_own_is_read_as_one():
+    schema = {"$ref": "#/mine", "mine": {"items": [{"type": "null"}], "type": "array", "minItems": 1}}
+    judge = LarkJudge(grammar_for_output(schema, syntax="lark").text)
+    assert judge.accepts("[null, 1]")
+    assert not judge.accepts("[1]")
+
+
+NAMES = [
+    "",
+    "abc",
+    "abcd",
+    "abcdé",
+    "ab",
+    "x-",
+    "x",
+    "x-a",
+    "js",
+    "cjs",
+    "mjs",
+    "jsx",
+    'a"b',
+    "\n",
+    "\u0001",
+]
+
+
+@pytest.mark.parametrize("pattern", ["^abc.+$", "^x-", "^(c|m)?js$", "b"])
+def test_the_open_rest_has_no_name_that_a_pattern_matches(pattern):
+    schema = {
+        "type": "object",
+        "properties": {"one": {"type": "null"}},
+        "patternProperties": {pattern: {"type": "null"}},
+    }
+    judge = LarkJudge(grammar_for_output(schema, syntax="lark").text)
+    for name in NAMES:
+        is_meant = re.search(pattern, name) is not None
+        assert judge.accepts(json.dumps({name: 1}, ensure_ascii=False)) is not is_meant, name
+        assert judge.accepts(json.dumps({name: None}, ensure_ascii=False)), name
+    assert not judge.accepts('{"one": 1}')
+    assert "$.patternProperties" not in unheld(schema)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "least", "most"),
+    [("^[a-z]+(?:-[a-z0-9]+)*$", 3, 99), ("^a(b|-a)*$", 2, 4), ("b", 3, 99), ("^a?b?$", 1, 1)],
+)
+def test_a_length_holds_beside_a_pattern(pattern, least, most):
+    schema = {"type": "string", "pattern": pattern, "minLength": least, "maxLength": most}
+    judge = LarkJudge(grammar_for_output(schema, syntax="lark").text)
+    for text in map("".join, (each for count in range(5) for each in product("ab-", repeat=count))):
+        fits = re.search(pattern, text) is not None and least <= len(text) <= most
+        assert judge.accepts(json.dumps(text)) is fits, text

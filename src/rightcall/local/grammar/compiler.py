@@ -18,13 +18,11 @@ from rightcall.local.grammar.derivatives import unlike
 from rightcall.local.grammar.flatten import EVALUATED, Choices, Flat, References, as_types, flatten
 from rightcall.local.grammar.nodes import (
     NOTHING,
-    Chars,
     Node,
     Other,
     Reference,
     Word,
     any_word,
-    chars,
     choice,
     optional,
     repeat,
@@ -32,7 +30,7 @@ from rightcall.local.grammar.nodes import (
     size,
     word,
 )
-from rightcall.local.grammar.notation import Notation
+from rightcall.local.grammar.notation import Notation, colon, comma, free_name
 from rightcall.local.grammar.numbers import MOST_DIGITS, MOST_PLACES
 from rightcall.local.grammar.objects import Layout, Members, Names
 from rightcall.local.grammar.plain import SubSchema
@@ -60,24 +58,6 @@ class TooLarge(ValueError):
     """A schema that would make a grammar too large to use."""
 
 
-def free_name(taken: tuple[str, ...], more: str = "") -> Node:
-    """Any name of letters, digits and underscores, but for those that are taken."""
-    first = chars((0x41, 0x5A), (0x61, 0x7A), "_")
-    letter = chars((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), "_", more)
-    assert isinstance(first, Chars)
-    return Other(tuple(sorted(taken)), letter, first)
-
-
-def comma(rules: Rules) -> Node:
-    """What stands between members and items."""
-    return rules.define("comma", row(word(","), optional(word(" "))), token=True)
-
-
-def colon(rules: Rules) -> Node:
-    """What stands between a key and its value."""
-    return rules.define("colon", row(word(":"), optional(word(" "))), token=True)
-
-
 class Compiler:
     """Turns the schemas of one document into rules, in one notation."""
 
@@ -96,6 +76,8 @@ class Compiler:
         """Of those, the ones that came up within themselves."""
         self._at_once: frozenset[str] = frozenset()
         """Of those, the ones from which no text has been written since."""
+        self._is_wide = False
+        """Whether conditions are left out."""
         self._seen = 0
         self._findings = findings
         self.separator = comma(rules)
@@ -125,7 +107,7 @@ class Compiler:
         self._waiting[key] = name = self._rules.reserve(hint)
         before, self._at_once = self._at_once, self._at_once | {key}
         noted = len(self._findings.unheld)
-        node = self._node(self._flat(schema, path), path)
+        node = self._whole(schema, path)
         self._noticed[key] = (self._findings.unheld[noted:], path)
         self._at_once = before
         del self._waiting[key]
@@ -140,7 +122,17 @@ class Compiler:
 
     def object(self, schema: SubSchema, path: str, layout: Layout) -> Node:
         """An object that satisfies a schema, in a layout of its own."""
-        return self._node(self._flat(schema, path), path, layout)
+        return self._whole(schema, path, layout)
+
+    def _whole(self, schema: SubSchema, path: str, layout: Layout | None = None) -> Node:
+        """What a schema admits. Conditions that no value fits are left to the gate, which says so."""
+        flat = self._flat(schema, path)
+        node = self._node(flat, path, layout)
+        if node == NOTHING and not flat.is_false and not self._is_wide:
+            self._is_wide = True
+            node = self._node(self._flat(schema, path), path, layout)
+            self._is_wide = False
+        return node
 
     def _flat(self, schema: SubSchema, path: str) -> Flat:
         return self._noted(flatten(schema, path, self._references.target, Flat()))
@@ -170,7 +162,7 @@ class Compiler:
 
     def _settled(self, flat: Flat, path: str, layout: Layout | None) -> Node:
         """The cases that conditions make, each together with everything else."""
-        found, unheld = cases(flat, self._references.target)
+        found, unheld = cases(flat, self._references.target, are_left_out=self._is_wide)
         self._findings.unheld += unheld
         return choice(*[self._node(self._noted(case), path, layout) for case in found])
 
@@ -181,7 +173,8 @@ class Compiler:
         if first.exactly_one:
             types = flat.keywords.get("type", TYPES)
             beside, is_whole = exclusions(first.branches, types, self._references.target)
-            self._findings.unheld += [] if is_whole else [first.path]
+            beside = {} if self._is_wide else beside
+            self._findings.unheld += [] if is_whole and not self._is_wide else [first.path]
         if prod(len(each.branches) for each in flat.choices) > _MOST_COMBINATIONS:
             self._findings.unheld += [each.path for each in others]
             others = []

@@ -50,10 +50,12 @@ def alternatives(condition: Condition, types: object, resolve: Resolve) -> list[
     ]
 
 
-def cases(flat: Flat, resolve: Resolve) -> tuple[list[Flat], list[str]]:
+def cases(flat: Flat, resolve: Resolve, *, are_left_out: bool = False) -> tuple[list[Flat], list[str]]:
     """What conditions make of a schema: one of these holds. And the paths of those left out."""
     found = [flat.copy(conditions=())]
     found[0].settled |= {id(each.schema) for each in flat.conditions}
+    if are_left_out:
+        return found, [each.path for each in flat.conditions]
     # Each case says all members again.
     most = min(_MOST_CASES, _MOST_MEMBERS // max(len(flat.keywords.get("properties", ())), 1))
     unheld: list[str] = []

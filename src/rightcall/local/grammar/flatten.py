@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue, at, dump, nodes
-from rightcall.local.grammar.plain import SubSchema
+from rightcall.local.grammar.plain import KEYWORDS, SubSchema, structure
 
 Resolve: TypeAlias = Callable[[str], SubSchema | None]
 
@@ -38,6 +38,7 @@ class References:
 
     def __init__(self, document: SubSchema) -> None:
         self._document = document
+        self._targets: dict[str, SubSchema | None] = {}
         self._own = document.get("$id") if isinstance(document, Mapping) else None
         every = list(nodes(document))
         # Inside of a resource with a name of its own, a reference means another thing.
@@ -70,8 +71,13 @@ class References:
             return self._anchors[reference]
         if reference != "#" and not reference.startswith("#/"):
             return None
-        node = at(self._document, reference)
-        return node if isinstance(node, Mapping | bool) else None
+        if reference not in self._targets:
+            node = at(self._document, reference)
+            if reference.split("/")[1:2] and reference.split("/")[1] not in KEYWORDS:
+                # A place that is no keyword's holds a schema only because it is referred to.
+                node = structure(node)
+            self._targets[reference] = node if isinstance(node, Mapping | bool) else None
+        return self._targets[reference]
 
 
 class Choices(Struct, eq=False):
@@ -364,8 +370,14 @@ def _same_types(first: object, second: object) -> list[str]:
 
 
 def _same_values(first: Sequence[JsonValue], second: Sequence[JsonValue]) -> list[JsonValue]:
-    admitted = {dump(value) for value in second}
-    return [value for value in first if dump(value) in admitted]
+    admitted = {_spelt(value) for value in second}
+    return [value for value in first if _spelt(value) in admitted]
+
+
+def _spelt(value: JsonValue) -> str:
+    """The same for numbers that are the same."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return dump(int(value) if is_whole else value)  # type: ignore[arg-type]
 
 
 _BOTH: dict[str, Callable[[Any, Any], Any]] = {

@@ -214,6 +214,10 @@ def can_be_empty(node: Node) -> bool:
             assert_never(node)
 
 
+_LEADING = frozenset([Reference, Row, Choice, Repeat])
+"""What may refer to a rule."""
+
+
 def references(node: Node) -> list[str]:
     """The names that a node refers to, in their order."""
     found: list[str] = []
@@ -225,9 +229,9 @@ def references(node: Node) -> list[str]:
         if kind is Reference:
             found.append(each.name)  # type: ignore[union-attr]
         elif kind is Row:
-            waiting += each.items[::-1]  # type: ignore[union-attr]
+            waiting += [item for item in each.items[::-1] if type(item) in _LEADING]  # type: ignore[union-attr]
         elif kind is Choice:
-            waiting += each.options[::-1]  # type: ignore[union-attr]
+            waiting += [item for item in each.options[::-1] if type(item) in _LEADING]  # type: ignore[union-attr]
         elif kind is Repeat:
             waiting.append(each.item)  # type: ignore[union-attr]
     return found

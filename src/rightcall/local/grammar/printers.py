@@ -75,9 +75,10 @@ class _GbnfPrinter:
             if isinstance(item, Word):
                 text += item.text
                 continue
-            parts += [_quoted(text)] if text else []
-            text = ""
-            parts.append(self._item(item, within))
+            if text:
+                parts.append(_quoted(text))
+                text = ""
+            parts.append(item.name if isinstance(item, Reference) else self._item(item, within))
         parts += [_quoted(text)] if text or not parts else []
         return " ".join(parts)
 
