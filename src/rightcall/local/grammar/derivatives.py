@@ -87,7 +87,7 @@ class _Unlike:
         if len(self._known) > _MOST_STATES:
             raise Inexpressible("too many states")
         self._known[node] = None
-        options = [] if can_be_empty(node) else [EMPTY]
+        options: list[Node] = [] if can_be_empty(node) else [EMPTY]
         again: Node = NOTHING
         for target, ranges in _onward(node).items():
             if target == node:
