@@ -1,8 +1,8 @@
 """What grammars admit and refuse of MaskBench's values, in every notation, and what they cost to make.
 
 MaskBench (https://github.com/guidance-ai/jsonschemabench, ``maskbench/data``) has schemas from public
-places, each with values that satisfy it and values that do not. A fixed sample of them is cut in two:
-the first half was looked at while the grammars were made, the second was not. Every value is written by
+places, each with values that satisfy it and values that do not. Both halves of a fixed sample were seen
+while the grammars were made; a fresh sample, disjoint from it, was not. Every value is written by
 ``json.dumps``, and judged by the engine that would hold a model to the grammar: llguidance for Lark and
 for its own compiler of schemas, llama.cpp for GBNF.
 """
@@ -21,10 +21,13 @@ from llguidance import LLMatcher
 from local.grammar.llama_judge import GbnfJudge  # type: ignore[import-not-found]
 from local.grammar.sample import LarkJudge, tokenizer  # type: ignore[import-not-found]
 from rightcall.core.jsontext import nodes
+from rightcall.errors import UsageError
 from rightcall.local.grammar.build import grammar_for_output
 
 SEED = 20
 SAMPLE = 2000
+FRESH_SEED = 2021
+"""For a second sample, disjoint from the first, that nobody looked at."""
 CALLS = ("BFCL", "Glaive")
 """How the names of schemas of functions' parameters begin."""
 
@@ -92,10 +95,14 @@ JUDGES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def cases(folder: Path, half: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The sample's schemas, or a half of them."""
-    chosen = random.Random(SEED).sample(sorted(folder.glob("*.json")), SAMPLE)
+    """The sample's schemas, a half of them, or as many that are not among them."""
+    every = sorted(folder.glob("*.json"))
+    chosen = random.Random(SEED).sample(every, SAMPLE)
     middle = SAMPLE // 2
     parts = {"first": chosen[:middle], "second": chosen[middle:], "both": chosen}
+    if half == "fresh":
+        left = sorted(set(every) - set(chosen))
+        parts["fresh"] = random.Random(FRESH_SEED).sample(left, SAMPLE)
     for path in parts[half]:
         yield path.stem, json.loads(path.read_text())
 
@@ -121,7 +128,7 @@ def judge(row: Row, name: str, case: dict[str, Any], make: Any, read: Any) -> No
         found = read(text)
         row.making.append(made - begin)
         row.reading.append(time.process_time() - made)
-    except (AssertionError, ValueError) as error:
+    except (AssertionError, ValueError, UsageError) as error:
         found = None
         row.unmade += 1
         row.wrong.append((name, True, f"not made: {str(error)[:300]}"))
@@ -154,7 +161,7 @@ def _has_members(node: Any) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", nargs="?", default="", help="the folder maskbench/data")
-    parser.add_argument("--half", choices=("first", "second", "both"), default="")
+    parser.add_argument("--half", choices=("first", "second", "both", "fresh"), default="")
     parser.add_argument("--only", choices=tuple(JUDGES), default="")
     parser.add_argument("--wrong", default="", help="a file for what is judged wrongly")
     given = parser.parse_args()
@@ -166,14 +173,14 @@ def main() -> None:
         )
         return
     names = [given.only] if given.only else list(JUDGES)
-    for half in [given.half] if given.half else ["first", "second"]:
+    for half in [given.half] if given.half else ["first", "second", "fresh"]:
         rows = {name: Row() for name in names}
         for number, (stem, case) in enumerate(cases(folder, half)):
             for name in names:
                 judge(rows[name], stem, case, *JUDGES[name])
             if sys.stderr.isatty():
                 print(f"\r{half} {number + 1}", end="", file=sys.stderr)
-        print(f"\n{half} half of {SAMPLE} schemas (seed {SEED})\n")
+        print(f"\n{half} of {SAMPLE} schemas (seed {FRESH_SEED if half == 'fresh' else SEED})\n")
         print(
             "| | valid admitted | invalid admitted | refused for order | functions right | not made "
             "| making, ms | reading, ms |"

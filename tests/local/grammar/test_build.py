@@ -220,7 +220,7 @@ def test_what_is_not_held_is_told_wherever_the_same_schema_stands():
 def test_what_is_not_held_is_told_once_each():
     schema = {
         "type": "object",
-        "properties": {"a": {"type": "string", "format": "regex"}, "b": {"not": {}}},
+        "properties": {"a": {"type": "string", "format": "regex"}, "b": {"not": {"minimum": 1}}},
         "additionalProperties": False,
     }
     assert left(schema) == (
@@ -233,7 +233,7 @@ def test_what_is_not_held_is_told_once_each():
 def test_what_is_held_beyond_the_schema_is_told():
     schema = {
         "type": "object",
-        "properties": {"a": {"type": "integer"}, "b": {"enum": ["x"]}},
+        "properties": {"a": {"type": "integer"}, "b": {"enum": ["x"]}, "c": {"type": "null"}},
         "additionalProperties": False,
     }
     told = [each for each in unheld(schema) if each.startswith("(stricter: ")]

@@ -1,6 +1,7 @@
 import pytest
 
-from rightcall.local.grammar.flatten import Flat, References, are_apart, flatten, schema_of
+from rightcall.local.grammar.apart import overlapping
+from rightcall.local.grammar.flatten import Flat, References, flatten, schema_of
 from rightcall.local.grammar.plain import loosened, structure
 
 DOCUMENT = {
@@ -123,7 +124,7 @@ def tagged(value, **more):
     ],
 )
 def test_alternatives_are_apart_when_no_value_can_be_both(branches, expected):
-    assert are_apart(branches, lambda reference: None) is expected
+    assert (overlapping(branches, lambda reference: None) == []) is expected
 
 
 def test_the_structure_of_a_schema_is_without_its_notes():

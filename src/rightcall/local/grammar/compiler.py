@@ -12,18 +12,17 @@ from math import prod
 from typing import Any
 
 from rightcall.core.jsontext import dump
-from rightcall.local.grammar.flatten import Choices, Flat, References, are_apart, as_types, flatten
+from rightcall.local.grammar.arrays import counts, items
+from rightcall.local.grammar.conditions import cases, exclusions
+from rightcall.local.grammar.derivatives import unlike
+from rightcall.local.grammar.flatten import EVALUATED, Choices, Flat, References, as_types, flatten
 from rightcall.local.grammar.nodes import (
-    EMPTY,
-    MOST_REPEATS,
     NOTHING,
-    Chars,
     Node,
     Other,
     Reference,
     Word,
     any_word,
-    chars,
     choice,
     optional,
     repeat,
@@ -31,27 +30,24 @@ from rightcall.local.grammar.nodes import (
     size,
     word,
 )
-from rightcall.local.grammar.notation import Notation
+from rightcall.local.grammar.notation import Notation, colon, comma, free_name
 from rightcall.local.grammar.numbers import MOST_DIGITS, MOST_PLACES
 from rightcall.local.grammar.objects import Layout, Members, Names
 from rightcall.local.grammar.plain import SubSchema
 from rightcall.local.grammar.regex import Inexpressible, matching
 from rightcall.local.grammar.rulebook import Findings, Rules
-from rightcall.local.grammar.scalars import listed, numeric, string, types_of
+from rightcall.local.grammar.scalars import TYPES, is_a, listed, numeric, string, types_of, without
 
 MOST_SCHEMAS = 4000
 """How many schemas are looked at for one tool."""
 _MOST_COMBINATIONS = 64
 _LARGE = 16
+_UNCOMPARED = ("object", "array", "number", "integer")
+"""Types of which no grammar can say: any but these."""
 _BARE_KEY = re.compile(r"[A-Za-z_][\w.-]*")
 
-_UNHELD = (
-    "not", "if", "then", "else", "contains", "minContains", "maxContains", "dependentRequired",
-    "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef",
-)  # fmt: skip
-
-
-_EVALUATING = ("if", "contains", "dependentSchemas", "$dynamicRef", "$recursiveRef")
+_UNHELD = ("contains", "minContains", "maxContains", "$dynamicRef", "$recursiveRef")
+_EVALUATING = (EVALUATED, "contains", "$dynamicRef", "$recursiveRef")
 """Keywords by which a member or an item may be known though it is not declared."""
 SPELLING = "a value that is listed, or text by a pattern, is written in one way"
 SPACES = "no white space but a single blank after a comma or a colon"
@@ -60,24 +56,6 @@ DIGITS = f"numbers have up to {MOST_DIGITS} digits, {MOST_PLACES} after the poin
 
 class TooLarge(ValueError):
     """A schema that would make a grammar too large to use."""
-
-
-def free_name(taken: tuple[str, ...], more: str = "") -> Node:
-    """Any name of letters, digits and underscores, but for those that are taken."""
-    first = chars((0x41, 0x5A), (0x61, 0x7A), "_")
-    letter = chars((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), "_", more)
-    assert isinstance(first, Chars)
-    return Other(tuple(sorted(taken)), letter, first)
-
-
-def comma(rules: Rules) -> Node:
-    """What stands between members and items."""
-    return rules.define("comma", row(word(","), optional(word(" "))), token=True)
-
-
-def colon(rules: Rules) -> Node:
-    """What stands between a key and its value."""
-    return rules.define("colon", row(word(":"), optional(word(" "))), token=True)
 
 
 class Compiler:
@@ -98,6 +76,8 @@ class Compiler:
         """Of those, the ones that came up within themselves."""
         self._at_once: frozenset[str] = frozenset()
         """Of those, the ones from which no text has been written since."""
+        self._is_wide = False
+        """Whether conditions are left out."""
         self._seen = 0
         self._findings = findings
         self.separator = comma(rules)
@@ -127,7 +107,7 @@ class Compiler:
         self._waiting[key] = name = self._rules.reserve(hint)
         before, self._at_once = self._at_once, self._at_once | {key}
         noted = len(self._findings.unheld)
-        node = self._node(self._flat(schema, path), path)
+        node = self._whole(schema, path)
         self._noticed[key] = (self._findings.unheld[noted:], path)
         self._at_once = before
         del self._waiting[key]
@@ -142,7 +122,17 @@ class Compiler:
 
     def object(self, schema: SubSchema, path: str, layout: Layout) -> Node:
         """An object that satisfies a schema, in a layout of its own."""
-        return self._node(self._flat(schema, path), path, layout)
+        return self._whole(schema, path, layout)
+
+    def _whole(self, schema: SubSchema, path: str, layout: Layout | None = None) -> Node:
+        """What a schema admits. Conditions that no value fits are left to the gate, which says so."""
+        flat = self._flat(schema, path)
+        node = self._node(flat, path, layout)
+        if node == NOTHING and not flat.is_false and not self._is_wide:
+            self._is_wide = True
+            node = self._node(self._flat(schema, path), path, layout)
+            self._is_wide = False
+        return node
 
     def _flat(self, schema: SubSchema, path: str) -> Flat:
         return self._noted(flatten(schema, path, self._references.target, Flat()))
@@ -155,6 +145,8 @@ class Compiler:
     def _node(self, flat: Flat, path: str, layout: Layout | None = None) -> Node:
         if flat.is_false:
             return NOTHING
+        if flat.conditions:
+            return self._settled(flat, path, layout)
         if flat.choices:
             return self._chosen(flat, layout)
         keywords = flat.keywords
@@ -162,41 +154,59 @@ class Compiler:
         if layout is not None:
             types = as_types(keywords.get("type", "object"))
             return self._object(keywords, path, layout) if "object" in types else NOTHING
-        if not set(keywords).difference(_UNHELD):
+        if not set(keywords).difference(_UNHELD, [EVALUATED]):
             return self._free(path)
         if "enum" in keywords:
             return self._listed(keywords, path)
         return choice(*[self._typed(kind, keywords, path) for kind in types_of(keywords)])
 
+    def _settled(self, flat: Flat, path: str, layout: Layout | None) -> Node:
+        """The cases that conditions make, each together with everything else."""
+        found, unheld = cases(flat, self._references.target, are_left_out=self._is_wide)
+        self._findings.unheld += unheld
+        return choice(*[self._node(self._noted(case), path, layout) for case in found])
+
     def _chosen(self, flat: Flat, layout: Layout | None) -> Node:
         """The alternatives of the first choice, each together with everything else."""
         first, *others = flat.choices
-        if first.exactly_one and not are_apart(first.branches, self._references.target):
-            self._findings.unheld.append(first.path)
+        beside: dict[int, list[SubSchema]] = {}
+        if first.exactly_one:
+            types = flat.keywords.get("type", TYPES)
+            beside, is_whole = exclusions(first.branches, types, self._references.target)
+            beside = {} if self._is_wide else beside
+            self._findings.unheld += [] if is_whole and not self._is_wide else [first.path]
         if prod(len(each.branches) for each in flat.choices) > _MOST_COMBINATIONS:
             self._findings.unheld += [each.path for each in others]
             others = []
-        if not flat.keywords and not others and layout is None:
+        if not flat.keywords and not others and not beside and layout is None:
             return choice(
                 *[self.value(branch, f"{first.path}[{at}]") for at, branch in enumerate(first.branches)]
             )
-        return choice(*self._branches(flat, first, others, layout))
+        return choice(*self._branches(flat, (first, *others), beside, layout))
 
     def _branches(
-        self, flat: Flat, first: Choices, others: list[Choices], layout: Layout | None
+        self,
+        flat: Flat,
+        choices: Sequence[Choices],
+        beside: Mapping[int, list[SubSchema]],
+        layout: Layout | None,
     ) -> Iterator[Node]:
+        first, *others = choices
         for index, branch in enumerate(first.branches):
             path = f"{first.path}[{index}]"
             option = flat.after(first)
             if not first.exactly_one:
                 # What another alternative knows is known as well, if that one holds, too.
                 self._note(first.path, option.forget_unevaluated())
-            flatten(branch, path, self._references.target, option, is_part=True)
+            for schema in (branch, *beside.get(index, ())):
+                flatten(schema, path, self._references.target, option, is_part=True)
             option.add_choices(first, others)
             yield self._node(self._noted(option), path, layout)
 
     def _typed(self, kind: str, keywords: Mapping[str, Any], path: str) -> Node:
         notation = self._notation
+        if kind in _UNCOMPARED and any(is_a(kind, each) for each in keywords.get("excluded", ())):
+            self._note(path, ["not"])
         match kind:
             case "object":
                 return self._object(keywords, path, self.layout())
@@ -207,10 +217,10 @@ class Compiler:
                 self._note(path, unheld)
                 self._findings.stricter |= {SPELLING: None} if body is not None else {}
                 return self._string(body)
-            case "boolean":
-                return any_word((*notation.true, *notation.false))
-            case "null":
-                return any_word(notation.null)
+            case "boolean" | "null":
+                values = (None,) if kind == "null" else (True, False)
+                left = without(values, keywords.get("excluded", ()))
+                return choice(*[self.literal(value) for value in left])
             case _:
                 self._findings.stricter[DIGITS] = None
                 node, unheld = numeric(kind, keywords)
@@ -286,7 +296,7 @@ class Compiler:
         self._findings.stricter[SPACES] = None
         with self._inside():
             members = Members(keywords, path, self._rules, self._findings)
-            return members.node(layout, self._name_matching)
+            return members.node(layout, self._name_matching, self._other_name)
 
     def _unevaluated(self, keyword: str, keywords: Mapping[str, Any], path: str) -> SubSchema:
         """What holds of the members or items that no other keyword is about."""
@@ -297,7 +307,7 @@ class Compiler:
         return True
 
     def _array(self, keywords: Mapping[str, Any], path: str) -> Node:
-        least, most = self._counts(keywords, path)
+        least, most = counts(keywords, path, self._findings)
         with self._inside():
             prefix = [
                 self.value(schema, f"{path}.prefixItems[{index}]")
@@ -306,40 +316,11 @@ class Compiler:
             rest = self._unevaluated("unevaluatedItems", keywords, path)
             item = self.value(keywords.get("items", rest), f"{path}.items")
         self._findings.stricter[SPACES] = None
-        return row(word("["), self._items(prefix, item, least, most), word("]"))
+        return row(word("["), items(prefix, item, self.separator, (least, most)), word("]"))
 
     def repeated(self, item: Node, keywords: Mapping[str, Any], path: str) -> Node:
         """An item as often as an array's keywords want it, without anything around or between."""
-        return repeat(item, *self._counts(keywords, path))
-
-    def _counts(self, keywords: Mapping[str, Any], path: str) -> tuple[int, int | None]:
-        """How many items there must be and may be, as far as that can be held."""
-        least, most = keywords.get("minItems", 0), keywords.get("maxItems")
-        for keyword, limit in (("minItems", least), ("maxItems", most or 0)):
-            if limit > MOST_REPEATS:
-                self._findings.unheld.append(f"{path}.{keyword}")
-        most = most if most is None or most <= MOST_REPEATS else None
-        if keywords.get("uniqueItems") and (most is None or most > 1):
-            self._findings.unheld.append(f"{path}.uniqueItems")
-        return (least if least <= MOST_REPEATS else 0), most
-
-    def _items(self, prefix: list[Node], item: Node, least: int, most: int | None) -> Node:
-        """From so many items to so many: first those with a place of their own, then all others."""
-        if most == 0:
-            return NOTHING if least else EMPTY
-        another = row(self.separator, item)
-        if not prefix:
-            found = row(item, repeat(another, max(least - 1, 0), None if most is None else most - 1))
-            return found if least else optional(found)
-        if most is not None and most < len(prefix):
-            prefix, another = prefix[:most], NOTHING
-        after = repeat(
-            another, max(least - len(prefix), 0), None if most is None else most - len(prefix)
-        )
-        for index in range(len(prefix) - 1, -1, -1):
-            here = row(self.separator if index else EMPTY, prefix[index], after)
-            after = here if index < least else optional(here)
-        return after
+        return repeat(item, *counts(keywords, path, self._findings))
 
     def layout(self) -> Layout:
         """How an object is written within a value."""
@@ -373,6 +354,19 @@ class Compiler:
             return matching(pattern, self._notation.one_of).node
         except Inexpressible:
             return None
+
+    def _other_name(self, patterns: tuple[str, ...], names: tuple[str, ...]) -> Node | None:
+        if self._notation.has_bare_keys:
+            return None
+        try:
+            found = unlike(patterns, names, self._notation, self._shared)
+        except Inexpressible:
+            return None
+        self._findings.stricter[SPELLING] = None
+        return found
+
+    def _shared(self, node: Node) -> Node:
+        return self._rules.define("name", node, token=True)
 
     @contextmanager
     def _inside(self) -> Iterator[None]:

@@ -7,18 +7,14 @@ held.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
 from rightcall.core.jsontext import JsonValue, at, dump, nodes
-from rightcall.local.grammar.plain import SubSchema
+from rightcall.local.grammar.plain import KEYWORDS, SubSchema, structure
 
 Resolve: TypeAlias = Callable[[str], SubSchema | None]
-
-_MOST_COMPARED = 24
-_MOST_DEPTH = 3
 
 _INTERSECTED = {
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
@@ -30,6 +26,10 @@ _ASIDE = frozenset(
     ["allOf", "anyOf", "oneOf", "$ref", "$defs", "definitions", "$id", "$schema", "$anchor"]
 )
 """Keywords that are not merged: they are followed, or hold nothing by themselves."""
+_BY_MEMBER = ("dependentRequired", "dependentSchemas", "dependencies")
+_CONDITIONS = ("not", "if", *_BY_MEMBER)
+EVALUATED = "(evaluated)"
+"""In place of a keyword: a condition is about members or items."""
 _UNEVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
 
 
@@ -38,11 +38,14 @@ class References:
 
     def __init__(self, document: SubSchema) -> None:
         self._document = document
+        self._targets: dict[str, SubSchema | None] = {}
         self._own = document.get("$id") if isinstance(document, Mapping) else None
         every = list(nodes(document))
         # Inside of a resource with a name of its own, a reference means another thing.
-        self._is_plain = not any("$id" in node for node in every[1:])
-        self._anchors = {f"#{node['$anchor']}": node for node in every if "$anchor" in node}
+        self._is_plain = not any(isinstance(node.get("$id"), str) for node in every[1:])
+        self._anchors = {
+            f"#{node['$anchor']}": node for node in every if isinstance(node.get("$anchor"), str)
+        }
 
     def follow(self, schema: SubSchema) -> SubSchema:
         """What a schema that is only a reference stands for; False for one that leads to itself."""
@@ -68,8 +71,13 @@ class References:
             return self._anchors[reference]
         if reference != "#" and not reference.startswith("#/"):
             return None
-        node = at(self._document, reference)
-        return node if isinstance(node, Mapping | bool) else None
+        if reference not in self._targets:
+            node = at(self._document, reference)
+            if reference.split("/")[1:2] and reference.split("/")[1] not in KEYWORDS:
+                # A place that is no keyword's holds a schema only because it is referred to.
+                node = structure(node)
+            self._targets[reference] = node if isinstance(node, Mapping | bool) else None
+        return self._targets[reference]
 
 
 class Choices(Struct, eq=False):
@@ -87,6 +95,17 @@ class Choices(Struct, eq=False):
         return id(self.branches) in self.within
 
 
+class Condition(Struct, eq=False):
+    """A keyword that asks something of a value only if the value is so or so."""
+
+    schema: Mapping[str, Any]
+    """The schema that has it."""
+    keyword: str
+    path: str
+    name: str = ""
+    """The member that it is about."""
+
+
 class Flat(Struct, eq=False):
     """What a schema says of a value, without references and without ``allOf``."""
 
@@ -94,13 +113,31 @@ class Flat(Struct, eq=False):
     choices: list[Choices] = field(default_factory=list)
     chosen: frozenset[int] = frozenset()
     """The choices that were made, by the identity of their lists."""
+    conditions: list[Condition] = field(default_factory=list)
+    settled: frozenset[int] = frozenset()
+    """The schemas whose conditions were seen to, by their identity."""
     unheld: list[str] = field(default_factory=list)
     is_false: bool = False
+
+    def copy(self, conditions: Sequence[Condition] | None = None) -> "Flat":
+        """The same again, for one of several ways to go on."""
+        conditions = self.conditions if conditions is None else conditions
+        return Flat(
+            keywords=dict(self.keywords),
+            choices=[*self.choices],
+            chosen=self.chosen,
+            conditions=[*conditions],
+            settled=self.settled,
+            unheld=[*self.unheld],
+            is_false=self.is_false,
+        )
 
     def after(self, made: Choices) -> "Flat":
         """What holds once a choice was made, without the choices that are still to be made."""
         chosen = self.chosen | {id(made.branches)}
-        return Flat(keywords=dict(self.keywords), chosen=chosen, is_false=self.is_false)
+        return Flat(
+            keywords=dict(self.keywords), chosen=chosen, settled=self.settled, is_false=self.is_false
+        )
 
     def forget_unevaluated(self) -> list[str]:
         """Leave out what holds of whatever no keyword is about; the keywords that are left out."""
@@ -177,12 +214,32 @@ def _follow(
 def _say(schema: Mapping[str, Any], path: str, into: Flat, *, is_part: bool) -> None:
     """What a schema says by itself."""
     said = {key: value for key, value in schema.items() if key not in _ASIDE}
+    if any(keyword in said for keyword in _CONDITIONS):
+        _take_conditions(said, schema, path, into)
     for keyword, others in _UNEVALUATED.items() if is_part else ():
         if keyword in said:
             # A part that is about all of them leaves none to what stands around it.
             into.unheld += [f"{path}.{keyword}"] if said.pop(keyword) is not True else []
             said.setdefault(others, True)
     _merge(into, said, path)
+
+
+def _take_conditions(said: dict[str, Any], schema: Mapping[str, Any], path: str, into: Flat) -> None:
+    """Put conditions aside: they are neither merged nor forgotten."""
+    is_new = id(schema) not in into.settled
+    for keyword in _CONDITIONS:
+        value = said.pop(keyword, None)
+        if keyword == "not" and isinstance(value, Mapping) and set(value) in ({"enum"}, {"const"}):
+            said["excluded"] = value["enum"] if "enum" in value else [value["const"]]
+            continue
+        if value is None or not is_new:
+            continue
+        # By a condition, members may be known that are not declared.
+        said.update({EVALUATED: True} if keyword != "not" else {})
+        names = list(value) if keyword in _BY_MEMBER and isinstance(value, Mapping) else [""]
+        into.conditions += [Condition(schema, keyword, f"{path}.{keyword}", name) for name in names]
+    for keyword in ("then", "else"):
+        said.pop(keyword, None)
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -215,7 +272,31 @@ def both(*schemas: SubSchema) -> SubSchema:
     if not unlike:
         return True
     said = list(unlike.values())
+    if len(said) > 1 and _clash(said):
+        return False
     return said[0] if len(said) == 1 else {"allOf": said}
+
+
+def _clash(schemas: Sequence[SubSchema]) -> bool:
+    """Whether what is listed in one of them is listed in none of the others, or excluded by one."""
+    listed = [each for each in map(_listed, schemas) if each is not None]
+    if not listed:
+        return False
+    refused = [
+        _listed(each["not"]) or () for each in schemas if isinstance(each, Mapping) and "not" in each
+    ]
+    left = {dump(value) for value in listed[0]}
+    for values in listed[1:]:
+        left &= {dump(value) for value in values}
+    # Numbers may be the same and written in two ways.
+    is_plain = all(isinstance(value, str | bool) or value is None for each in listed for value in each)
+    return is_plain and not left.difference(dump(value) for values in refused for value in values)
+
+
+def _listed(schema: Any) -> Sequence[JsonValue] | None:
+    if not isinstance(schema, Mapping):
+        return None
+    return [schema["const"]] if "const" in schema else schema.get("enum")
 
 
 def _merge(flat: Flat, said: dict[str, Any], path: str) -> None:
@@ -289,74 +370,23 @@ def _same_types(first: object, second: object) -> list[str]:
 
 
 def _same_values(first: Sequence[JsonValue], second: Sequence[JsonValue]) -> list[JsonValue]:
-    admitted = {dump(value) for value in second}
-    return [value for value in first if dump(value) in admitted]
+    admitted = {_spelt(value) for value in second}
+    return [value for value in first if _spelt(value) in admitted]
+
+
+def _spelt(value: JsonValue) -> str:
+    """The same for numbers that are the same."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return dump(int(value) if is_whole else value)  # type: ignore[arg-type]
 
 
 _BOTH: dict[str, Callable[[Any, Any], Any]] = {
     "type": _same_types,
     "enum": _same_values,
     "required": lambda first, second: list(dict.fromkeys([*first, *second])),
+    "excluded": lambda first, second: [*first, *second],
     "uniqueItems": lambda first, second: first or second,
     "propertyNames": both,
     "unevaluatedProperties": both,
     "unevaluatedItems": both,
 }
-
-
-def are_apart(branches: Sequence[SubSchema], resolve: Resolve) -> bool:
-    """Whether each two of these surely share no value."""
-    if len(branches) > _MOST_COMPARED:
-        return False
-    known = [flatten(branch, "$", resolve, Flat()) for branch in branches]
-    return all(_apart(one, two, resolve, _MOST_DEPTH) for one, two in combinations(known, 2))
-
-
-def _apart(one: Flat, two: Flat, resolve: Resolve, depth: int) -> bool:
-    if one.is_false or two.is_false:
-        return True
-    first, second = one.keywords, two.keywords
-    if _have_no_type_in_common(first, second) or _have_no_value_in_common(first, second):
-        return True
-    if depth == 0 or not _are_objects(first, second):
-        return False
-    return any(
-        _told_by(name, first, second, resolve, depth)
-        for name in dict.fromkeys([*first.get("required", ()), *second.get("required", ())])
-    )
-
-
-def _have_no_type_in_common(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    if "type" not in first or "type" not in second:
-        return False
-    one, two = ({*as_types(each["type"])} for each in (first, second))
-    numeric = {"integer", "number"}
-    return not (one & two) and not (one & numeric and two & numeric)
-
-
-def _have_no_value_in_common(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    if "enum" not in first or "enum" not in second:
-        return False
-    # Numbers may be the same and written in two ways; they are left to the gate.
-    values = [*first["enum"], *second["enum"]]
-    if not all(isinstance(value, str | bool) or value is None for value in values):
-        return False
-    return not {dump(value) for value in first["enum"]} & {dump(value) for value in second["enum"]}
-
-
-def _are_objects(*schemas: Mapping[str, Any]) -> bool:
-    return all(as_types(each.get("type", ())) == ["object"] for each in schemas)
-
-
-def _told_by(
-    name: str, first: Mapping[str, Any], second: Mapping[str, Any], resolve: Resolve, depth: int
-) -> bool:
-    """Whether a member that one of them requires cannot be as the other wants it."""
-    members = [each.get("properties", {}) for each in (first, second)]
-    if all(name in each for each in members):
-        one, two = (flatten(each[name], "$", resolve, Flat()) for each in members)
-        return _apart(one, two, resolve, depth - 1)
-    missing = first if name not in members[0] else second
-    if name in missing.get("required", ()) or "patternProperties" in missing:
-        return False
-    return missing.get("additionalProperties") is False

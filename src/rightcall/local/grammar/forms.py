@@ -17,7 +17,7 @@ from rightcall.local.families.family import (
     Slot,
     TagForm,
 )
-from rightcall.local.grammar.compiler import Compiler, TooLarge, colon, comma, free_name
+from rightcall.local.grammar.compiler import Compiler, TooLarge
 from rightcall.local.grammar.nodes import (
     EMPTY,
     NOTHING,
@@ -30,7 +30,7 @@ from rightcall.local.grammar.nodes import (
     size,
     word,
 )
-from rightcall.local.grammar.notation import JSON, PYTHON, Notation, between
+from rightcall.local.grammar.notation import JSON, PYTHON, Notation, between, colon, comma, free_name
 from rightcall.local.grammar.objects import Layout, Names
 from rightcall.local.grammar.plain import SubSchema, loosened, structure
 from rightcall.local.grammar.regex import matching

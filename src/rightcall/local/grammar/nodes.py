@@ -214,20 +214,26 @@ def can_be_empty(node: Node) -> bool:
             assert_never(node)
 
 
+_LEADING = frozenset([Reference, Row, Choice, Repeat])
+"""What may refer to a rule."""
+
+
 def references(node: Node) -> list[str]:
     """The names that a node refers to, in their order."""
     found: list[str] = []
     waiting = [node]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, Row):
-            waiting += reversed(each.items)
-        elif isinstance(each, Choice):
-            waiting += reversed(each.options)
-        elif isinstance(each, Repeat):
-            waiting.append(each.item)
-        elif isinstance(each, Reference):
-            found.append(each.name)
+        # By its very type: this sees every node of every grammar, more than once.
+        kind = type(each)
+        if kind is Reference:
+            found.append(each.name)  # type: ignore[union-attr]
+        elif kind is Row:
+            waiting += [item for item in each.items[::-1] if type(item) in _LEADING]  # type: ignore[union-attr]
+        elif kind is Choice:
+            waiting += [item for item in each.options[::-1] if type(item) in _LEADING]  # type: ignore[union-attr]
+        elif kind is Repeat:
+            waiting.append(each.item)  # type: ignore[union-attr]
     return found
 
 
@@ -240,28 +246,33 @@ def size(node: Node, most: int | None = None) -> int:
     waiting = [node]
     while waiting and (most is None or count <= most):
         each = waiting.pop()
-        match each:
-            case Word(text):
-                count += len(text)
-            case Chars(ranges):
-                count += len(ranges)
-            case Row(items):
-                waiting += items
-            case Choice(options):
-                count += len(options)
-                waiting += options
-            case Repeat(item, least, highest):
-                count += 3 * max(least, highest or 0, 1)
-                waiting.append(item)
-            case Reference():
-                count += 1
-            case Until(mark, _):
-                count += len(mark) * 4
-            case Other(names):
-                count += sum(map(len, names)) * 4 + 4
-            case _:
-                assert_never(each)
+        if isinstance(each, Reference):
+            count += 1
+        elif isinstance(each, Word):
+            count += len(each.text)
+        elif isinstance(each, Row):
+            waiting += each.items
+        elif isinstance(each, Choice):
+            count += len(each.options)
+            waiting += each.options
+        elif isinstance(each, Repeat):
+            count += 3 * max(each.least, each.most or 0, 1)
+            waiting.append(each.item)
+        else:
+            count += _of_one(each)
     return count
+
+
+def _of_one(node: Chars | Until | Other) -> int:
+    match node:
+        case Chars(ranges):
+            return len(ranges)
+        case Until(mark, _):
+            return len(mark) * 4
+        case Other(names):
+            return sum(map(len, names)) * 4 + 4
+        case _:
+            assert_never(node)
 
 
 def _without_surrogates(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -10,15 +10,18 @@ from rightcall.local.grammar.nodes import (
     NOTHING,
     Chars,
     Node,
+    Other,
     Until,
     chars,
     choice,
     in_both,
+    optional,
     other_than,
     repeat,
     row,
     word,
 )
+from rightcall.local.grammar.rulebook import Rules
 
 _HEX = "0123456789abcdefABCDEF"
 
@@ -167,3 +170,21 @@ def up_to(mark: str, *, before: str = "", line: str = "", first: Node = ANY_CHAR
     return Notation(
         name=f"up to {mark}", open=before, close=line + mark, mark=mark, is_raw=True, first=first
     )
+
+
+def free_name(taken: tuple[str, ...], more: str = "") -> Node:
+    """Any name of letters, digits and underscores, but for those that are taken."""
+    first = chars((0x41, 0x5A), (0x61, 0x7A), "_")
+    letter = chars((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), "_", more)
+    assert isinstance(first, Chars)
+    return Other(tuple(sorted(taken)), letter, first)
+
+
+def comma(rules: Rules) -> Node:
+    """What stands between members and items."""
+    return rules.define("comma", row(word(","), optional(word(" "))), token=True)
+
+
+def colon(rules: Rules) -> Node:
+    """What stands between a key and its value."""
+    return rules.define("colon", row(word(":"), optional(word(" "))), token=True)

@@ -23,7 +23,9 @@ from rightcall.local.grammar.nodes import (
 from rightcall.local.grammar.plain import SubSchema
 from rightcall.local.grammar.rulebook import Findings, Rules
 
-ORDER = "the members of an object come in the order of their declaration"
+ORDER = "the members of an object come in the order of their declaration, unless there are just two"
+_EITHER_WAY = 2
+"""So many members come in any order. With more, there would be too many."""
 UNDECLARED = "members that are not declared cannot be written"
 
 _EVERYTHING = frozenset(["", ".*", "^.*$", "^.*", ".*$", "^", "^.+$", ".+"])
@@ -31,6 +33,8 @@ _EVERYTHING = frozenset(["", ".*", "^.*$", "^.*", ".*$", "^", "^.+$", ".+"])
 
 NameOf: TypeAlias = Callable[[str], Node | None]
 """A pattern for names into a node; None for one that cannot be said."""
+NotNamed: TypeAlias = Callable[[tuple[str, ...], tuple[str, ...]], Node | None]
+"""Patterns and names into a node for all other names; None where that cannot be said."""
 
 
 class Names(Struct, frozen=True):
@@ -64,7 +68,7 @@ class Members:
         self._rules = rules
         self._findings = findings
 
-    def node(self, layout: Layout, name_of: NameOf) -> Node:
+    def node(self, layout: Layout, name_of: NameOf, not_named: NotNamed) -> Node:
         """The whole object."""
         required = list(dict.fromkeys(self._keywords.get("required", ())))
         names = list(dict.fromkeys([*self._keywords.get("properties", {}), *required]))
@@ -80,9 +84,9 @@ class Members:
         if len(required) != sum(needed for _, needed in written):
             self._findings.impossible.append(f"{self._path}.propertyNames")
             return NOTHING
-        if len(written) > 1:
+        if len(written) > _EITHER_WAY:
             self._findings.stricter[ORDER] = None
-        others = self._others(tuple(names), layout, name_of)
+        others = self._others(tuple(names), layout, name_of, not_named)
         most = self._keywords.get("maxProperties")
         if not required and most is not None and (others != NOTHING or most < len(written)):
             return self._map(choice(*[member for member, _ in written], others), layout)
@@ -125,6 +129,9 @@ class Members:
         if others != NOTHING:
             self._note_names()
         inside = self._in_order(written, others, layout.separator)
+        if len(written) == _EITHER_WAY:
+            turned = [(member, True) for member, _ in reversed(written)]
+            inside = choice(inside, self._in_order(turned, others, layout.separator))
         may_be_empty = least == 0 and not any(required for _, required in written)
         return row(layout.open, optional(inside) if may_be_empty else inside, layout.close)
 
@@ -168,7 +175,9 @@ class Members:
         inside = row(member, more)
         return row(layout.open, inside if least else optional(inside), layout.close)
 
-    def _others(self, names: tuple[str, ...], layout: Layout, name_of: NameOf) -> Node:
+    def _others(
+        self, names: tuple[str, ...], layout: Layout, name_of: NameOf, not_named: NotNamed
+    ) -> Node:
         """A member that is not declared; nothing where there can be none."""
         keywords, make = self._keywords, layout.free_member
         said, others = keywords.get("propertyNames", True), keywords.get("additionalProperties", True)
@@ -185,13 +194,17 @@ class Members:
             self._note("properties")
         found: list[Node] = []
         free = Names(names, self._name(said, name_of))
+        is_told = others is False
+        if patterns and not is_told and said is True:
+            free = Names(names, not_named(tuple(patterns), names))
+            is_told = free.body is not None
         for pattern, schema in patterns.items():
             body = None if pattern in _EVERYTHING else name_of(pattern)
             is_whole = pattern in _EVERYTHING or (body is not None and said is True)
             is_apart = pattern in _EVERYTHING or not any(matches(pattern, name) for name in names)
-            if not is_whole or not is_apart or len(patterns) > 1 or others is not False:
+            if not is_whole or not is_apart or len(patterns) > 1 or not is_told:
                 self._note("patternProperties")
-            wanted = free if body is None else Names(body=body)
+            wanted = Names(names) if body is None else Names(body=body)
             found.append(make(wanted, schema, f"{self._path}.patternProperties.{pattern}"))
         if others is not False:
             where = self._path if others is True else f"{self._path}.additionalProperties"

@@ -24,6 +24,8 @@ _SINGLE = frozenset(
         "then", "else", "unevaluatedProperties", "unevaluatedItems",
     ]
 )  # fmt: skip
+KEYWORDS = _NAMED | _LISTS | _SINGLE
+"""Keywords that hold schemas."""
 _COUNTS = frozenset(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"])
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
 MOST_DEEP = 200

@@ -75,9 +75,10 @@ class _GbnfPrinter:
             if isinstance(item, Word):
                 text += item.text
                 continue
-            parts += [_quoted(text)] if text else []
-            text = ""
-            parts.append(self._item(item, within))
+            if text:
+                parts.append(_quoted(text))
+                text = ""
+            parts.append(item.name if isinstance(item, Reference) else self._item(item, within))
         parts += [_quoted(text)] if text or not parts else []
         return " ".join(parts)
 
@@ -160,10 +161,12 @@ class _Leaving:
         self._letters = letters
         self._others = others
         self.rest = rest
-        self._known: dict[tuple[str, ...], str] = {}
+        self._known: dict[tuple[str, ...], list[str]] = {}
 
     def apart(self, names: tuple[str, ...], close: str, begin: "_Leaving | None" = None) -> str:
         """What can follow where so much is left of the names. ``begin`` is for the first letter."""
+        if len(names) == 1 and begin is None:
+            return self._apart_from(names[0], close)
         groups: dict[str, list[str]] = {}
         for name in names:
             groups.setdefault(name[:1], []).append(name[1:])
@@ -174,13 +177,26 @@ class _Leaving:
             options.append(f"{_quoted(letter)} ({self.apart(tuple(onward), close)})")
         return " | ".join(options)
 
+    def _apart_from(self, name: str, close: str) -> str:
+        """The same for one name, from its end on: most names soon part from all others."""
+        found = " | ".join(self.differing(()))
+        for letter in reversed(name):
+            options = [_quoted(close), *self.differing((letter,))]
+            found = f"{' | '.join(options)} | {_quoted(letter)} ({found})"
+        return found
+
     def differing(self, letters: tuple[str, ...]) -> list[str]:
         """Any other letter, and all that may follow it."""
         if letters not in self._known:
-            left = other_than(chars(*letters), self._letters)
-            self._known[letters] = _bracketed(left.ranges) if isinstance(left, Chars) else ""
-        found = self._known[letters]
-        return [*([f"{found} {self.rest}"] if found else []), *self._others]
+            found = _others(letters, self._letters)
+            self._known[letters] = [*([f"{found} {self.rest}"] if found else []), *self._others]
+        return self._known[letters]
+
+
+@lru_cache(maxsize=4096)
+def _others(letters: tuple[str, ...], among: Chars) -> str:
+    left = other_than(chars(*letters), among)
+    return _bracketed(left.ranges) if isinstance(left, Chars) else ""
 
 
 def _plain(letter: Node) -> Chars:

@@ -5,10 +5,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.schema import Schema
+from rightcall.local.grammar.derivatives import of_length
 from rightcall.local.grammar.flatten import as_types
 from rightcall.local.grammar.formats import FORMATS, WIDER
-from rightcall.local.grammar.nodes import MOST_REPEATS, NOTHING, Node, repeat
+from rightcall.local.grammar.nodes import MOST_REPEATS, NOTHING, Node, Other, repeat, word
 from rightcall.local.grammar.notation import Notation
 from rightcall.local.grammar.numbers import MOST_PLACES, Interval, integer, number
 from rightcall.local.grammar.regex import Inexpressible, Matched, matching
@@ -24,7 +26,7 @@ _IMPLIED = {
     "string": ("pattern", "format", *_LENGTHS),
     "number": ("multipleOf", *_LIMITS),
 }  # fmt: skip
-_TYPES = ("object", "array", "string", "number", "boolean", "null")
+TYPES = ("object", "array", "string", "number", "boolean", "null")
 _OF_SCALARS = frozenset(["pattern", "multipleOf", *_LIMITS, *_LENGTHS])
 _NO_BOUNDS = Interval(None, None, above=False, below=False)
 
@@ -32,8 +34,8 @@ _NO_BOUNDS = Interval(None, None, above=False, below=False)
 def types_of(keywords: Mapping[str, Any]) -> Sequence[str]:
     """The types that a schema admits: all where it says none. A keyword is about its own type only."""
     if "type" not in keywords:
-        return _TYPES
-    named = [kind for kind in as_types(keywords["type"]) if kind in (*_TYPES, "integer")]
+        return TYPES
+    named = [kind for kind in as_types(keywords["type"]) if kind in (*TYPES, "integer")]
     return [kind for kind in named if kind != "integer" or "number" not in named]
 
 
@@ -51,15 +53,27 @@ def string(keywords: Mapping[str, Any], notation: Notation) -> tuple[Node | None
         is_beside = keyword == "pattern" and "format" in keywords
         is_wider = keyword == "format" and keywords["format"] in WIDER
         unheld += ["format"] if is_beside or is_wider else []
-        return _of_length(matched, keywords, unheld)
+        unheld += ["not"] if any(isinstance(each, str) for each in keywords.get("excluded", ())) else []
+        return _of_length(pattern, keywords, notation, unheld)
     least, most = keywords.get("minLength", 0), keywords.get("maxLength")
     for keyword, limit in (("minLength", least), ("maxLength", most or 0)):
         unheld += [keyword] if limit > MOST_REPEATS else []
     least = least if least <= MOST_REPEATS else 0
     most = most if most is None or most <= MOST_REPEATS else None
+    excluded = [value for value in keywords.get("excluded", ()) if isinstance(value, str)]
     if least == 0 and most is None:
-        return None, unheld
+        return _other_than(excluded, notation, unheld), unheld
+    unheld += ["not"] if excluded else []
     return repeat(notation.letter, least, most), unheld
+
+
+def _other_than(excluded: list[str], notation: Notation, unheld: list[str]) -> Node | None:
+    """Any text but these, where a grammar can say so."""
+    plain = [text for text in excluded if notation.spell(text) == word(f'"{text}"')]
+    if not excluded or notation.mark or len(plain) < len(excluded):
+        unheld += ["not"] if excluded else []
+        return None
+    return Other(tuple(sorted(plain)), notation.letter)
 
 
 @lru_cache(maxsize=256)
@@ -78,18 +92,26 @@ def _patterns(keywords: Mapping[str, Any], unheld: list[str]) -> list[tuple[str,
 
 
 def _of_length(
-    matched: Matched, keywords: Mapping[str, Any], unheld: list[str]
+    pattern: str, keywords: Mapping[str, Any], notation: Notation, unheld: list[str]
 ) -> tuple[Node, list[str]]:
     """What matches, as long as it must be, where the two can be said together."""
+    matched = _matched(pattern, notation)
     least, most = keywords.get("minLength", 0), keywords.get("maxLength")
-    body = matched.node
     fewest, longest = max(least, matched.least), _smaller(most, matched.most)
+    if fewest == matched.least and longest == matched.most:
+        return matched.node, unheld
     if matched.unit is not None and max(fewest, longest or 0) <= MOST_REPEATS:
-        body = repeat(matched.unit, fewest, longest)
-    else:
-        unheld += ["minLength"] if least > matched.least else []
-        unheld += ["maxLength"] if most is not None and longest != matched.most else []
-    return body, unheld
+        return repeat(matched.unit, fewest, longest), unheld
+    # Both, or the lower one, which takes fewer steps to follow.
+    for upper in dict.fromkeys((longest, matched.most)):
+        try:
+            body = of_length(pattern, fewest, upper, notation)
+        except Inexpressible:
+            continue
+        return body, [*unheld, *(["maxLength"] if upper != longest else [])]
+    unheld += ["minLength"] if least > matched.least else []
+    unheld += ["maxLength"] if most is not None and longest != matched.most else []
+    return matched.node, unheld
 
 
 def _smaller(first: int | None, second: int | None) -> int | None:
@@ -145,8 +167,9 @@ def listed(keywords: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
     """The values of an ``enum`` that the other keywords admit, and the keywords that judged nothing."""
     beside: dict[str, Any] = {key: value for key, value in keywords.items() if key in _OF_SCALARS}
     judge = Schema(beside) if beside else None
-    types = as_types(keywords.get("type", (*_TYPES, "integer")))
-    values = [value for value in keywords["enum"] if any(_is_a(kind, value) for kind in types)]
+    types = as_types(keywords.get("type", (*TYPES, "integer")))
+    values = [value for value in keywords["enum"] if any(is_a(kind, value) for kind in types)]
+    values = without(values, keywords.get("excluded", ()))
     if judge is not None:
         values = [value for value in values if not judge.problems(value)]
     is_nested = any(isinstance(value, dict | list) for value in values)
@@ -154,7 +177,18 @@ def listed(keywords: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
     return values, [keyword for keyword in ("format", *about) if keyword in keywords]
 
 
-def _is_a(kind: str, value: object) -> bool:
+def without(values: Sequence[JsonValue], excluded: Sequence[JsonValue]) -> list[JsonValue]:
+    """The values that are none of the others; a number is the same however it is written."""
+    return [value for value in values if not any(_is_same(value, each) for each in excluded)]
+
+
+def _is_same(one: JsonValue, two: JsonValue) -> bool:
+    are_numbers = is_a("number", one) and is_a("number", two)
+    return one == two if are_numbers else dump(one) == dump(two)
+
+
+def is_a(kind: str, value: object) -> bool:
+    """Whether a value is of a type."""
     match value:
         case None:
             return kind == "null"

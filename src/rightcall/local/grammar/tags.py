@@ -9,7 +9,7 @@ from typing import Any
 
 from rightcall.local.families.family import NestedForm, TagForm
 from rightcall.local.families.shapes import ANY, STRING, Shapes, Types
-from rightcall.local.grammar.compiler import Compiler, free_name
+from rightcall.local.grammar.compiler import Compiler
 from rightcall.local.grammar.flatten import Flat, References, as_types, flatten
 from rightcall.local.grammar.nodes import (
     ANY_CHAR,
@@ -24,7 +24,7 @@ from rightcall.local.grammar.nodes import (
     row,
     word,
 )
-from rightcall.local.grammar.notation import JSON, Notation, json_without, up_to
+from rightcall.local.grammar.notation import JSON, Notation, free_name, json_without, up_to
 from rightcall.local.grammar.objects import Layout, Names
 from rightcall.local.grammar.plain import SubSchema
 from rightcall.local.grammar.regex import ALL_SPACES

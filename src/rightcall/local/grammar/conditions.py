@@ -1,0 +1,165 @@
+"""Say conditions as alternatives: ``not``, ``if``, and what one member's being there asks of the others.
+
+That needs the opposite of a schema, which can be said of few: of values that are listed, of types, of
+members that are there or are not, and of what is made of these.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rightcall.local.grammar.apart import overlapping
+from rightcall.local.grammar.flatten import Condition, Flat, Resolve, as_types, flatten
+from rightcall.local.grammar.plain import SubSchema
+from rightcall.local.grammar.scalars import TYPES, is_a
+
+_MOST_DEPTH = 3
+_MOST_WAYS = 4
+"""In how many ways a schema may be broken for its opposite to be worth saying."""
+_MOST_OVERLAPS = 30
+_MOST_CASES = 24
+_MOST_MEMBERS = 400
+"""How many members the cases that conditions make of one object may have in all."""
+_SAID = frozenset(["type", "enum", "excluded", "required", "properties"])
+
+
+def alternatives(condition: Condition, types: object, resolve: Resolve) -> list[SubSchema] | None:
+    """What a condition comes to: one of these holds. None where that cannot be said.
+
+    ``types`` are those that the value may have, as the keyword says it.
+    """
+    schema, keyword, name = condition.schema, condition.keyword, condition.name
+    if keyword == "not":
+        opposed = opposite(schema["not"], resolve, types)
+        return None if opposed is None else [opposed]
+    if keyword == "if" and "then" not in schema and "else" not in schema:
+        return [True]
+    if keyword == "if":
+        opposed = opposite(schema["if"], resolve, types)
+        if opposed is None:
+            return None
+        return [
+            {"allOf": [schema["if"], schema.get("then", True)]},
+            {"allOf": [opposed, schema.get("else", True)]},
+        ]
+    wanted = schema[keyword][name]
+    also = wanted if isinstance(wanted, list | tuple) else ()
+    there = {"type": "object", "required": [*also, name]}
+    return [
+        {"properties": {name: False}},
+        there if isinstance(wanted, list | tuple) else {"allOf": [there, wanted]},
+    ]
+
+
+def cases(flat: Flat, resolve: Resolve, *, are_left_out: bool = False) -> tuple[list[Flat], list[str]]:
+    """What conditions make of a schema: one of these holds. And the paths of those left out."""
+    found = [flat.copy(conditions=())]
+    found[0].settled |= {id(each.schema) for each in flat.conditions}
+    if are_left_out:
+        return found, [each.path for each in flat.conditions]
+    # Each case says all members again.
+    most = min(_MOST_CASES, _MOST_MEMBERS // max(len(flat.keywords.get("properties", ())), 1))
+    unheld: list[str] = []
+    for condition in flat.conditions:
+        schemas = alternatives(condition, flat.keywords.get("type", TYPES), resolve)
+        onward = [
+            option
+            for case in (found if schemas is not None else ())
+            for schema in schemas or ()
+            if not is_impossible(
+                option := flatten(schema, condition.path, resolve, case.copy(), is_part=True)
+            )
+        ]
+        if schemas is None or len(onward) > most:
+            unheld.append(condition.path)
+        else:
+            found = onward
+    return found, unheld
+
+
+def opposite(
+    schema: SubSchema, resolve: Resolve, types: object = TYPES, depth: int = _MOST_DEPTH
+) -> SubSchema | None:
+    """What admits just the values of these types that a schema does not; None if that is not known."""
+    flat = flatten(schema, "$", resolve, Flat())
+    if flat.is_false:
+        return True
+    keywords = {
+        key: value for key, value in flat.keywords.items() if value is not True or key == "uniqueItems"
+    }
+    if flat.conditions or flat.unheld or set(keywords) - _SAID or depth == 0:
+        return None
+    ways: list[SubSchema | None] = [*_scalar_ways(keywords, as_types(types))]
+    ways += _member_ways(keywords, resolve, depth)
+    for choices in flat.choices:
+        parts = [opposite(branch, resolve, types, depth - 1) for branch in choices.branches]
+        if choices.exactly_one or None in parts or len(parts) > _MOST_WAYS:
+            return None
+        ways.append({"allOf": parts})
+    known = [way for way in ways if way is not None]
+    if len(known) != len(ways) or len(known) > _MOST_WAYS:
+        return None
+    return known[0] if len(known) == 1 else {"anyOf": known} if known else False
+
+
+def _scalar_ways(keywords: Mapping[str, Any], types: Sequence[str]) -> list[SubSchema | None]:
+    """To be of another type, or another value than those that are listed."""
+    wanted = as_types(keywords.get("type", TYPES))
+    if "enum" in keywords:
+        values = [each for each in keywords["enum"] if any(is_a(kind, each) for kind in wanted)]
+        return [{"not": {"enum": values}}]
+    ways: list[SubSchema | None] = [{"enum": keywords["excluded"]}] if "excluded" in keywords else []
+    others = [kind for kind in types if kind not in wanted]
+    if "number" in others and "integer" in wanted:
+        return [None]
+    if "number" in wanted:
+        others = [kind for kind in others if kind != "integer"]
+    return [*ways, {"type": others}] if others else ways
+
+
+def _member_ways(keywords: Mapping[str, Any], resolve: Resolve, depth: int) -> list[SubSchema | None]:
+    """To lack a member that must be there, or to have one that is not as it must be."""
+    members, required = keywords.get("properties", {}), keywords.get("required", ())
+    ways: list[SubSchema | None] = [
+        {"type": "object", "properties": {name: False}} for name in required if name not in members
+    ]
+    if len(members) + len(ways) > 2 * _MOST_WAYS:
+        return [None]
+    for name, schema in members.items():
+        opposed = opposite(schema, resolve, TYPES, depth - 1)
+        if opposed is None:
+            return [None]
+        if name in required:
+            ways.append({"type": "object", "properties": {name: opposed}})
+        elif opposed is not False:
+            ways.append({"type": "object", "required": [name], "properties": {name: opposed}})
+    return ways
+
+
+def exclusions(
+    branches: Sequence[SubSchema], types: object, resolve: Resolve
+) -> tuple[dict[int, list[SubSchema]], bool]:
+    """What else must hold of each alternative so that no other does; and whether that is all."""
+    pairs = overlapping(branches, resolve)
+    if pairs is None or len(pairs) > _MOST_OVERLAPS:
+        return {}, False
+    places = {at for pair in pairs for at in pair}
+    opposites = {at: opposite(branches[at], resolve, types) for at in places}
+    beside: dict[int, list[SubSchema]] = {}
+    is_whole = True
+    for pair in pairs:
+        for one, two in (pair, pair[::-1]):
+            opposed = opposites[two]
+            # Each way to be another thing is an alternative itself.
+            is_wide = isinstance(opposed, Mapping) and "anyOf" in opposed and len(pairs) > 1
+            if opposed is None or is_wide:
+                is_whole = False
+            else:
+                beside.setdefault(one, []).append(opposed)
+    return beside, is_whole
+
+
+def is_impossible(flat: Flat) -> bool:
+    """Whether no value can be so, as far as is easily told."""
+    members = flat.keywords.get("properties", {})
+    is_lacking = any(members.get(name) is False for name in flat.keywords.get("required", ()))
+    return flat.is_false or (is_lacking and as_types(flat.keywords.get("type", ())) == ["object"])

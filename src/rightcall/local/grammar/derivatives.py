@@ -1,0 +1,225 @@
+"""Follow texts through a regular expression letter by letter: what it does not match, and by length.
+
+After each letter stands what may still come (a derivative, after Brzozowski), itself a node; the
+same node is the same state. Where that leads in circles or grows too large, it is ``Inexpressible``.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import TypeAlias
+
+from rightcall.local.grammar.nodes import (
+    ANY_CHAR,
+    EMPTY,
+    NOTHING,
+    Chars,
+    Choice,
+    Node,
+    Repeat,
+    Row,
+    Word,
+    can_be_empty,
+    chars,
+    choice,
+    repeat,
+    row,
+    size,
+    word,
+)
+from rightcall.local.grammar.notation import Notation
+from rightcall.local.grammar.regex import Inexpressible, matching
+
+Ranges: TypeAlias = list[tuple[int, int]]
+Share: TypeAlias = Callable[[Node], Node]
+"""A node into one that stands for it and may be said often."""
+
+_ANYTHING = repeat(ANY_CHAR)
+_MOST_STATES = 80
+_MOST_PARTS = 1500
+_LONGEST_NAMES = 80
+_LONGEST = 24
+
+
+def _itself(letters: Chars) -> Node:
+    return letters if letters.ranges else NOTHING
+
+
+def unlike(patterns: tuple[str, ...], names: tuple[str, ...], notation: Notation, share: Share) -> Node:
+    """Any text that none of the patterns matches, and that is none of the names."""
+    if sum(map(len, names)) > _LONGEST_NAMES:
+        raise Inexpressible("too many names")
+    node = choice(*[matching(each, _itself).node for each in patterns], *map(word, names))
+    return _Unlike(notation, share).after(node)
+
+
+@lru_cache(maxsize=256)
+def of_length(pattern: str, least: int, most: int | None, notation: Notation) -> Node:
+    """Any text that a pattern matches and that has so many letters."""
+    if max(least, most or 0) > _LONGEST:
+        raise Inexpressible("too long to follow")
+    follow = _OfLength(least, most, notation)
+    return _fitting(follow.after(matching(pattern, _itself).node, 0))
+
+
+def _fitting(node: Node) -> Node:
+    if size(node, _MOST_PARTS) > _MOST_PARTS:
+        raise Inexpressible("too large")
+    return node
+
+
+class _Unlike:
+    """Texts that a node does not fit."""
+
+    def __init__(self, notation: Notation, share: Share) -> None:
+        self._notation = notation
+        self._share = share
+        self._known: dict[Node, Node | None] = {}
+        self._escaped = share(notation.others)
+
+    def after(self, node: Node) -> Node:
+        """What may come where a text that fits the node would be one too many."""
+        if node in self._known:
+            found = self._known[node]
+            if found is None:
+                raise Inexpressible("a circle of more than one letter")
+            return found
+        if len(self._known) > _MOST_STATES:
+            raise Inexpressible("too many states")
+        self._known[node] = None
+        options: list[Node] = [] if can_be_empty(node) else [EMPTY]
+        again: Node = NOTHING
+        for target, ranges in _onward(node).items():
+            if target == node:
+                again = self._letter(ranges)
+            else:
+                options.append(row(self._letter(ranges), self.after(target)))
+        self._known[node] = found = self._share(row(repeat(again), choice(*options)))
+        return found
+
+    def _letter(self, ranges: Ranges) -> Node:
+        """One of these letters; in any other way as well, if they are most."""
+        is_most = any(low <= 1 <= high for low, high in ranges)
+        return choice(_letter(ranges, self._notation), self._escaped if is_most else NOTHING)
+
+
+class _OfLength:
+    """Texts that fit a node, of so many letters."""
+
+    def __init__(self, least: int, most: int | None, notation: Notation) -> None:
+        self._least = least
+        self._most = most
+        self._notation = notation
+        self._known: dict[tuple[Node, int], Node] = {}
+
+    def after(self, node: Node, count: int) -> Node:
+        """What may come after so many letters."""
+        if node == NOTHING or count == self._most:
+            return EMPTY if count >= self._least and can_be_empty(node) else NOTHING
+        if self._most is None and count >= self._least:
+            return _written(node, self._notation)
+        if (node, count) not in self._known:
+            if len(self._known) > _MOST_STATES:
+                raise Inexpressible("too many states")
+            options = [
+                row(_letter(ranges, self._notation), self.after(target, count + 1))
+                for target, ranges in _onward(node).items()
+                if target != NOTHING
+            ]
+            is_end = count >= self._least and can_be_empty(node)
+            # The end comes last: what goes on is one thing that may be there.
+            found = choice(*options)
+            self._known[node, count] = _fitting(repeat(found, 0, 1) if is_end else found)
+        return self._known[node, count]
+
+
+def _letter(ranges: Ranges, notation: Notation) -> Node:
+    letters = chars(*ranges)
+    return notation.one_of(letters) if isinstance(letters, Chars) else NOTHING
+
+
+def _written(node: Node, notation: Notation) -> Node:
+    """The node, its letters as they are written."""
+    match node:
+        case Chars():
+            return notation.one_of(node)
+        case Word(text):
+            return row(*[notation.one_of(Chars(((ord(each), ord(each)),))) for each in text])
+        case Row(items):
+            return row(*[_written(item, notation) for item in items])
+        case Choice(options):
+            return choice(*[_written(option, notation) for option in options])
+        case Repeat(item, least, most):
+            return repeat(_written(item, notation), least, most)
+        case _:
+            raise Inexpressible("no regular expression")
+
+
+def _onward(node: Node) -> dict[Node, Ranges]:
+    """What may still come, and the letters that lead there."""
+    found: dict[Node, Ranges] = {}
+    for low, high in _intervals(node):
+        found.setdefault(_derived(node, low), []).append((low, high))
+    return found
+
+
+def _intervals(node: Node) -> Iterator[tuple[int, int]]:
+    """All letters, cut where the node's first letters begin and end."""
+    cuts = {cut for low, high in ANY_CHAR.ranges for cut in (low, high + 1)}
+    cuts.update(cut for low, high in _firsts(node) for cut in (max(low, 1), high + 1))
+    for low, after in pairwise(sorted(cuts)):
+        if any(first <= low <= last for first, last in ANY_CHAR.ranges):
+            yield low, after - 1
+
+
+def _firsts(node: Node) -> Iterator[tuple[int, int]]:
+    match node:
+        case Chars(ranges):
+            yield from ranges
+        case Word(text):
+            yield ord(text[0]), ord(text[0])
+        case Row(items):
+            for item in items:
+                yield from _firsts(item)
+                if not can_be_empty(item):
+                    return
+        case Choice(options):
+            for option in options:
+                yield from _firsts(option)
+        case Repeat(item):
+            yield from _firsts(item)
+        case _:
+            raise Inexpressible("no regular expression")
+
+
+def _derived(node: Node, code: int) -> Node:
+    """What may come after this letter."""
+    match node:
+        case Chars(ranges):
+            return EMPTY if any(low <= code <= high for low, high in ranges) else NOTHING
+        case Word(text):
+            return word(text[1:]) if ord(text[0]) == code else NOTHING
+        case Row(items):
+            return _derived_row(items, code)
+        case Choice(options):
+            return _choice([_derived(option, code) for option in options])
+        case Repeat(item, least, most):
+            rest = repeat(item, max(least - 1, 0), None if most is None else most - 1)
+            return row(_derived(item, code), rest)
+        case _:
+            raise Inexpressible("no regular expression")
+
+
+def _derived_row(items: tuple[Node, ...], code: int) -> Node:
+    options: list[Node] = []
+    for index, item in enumerate(items):
+        options.append(row(_derived(item, code), *items[index + 1 :]))
+        if not can_be_empty(item):
+            break
+    return _choice(options)
+
+
+def _choice(options: list[Node]) -> Node:
+    """A choice that is everything, if one of its options is: so that fewer states differ."""
+    found = choice(*options)
+    return _ANYTHING if isinstance(found, Choice) and _ANYTHING in found.options else found
