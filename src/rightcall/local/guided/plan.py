@@ -15,7 +15,7 @@ from rightcall.core.request import Named, ToolChoice
 from rightcall.core.tool import Spec
 from rightcall.local.guided.copying import copied
 from rightcall.local.guided.evidence import speaks_for, written
-from rightcall.local.guided.score import MOST, is_clear, is_meant, matches, may_be_meant
+from rightcall.local.guided.score import MOST, is_clear, is_meant, matches, may_be_meant, rivals
 from rightcall.local.guided.talk import is_talk
 
 
@@ -67,7 +67,9 @@ def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
     sure = bool(found) and is_meant(found[0])
     if not forced and not sure and (is_talk(question) or not (found or taught)):
         return Leave()
-    best = [*(match.spec for match in found if may_be_meant(match)), *taught]
+    # What words speak for clearly less is not left to the model, which would choose it as gladly.
+    near = (found[0], *rivals(found)) if sure else found
+    best = [*(match.spec for match in near if may_be_meant(match)), *taught]
     offered = [spec for spec in specs if any(spec is each for each in best[:MOST])]
     if not offered and not forced:
         return Leave()
