@@ -19,6 +19,7 @@ from rightcall.local.guided.fit import NO, SURE, fit, is_measure, named_by
 from rightcall.local.guided.parameters import Parameter, members, parameters_of
 from rightcall.local.guided.spans import Asked, Span
 from rightcall.local.guided.spelling import spelt
+from rightcall.local.guided.units import currency
 
 _CLOSE = 0.4
 """How near to the best fit another is that the model may choose."""
@@ -66,7 +67,8 @@ def copied(spec: Spec, question: str | Asked) -> Copied:
 def own_words(spec: Spec, parameters: Sequence[Parameter]) -> frozenset[str]:
     """The stems of the words that a tool says of itself; a span is not made of these alone."""
     said = [spec.name, spec.description, *(parameter.name for parameter in parameters)]
-    return frozenset(terms(" ".join(said), empty=True))
+    # What a description names for example is a value all the same: dollars, euros.
+    return frozenset(word for word in terms(" ".join(said), empty=True) if not currency(word))
 
 
 def _is_shaped(span: Span, role: str) -> bool:

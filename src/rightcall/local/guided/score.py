@@ -48,6 +48,8 @@ _STRONG = 2.8
 """How well a value fits that shows by its form, or by the words around it, what it is for."""
 _LITTLE, _SOME, _NEARLY = 0.2, 0.4, 0.6
 """How much of a tool is said: a word that says little, one that stands for another, one and a half."""
+_SAYS = 1.0
+"""How much a sentence must say to be looked at by itself: a telling word."""
 _FEW, _PART, _THIRD, _HALF, _ALL = 0.18, 0.3, 0.33, 0.5, 0.9
 """How much of a question that is."""
 _ASKS = re.compile(
@@ -125,7 +127,7 @@ def is_meant(match: Match) -> bool:
         return True
     if fits and len(match.copied.given) > 1 and not match.copied.unused:
         # Two values that have a place are no chance.
-        return said >= _SOME and share >= _FEW and match.copied.worth > 0.0
+        return said >= _SOME and share >= _FEW and match.copied.worth >= _HALF
     return fits and ((said >= _NEARLY and share >= _HALF) or (said >= _LITTLE and share >= _ALL))
 
 
@@ -193,11 +195,18 @@ def _shared(spec: Spec, asked: Asked, values: Copied) -> tuple[float, float]:
         weights[word] = max(weights.get(word, 0.0), _IMPLIED * (_WEAK if is_weak(word) else 1.0))
         said[word] = (word, max(said.get(word, ("", 0.0))[1], weights[word] * worth[word]))
     whole, share = _share(weights, said, weights)
-    if sum(weights.values()) <= _WEAK and values.shaped and not values.missing:
+    is_all_values = sum(weights.values()) <= _WEAK and _takes_names(values, asked)
+    if is_all_values and values.shaped and not values.missing:
         # All that was said is values, and they have a place here.
         return whole, 1.0
     # What else is told, in a sentence of its own, takes nothing from what is asked.
     return whole, max([share, *(_share(weights, said, each)[1] for each in asked.sentences)])
+
+
+def _takes_names(values: Copied, asked: Asked) -> bool:
+    """Whether each name that was said has a place."""
+    given = " ".join(str(value) for value in values.given.values())
+    return all(str(each.plain) in given for each in asked.spans_for(()) if each.kind == "name")
 
 
 def _share(
@@ -211,7 +220,7 @@ def _share(
         by_met[met] = max(by_met.get(met, 0.0), much)
     whole, about = sum(by_met.values()), sum(weights.get(word, 0.0) for word in words)
     # A sentence that says next to nothing is no measure.
-    is_enough = about >= _HALF or words is weights
+    is_enough = about >= _SAYS or words is weights
     return whole, min(1.0, whole / about) if about and is_enough else 0.0
 
 
