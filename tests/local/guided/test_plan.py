@@ -158,3 +158,20 @@ def test_a_tool_without_words_says_too_little():
     assert says_too_little(tool("f", ""))
     assert not says_too_little(WEATHER)
     assert not says_too_little(TAUGHT)
+
+
+def test_words_decide_although_another_tool_has_examples_with_a_word_in_common():
+    shown = Spec(
+        name="find_mail",
+        description="Search mails.",
+        parameters=STATUS.parameters,
+        examples=({"order_id": "weather"},),
+        questions=("Which mail is about the weather?",),
+    )
+    question = "What will the weather be in Hamburg?"
+    assert plan_for(question, (WEATHER, shown), "auto") == Take(WEATHER)
+
+
+def test_a_currency_that_a_description_names_is_a_value_all_the_same():
+    convert = tool("convert", "Convert money, as dollars and euros.", "source", "target")
+    assert filled(convert, "Convert dollars to euros").missing == ()
