@@ -8,13 +8,13 @@ import asyncio
 import json
 import re
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "catalogue"))
 
+from cpu_time import cpu_seconds
 from embedded import interval
 from public_tools import BFCL, as_schema, rows
 
@@ -81,7 +81,7 @@ async def main() -> None:
     await engine.ready()
     model = rc.local.GuidedModel(engine)
     truths = {row["id"]: row["ground_truth"][0] for row in rows("possible_answer/multiple")}
-    start, tool, arguments, none = time.process_time(), 0, 0, 0
+    start, tool, arguments, none = cpu_seconds(), 0, 0, 0
     multiple, irrelevance = kept_apart("multiple", 5), kept_apart("irrelevance", 12)
     for row in multiple:
         specs = tools_of(row)
@@ -94,7 +94,7 @@ async def main() -> None:
     print(f"          arguments {interval(arguments, len(multiple))}", flush=True)
     for row in irrelevance:
         none += not await calls_for(model, row, tuple(tools_of(row).values()))
-    seconds = (time.process_time() - start) / (len(multiple) + len(irrelevance))
+    seconds = (cpu_seconds() - start) / (len(multiple) + len(irrelevance))
     print(f"irrelevance: left alone {interval(none, len(irrelevance))}")
     print(f"{seconds:.2f} CPU seconds a question")
     await engine.close()

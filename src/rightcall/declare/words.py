@@ -82,6 +82,8 @@ def stem(word: str) -> str:
     """What a word shares with its other forms: "searches", "searching" and "search" are one."""
     if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004 - ties, dies
         word = word[:-3] + "y"
+    elif len(word) > 4 and word.endswith("ie"):  # noqa: PLR2004 - movie and movies, but tie
+        word = word[:-2] + "y"
     elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):  # noqa: PLR2004
         word = word[:-1]
     word = _without_ending(word)

@@ -189,3 +189,35 @@ async def test_whatever_the_model_says_no_call_has_an_invented_value(words, choi
             for call in event.reply.calls:
                 schema = next(each.parameters for each in ALL if each.name == call.name)
                 assert allowed(json.loads(call.arguments), question, schema), call
+
+
+PRICE = spec("price", "Price of a product.", 1, product="string", currency={"enum": ["EUR", "USD"]})
+HEAT = spec("set_heating", "Heat a room.", room="string", celsius="number")
+VISIT = spec("book_visit", "Book a visit.", patient="string", doctor="string")
+TODO = spec("add_todo", "Add a task to the list.", task="string")
+
+
+@pytest.mark.parametrize(
+    ("tool", "question", "arguments"),
+    [
+        (PRICE, "What would boots cost in US dollars?", {"product": "boots", "currency": "USD"}),
+        (HEAT, "Heat the living room to 22.5 °C", {"room": "living room", "celsius": 22.5}),
+        (HEAT, "I'd like the bedroom at 20 degrees", {"room": "bedroom", "celsius": 20}),
+        (
+            VISIT,
+            "Book Amara Nwosu in with Dr. Okafor",
+            {"patient": "Amara Nwosu", "doctor": "Dr. Okafor"},
+        ),
+        (TODO, "Add 'water the beans' to my todo list", {"task": "water the beans"}),
+    ],
+)
+def test_what_people_write_is_found_as_they_write_it(tool, question, arguments):
+    assert copied(tool, question).given == arguments
+
+
+def test_the_list_that_something_is_put_on_is_not_what_is_put_there():
+    assert copied(TODO, "Add something to my todo list.").missing == ("task",)
+
+
+def test_more_numbers_than_words_before_them_are_no_list_of_names():
+    assert copied(AREA, "Height 3, 4, 5 and 6").given["height"] == 3

@@ -52,6 +52,31 @@ def test_a_tool_is_taken_by_its_words_their_kin_and_the_form_of_a_value(question
     assert plan.spec.name == name
 
 
+MILES = tool("miles_to_km", "Convert miles to kilometres.")
+KM = tool("km_to_miles", "Convert kilometres to miles.")
+HOURS = tool("doctor_hours", "When a doctor sees patients.", "doctor", "weekday")
+
+
+def number(spec: Spec, name: str) -> Spec:
+    members = {"type": "object", "properties": {name: {"type": "number"}}, "required": [name]}
+    return Spec(name=spec.name, description=spec.description, parameters=members)
+
+
+def test_the_unit_of_a_number_tells_which_way_is_meant():
+    specs = (number(KM, "km"), number(MILES, "miles"))
+    plan = plan_for("How many kilometres are 26.2 miles?", specs, "auto")
+    assert plan == Take(specs[1])
+
+
+def test_values_that_all_have_a_place_speak_for_a_tool_without_a_word_of_its_own():
+    assert plan_for("Is Lindqvist in on Wednesday?", (*ALL, HOURS), "auto") == Take(HOURS)
+
+
+def test_what_is_told_beside_the_question_takes_nothing_from_it():
+    question = "My aunt is coming over from Ireland with her dogs. What will the weather be in Hamburg?"
+    assert plan_for(question, ALL, "auto") == Take(WEATHER)
+
+
 @pytest.mark.parametrize(
     "question", ["Good evening!", "Who painted the Mona Lisa?", "Why is the sky blue?", "I am tired."]
 )
@@ -133,3 +158,20 @@ def test_a_tool_without_words_says_too_little():
     assert says_too_little(tool("f", ""))
     assert not says_too_little(WEATHER)
     assert not says_too_little(TAUGHT)
+
+
+def test_words_decide_although_another_tool_has_examples_with_a_word_in_common():
+    shown = Spec(
+        name="find_mail",
+        description="Search mails.",
+        parameters=STATUS.parameters,
+        examples=({"order_id": "weather"},),
+        questions=("Which mail is about the weather?",),
+    )
+    question = "What will the weather be in Hamburg?"
+    assert plan_for(question, (WEATHER, shown), "auto") == Take(WEATHER)
+
+
+def test_a_currency_that_a_description_names_is_a_value_all_the_same():
+    convert = tool("convert", "Convert money, as dollars and euros.", "source", "target")
+    assert filled(convert, "Convert dollars to euros").missing == ()

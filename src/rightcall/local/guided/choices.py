@@ -6,6 +6,7 @@ from rightcall.declare.words import stem, terms
 from rightcall.local.guided.kin import kin_of
 from rightcall.local.guided.parameters import Parameter
 from rightcall.local.guided.spans import Asked, Span
+from rightcall.local.guided.units import currency
 from rightcall.local.guided.wordlist import listed
 
 _LONG = 3
@@ -53,15 +54,20 @@ def _said(value: str, asked: Asked) -> Iterator[tuple[float, int, int]]:
     for at in range(len(tokens) - len(wanted) + 1):
         if [each[2] for each in tokens[at : at + len(wanted)]] == wanted:
             yield float(len(wanted)), tokens[at][0], tokens[at + len(wanted) - 1][1]
-    if len(wanted) == 1:
-        near = kin_of(wanted[0])
+    if value.isupper() and currency(value):
+        yield from ((0.9, start, end) for start, end, word in tokens if currency(word) == value)
+    elif len(wanted) == 1:
         for start, end, word in tokens:
-            if word in near:
-                yield 0.5, start, end
-            elif len(word) > _LONG and (
-                wanted[0].startswith(word) or (len(wanted[0]) > _LONG and word.startswith(wanted[0]))
-            ):
-                yield 0.6, start, end
+            if worth := _stands_for(word, wanted[0]):
+                yield worth, start, end
+
+
+def _stands_for(word: str, wanted: str) -> float:
+    """How surely one stem is said for another: because it means the same, or is short for it."""
+    if word in kin_of(wanted):
+        return 0.5
+    is_short = len(word) > _LONG and wanted.startswith(word)
+    return 0.6 if is_short or (len(wanted) > _LONG and word.startswith(wanted)) else 0.0
 
 
 def switch_said(parameter: Parameter, asked: Asked) -> bool | None:

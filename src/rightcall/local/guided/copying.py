@@ -19,6 +19,7 @@ from rightcall.local.guided.fit import NO, SURE, fit, is_measure, named_by
 from rightcall.local.guided.parameters import Parameter, members, parameters_of
 from rightcall.local.guided.spans import Asked, Span
 from rightcall.local.guided.spelling import spelt
+from rightcall.local.guided.units import currency
 
 _CLOSE = 0.4
 """How near to the best fit another is that the model may choose."""
@@ -40,6 +41,8 @@ class Copied(Struct, frozen=True):
     """How well what is required fits, on the whole: the worst of the fits."""
     unused: int = 0
     """How many values of the question have no place in the tool."""
+    shaped: int = 0
+    """How many of those that show by their form what they are do have one that is meant for such."""
 
     def schema(self) -> JsonObject:
         """What the model is held to when it writes the arguments."""
@@ -64,7 +67,13 @@ def copied(spec: Spec, question: str | Asked) -> Copied:
 def own_words(spec: Spec, parameters: Sequence[Parameter]) -> frozenset[str]:
     """The stems of the words that a tool says of itself; a span is not made of these alone."""
     said = [spec.name, spec.description, *(parameter.name for parameter in parameters)]
-    return frozenset(terms(" ".join(said), empty=True))
+    # What a description names for example is a value all the same: dollars, euros.
+    return frozenset(word for word in terms(" ".join(said), empty=True) if not currency(word))
+
+
+def _is_shaped(span: Span, role: str) -> bool:
+    """Whether a value has the form of what is meant: a day for a day."""
+    return role == span.kind
 
 
 class _Copying:
@@ -109,7 +118,9 @@ class _Copying:
         given = {name: self._given[name] for name in order}
         unused = [each for each in self._asked.spans if each.kind in _PLACED and not self._is_used(each)]
         worth = min(self._worths, default=0.0)
-        return Copied(given, self._choices, tuple(missing), worth, len(unused))
+        roles = {each.name: each.role for each in self._parameters}
+        shaped = [span for name, span in self._spans.items() if _is_shaped(span, roles[name])]
+        return Copied(given, self._choices, tuple(missing), worth, len(unused), len(shaped))
 
     def _match(self) -> None:
         """Give single values to single parameters."""

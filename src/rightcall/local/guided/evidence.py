@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from rightcall.core.jsontext import JsonError, JsonValue, dump, parse
 from rightcall.core.tool import Spec
+from rightcall.declare.words import stem
 from rightcall.local.guided.formula import numbers_in, takes_formulas
+from rightcall.local.guided.kin import kin_of
 from rightcall.local.guided.parameters import Parameter, parameters_of
-from rightcall.local.guided.values import clock_time, values_in
+from rightcall.local.guided.values import values_in
+from rightcall.local.guided.when import clock_time
 
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
@@ -71,8 +74,12 @@ def speaks_for(question: str, spec: Spec) -> bool:
     words = _words(question)
     if (_DIGIT.search(question) or words & _NUMBER_WORDS) and _takes_numbers(spec):
         return True
-    own = _words(" ".join(_texts(spec)))
-    return any(_alike(word, other) for word in words - _COMMON for other in own - _COMMON)
+    own = _words(" ".join(_texts(spec))) - _COMMON
+    stems = {stem(word) for word in own}
+    return any(
+        any(_alike(word, other) for other in own) or not stems.isdisjoint(kin_of(stem(word)))
+        for word in words - _COMMON
+    )
 
 
 def without_inventions(arguments: str, spec: Spec, question: str) -> tuple[str, tuple[str, ...]]:
@@ -181,5 +188,5 @@ def _words(text: str) -> set[str]:
 
 def _alike(word: str, other: str) -> bool:
     """The same word, but for its ending."""
-    stem = max(_SHORTEST_STEM, min(len(word), len(other)) - _ENDING)
-    return word == other or (min(len(word), len(other)) >= stem and word[:stem] == other[:stem])
+    same = max(_SHORTEST_STEM, min(len(word), len(other)) - _ENDING)
+    return word == other or (min(len(word), len(other)) >= same and word[:same] == other[:same])

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 
 from rightcall.declare.words import stem
-from rightcall.local.guided.kin import kin_of
+from rightcall.local.guided.kin import kin_of, kinds_of
 from rightcall.local.guided.parameters import Parameter
 from rightcall.local.guided.spans import Asked, Span
+from rightcall.local.guided.units import measure
 from rightcall.local.guided.wordlist import listed
 
 NO = -9.0
@@ -39,6 +40,7 @@ _SURE_CUES = {
     "title": frozenset({"called", "named", "titled"}),
     "topic": frozenset({"about", "regarding"}),
 }
+_WHERE = frozenset(["from", "in", "near", "at"])
 _SHORT = 3
 """Letters that are enough to be short for a word."""
 _UNITS = frozenset(["unit", "currency", "scale"])
@@ -53,7 +55,7 @@ _SHAPED: Mapping[str, Mapping[str, float]] = {
 }
 """By role: the kinds of values that can be meant, where a value shows it by its form."""
 _BY_KIND: Mapping[str, tuple[float, Mapping[str, float]]] = {
-    "quote": (1.0, {"text": 2.5, "title": 2.0, "topic": 2.0, "": 1.5}),
+    "quote": (1.0, {"text": 4.5, "title": 3.0, "topic": 3.0, "": 1.5}),
     "rest": (NO, {"text": 2.0, "title": 1.2}),
     "email": (NO, {"person": 2.0, "to": 2.0, "": 0.5}),
     "url": (NO, {"": 0.5}),
@@ -147,7 +149,7 @@ def _in_order(span: Span, parameter: Parameter, asked: Asked) -> float:
     said = [at for at, name in enumerate(names) if name in parameter.words]
     # The names stand side by side, as many as the numbers are.
     last = names[-len(run) :]
-    return 3.0 if said and last[run.index(span)] in parameter.words and len(last) == len(run) else 0.0
+    return 3.0 if said and len(last) == len(run) and last[run.index(span)] in parameter.words else 0.0
 
 
 def _said_by(word: str, parameter: Parameter) -> float:
@@ -195,11 +197,19 @@ def _unit_fit(span: Span, parameter: Parameter) -> float:
         return 0.0
     if unit in words:
         return 2.5
+    kind, name = measure(unit)
+    for own, its in map(measure, parameter.words):
+        if kind and own == kind and kind != "time":
+            # Miles are no kilometres; how long can be told in another unit.
+            return 2.5 if its == name else -2.0
     if unit in _MONEY_UNITS:
         return 2.0 if words & _MONEY or parameter.hints & (_MONEY | _MONEY_UNITS) else -0.5
     if unit in {"%", "percent"}:
         return 2.0 if (words | parameter.hints) & _SHARES else -0.5
-    return 1.0 if unit in parameter.hints else 0.0
+    if unit in parameter.hints:
+        return 1.0
+    # Minutes are no number of things.
+    return -0.8 if kind == "time" and not any(own == kind for own, _ in map(measure, words)) else 0.0
 
 
 def _end_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
@@ -235,11 +245,27 @@ def _text_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
         score += 2.0 if known else -2.0
     elif str(span.plain).lower() in _LANGUAGES:
         score -= 1.0
+    if span.kind in {"phrase", "proper", "name"} and _is_kind_of(span, parameter):
+        score += 2.0
+    elif span.kind == "phrase" and span.is_attached and parameter.is_required:
+        score += 0.8
     if span.kind == "phrase" and role in {"place", "person"} and score < SURE and not span.is_attached:
         return NO
     if span.kind == "phrase" and score <= 0.0 and not parameter.is_required:
         return NO
     return score
+
+
+def _is_kind_of(span: Span, parameter: Parameter) -> bool:
+    """Whether the span is one of what the parameter is named after: a kitchen is a room."""
+    words = str(span.plain).lower().split()
+    last = stem(words[-1].strip("."))
+    if span.kind == "name":
+        # Dr. Miller is a doctor.
+        return words[0].endswith(".") and any(
+            stem(words[0][:-1]) in kin_of(each) for each in parameter.words
+        )
+    return any(last == word or last in kinds_of(word) for word in parameter.words)
 
 
 def _form_fit(span: Span, role: str) -> float:
@@ -264,6 +290,9 @@ def _cue_fit(span: Span, parameter: Parameter, asked: Asked) -> float:
         return 0.8
     if not role and cue in _APART:
         return 0.6
+    if cue in _WHERE and role in {"title", "person", "topic"}:
+        # Where somebody or something is from is not who or what it is.
+        return -0.8
     # It is somewhere else's: of two places, "from" is not for where it goes to.
     opposite = {"from": "to", "to": "from"}.get(role)
     if opposite and cue in _SURE_CUES[opposite]:

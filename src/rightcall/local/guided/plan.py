@@ -15,7 +15,8 @@ from rightcall.core.request import Named, ToolChoice
 from rightcall.core.tool import Spec
 from rightcall.local.guided.copying import copied
 from rightcall.local.guided.evidence import speaks_for, written
-from rightcall.local.guided.score import MOST, is_clear, is_meant, matches, may_be_meant
+from rightcall.local.guided.formula import takes_formulas
+from rightcall.local.guided.score import MOST, is_clear, is_meant, matches, may_be_meant, rivals
 from rightcall.local.guided.talk import is_talk
 
 
@@ -62,12 +63,16 @@ def plan_for(question: str, specs: Sequence[Spec], choice: ToolChoice) -> Plan:
     found = matches(question, specs)
     # What the tool's own examples teach needs no word in common: a sum has only numbers.
     taught = [spec for spec in specs if spec.examples and speaks_for(question, spec)]
-    if is_clear(found) and all(spec is found[0].spec for spec in taught):
-        return Take(found[0].spec)
+    if is_clear(found):
+        first, others = found[0], [spec for spec in taught if spec is not found[0].spec]
+        if not any(first.copied.unused or takes_formulas(spec) for spec in others):
+            return Take(first.spec)
     sure = bool(found) and is_meant(found[0])
     if not forced and not sure and (is_talk(question) or not (found or taught)):
         return Leave()
-    best = [*(match.spec for match in found if may_be_meant(match)), *taught]
+    # What words speak for clearly less is not left to the model, which would choose it as gladly.
+    near = (found[0], *rivals(found)) if sure else found
+    best = [*(match.spec for match in near if may_be_meant(match)), *taught]
     offered = [spec for spec in specs if any(spec is each for each in best[:MOST])]
     if not offered and not forced:
         return Leave()

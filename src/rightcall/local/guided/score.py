@@ -22,10 +22,14 @@ MOST = 5
 """Tools that a very small model can choose among."""
 _KIN = 0.5
 """What a word counts for that stands for another."""
+_IMPLIED = 0.6
+"""And what is said in a turn of phrase."""
 _LACKING = 0.65
 """What is left of a tool's score for each value that it must have and the question does not hold."""
-_UNUSED = 0.8
+_UNUSED = 0.6
 """And for each value of the question that has no place in it."""
+_FITTING, _BEST = 0.1, 5.0
+"""What the fit of a value adds to the score, and the fit from which on it adds no more."""
 _CLEAR = 1.35
 """How far ahead of the next a tool is that is meant beyond doubt."""
 _WEAK = 0.25
@@ -33,6 +37,10 @@ _LONG, _ENDING = 6, 3
 """From how many letters on words are the same but for their ending, and how long that may be."""
 _SHAPES = frozenset(("path", "url", "email", "sum"))
 """Values that show by their form alone what kind of tool takes them."""
+_FORMS = {"host": "url", "id": "code"} | {
+    role: role for role in ("path", "url", "email", "sum", "date", "time")
+}
+"""By role: the kind of value that shows it by its form."""
 _SHAPE = 3.0
 """What such a value is worth to a tool that takes it."""
 _LOOKED_INTO = 12
@@ -40,7 +48,9 @@ _STRONG = 2.8
 """How well a value fits that shows by its form, or by the words around it, what it is for."""
 _LITTLE, _SOME, _NEARLY = 0.2, 0.4, 0.6
 """How much of a tool is said: a word that says little, one that stands for another, one and a half."""
-_PART, _THIRD, _HALF, _ALL = 0.3, 0.33, 0.5, 0.9
+_SAYS = 1.0
+"""How much a sentence must say to be looked at by itself: a telling word."""
+_FEW, _PART, _THIRD, _HALF, _ALL = 0.18, 0.3, 0.33, 0.5, 0.9
 """How much of a question that is."""
 _ASKS = re.compile(
     r"\s*(?:what|which|when|where|who|whose|why|how|is|are|was|were|does|do|did|has|have)\b",
@@ -48,7 +58,7 @@ _ASKS = re.compile(
 )
 _WANTING = re.compile(r"\b(?:get|give|show|tell|want|need|know|look|help|let)s?\b", re.IGNORECASE)
 """Words that say only that something is wanted; many tools are named after them."""
-_ACTED = 0.6
+_ACTED = 0.45
 """What is left of the score of a tool that does something, when somebody only asks."""
 
 
@@ -71,7 +81,8 @@ def matches(question: str, specs: Sequence[Spec]) -> tuple[Match, ...]:
     index = ToolIndex(specs)
     asked = Asked(question)
     scores: dict[str, float] = {}
-    kin = " ".join(sorted({each for word in asked.meant for each in kin_of(word)}))
+    near = {each for word in asked.meant for each in kin_of(word)}
+    kin = " ".join(sorted(near | asked.implied))
     telling = [word for word in asked.meant if not is_weak(word)]
     query = _WANTING.sub(" ", asked.bare) if telling else asked.bare
     for text, worth in ((query, 1.0), (kin, _KIN)):
@@ -92,7 +103,17 @@ def is_clear(found: Sequence[Match]) -> bool:
     """Whether the first is meant, and no other."""
     if not found or not is_meant(found[0]):
         return False
-    return len(found) == 1 or found[0].score >= _CLEAR * found[1].score
+    return not rivals(found)
+
+
+def rivals(found: Sequence[Match]) -> tuple[Match, ...]:
+    """Those that may be meant instead of the first: about as good, and not lacking what it has."""
+    best = found[0]
+    return tuple(
+        each
+        for each in found[1:]
+        if best.score < _CLEAR * each.score and (best.copied.missing or not each.copied.missing)
+    )
 
 
 def is_meant(match: Match) -> bool:
@@ -104,6 +125,9 @@ def is_meant(match: Match) -> bool:
         return True
     if fits and match.copied.given and not match.copied.unused and said >= _SOME and share >= _THIRD:
         return True
+    if fits and len(match.copied.given) > 1 and not match.copied.unused:
+        # Two values that have a place are no chance.
+        return said >= _SOME and share >= _FEW and match.copied.worth >= _HALF
     return fits and ((said >= _NEARLY and share >= _HALF) or (said >= _LITTLE and share >= _ALL))
 
 
@@ -115,21 +139,22 @@ def may_be_meant(match: Match) -> bool:
 def _match(spec: Spec, score: float, asked: Asked) -> Match:
     values = copied(spec, asked)
     said, share = _shared(spec, asked, values)
+    if values.shaped and not values.missing and not values.unused:
+        # Nothing that was said is left over, and nothing is missing.
+        score, said = score + values.shaped, said + _SOME * values.shaped
     if _acts(spec) and _ASKS.match(asked.text):
         score *= _ACTED
     if _takes_shape(values, asked):
         score, said = score + _SHAPE, said + 1.0
         share = max(share, 0.5)
+    score *= 1.0 + _FITTING * min(max(values.worth, 0.0), _BEST)
     score *= (_HALF + share) * _LACKING ** len(values.missing) * _UNUSED**values.unused
     return Match(spec, score, said, share, values)
 
 
 def _takes_role(spec: Spec, kinds: Collection[str]) -> bool:
     """Whether the tool takes one of the values that show by their form what they are."""
-    roles = [each.role for each in parameters_of(spec)] if not _SHAPES.isdisjoint(kinds) else []
-    return any(
-        (role in kinds and role in _SHAPES) or (role == "host" and "url" in kinds) for role in roles
-    )
+    return any(_FORMS.get(each.role) in kinds for each in parameters_of(spec))
 
 
 def _acts(spec: Spec) -> bool:
@@ -155,8 +180,8 @@ def _shared(spec: Spec, asked: Asked, values: Copied) -> tuple[float, float]:
         word for span in asked.spans_for(()) if span.kind == "name" for word in terms(str(span.plain))
     }
     first = asked.meant[0] if asked.meant else ""
-    about = 0.0
-    said: dict[str, float] = {}
+    weights: dict[str, float] = {}
+    said: dict[str, tuple[str, float]] = {}
     for word in asked.meant:
         weight = _WEAK if is_weak(word) else 1.0
         met, own = _met(word, worth)
@@ -165,11 +190,38 @@ def _shared(spec: Spec, asked: Asked, values: Copied) -> tuple[float, float]:
             weight = max(weight, _HALF)
         if own or word not in copied_words:
             # A value says nothing about what is wanted.
-            about += weight
-            # Two words may stand for the same third, which is said once.
-            said[met] = max(said.get(met, 0.0), weight * own)
-    whole = sum(said.values())
-    return whole, min(1.0, whole / about) if about else 0.0
+            weights[word], said[word] = weight, (met, weight * own)
+    for word in asked.implied & worth.keys():
+        weights[word] = max(weights.get(word, 0.0), _IMPLIED * (_WEAK if is_weak(word) else 1.0))
+        said[word] = (word, max(said.get(word, ("", 0.0))[1], weights[word] * worth[word]))
+    whole, share = _share(weights, said, weights)
+    is_all_values = sum(weights.values()) <= _WEAK and _takes_names(values, asked)
+    if is_all_values and values.shaped and not values.missing:
+        # All that was said is values, and they have a place here.
+        return whole, 1.0
+    # What else is told, in a sentence of its own, takes nothing from what is asked.
+    return whole, max([share, *(_share(weights, said, each)[1] for each in asked.sentences)])
+
+
+def _takes_names(values: Copied, asked: Asked) -> bool:
+    """Whether each name that was said has a place."""
+    given = " ".join(str(value) for value in values.given.values())
+    return all(str(each.plain) in given for each in asked.spans_for(()) if each.kind == "name")
+
+
+def _share(
+    weights: Mapping[str, float], said: Mapping[str, tuple[str, float]], words: Collection[str]
+) -> tuple[float, float]:
+    """How much of some words is a tool's, and what share of them that is."""
+    by_met: dict[str, float] = {}
+    for word in words:
+        met, much = said.get(word, ("", 0.0))
+        # Two words may stand for the same third, which is said once.
+        by_met[met] = max(by_met.get(met, 0.0), much)
+    whole, about = sum(by_met.values()), sum(weights.get(word, 0.0) for word in words)
+    # A sentence that says next to nothing is no measure.
+    is_enough = about >= _SAYS or words is weights
+    return whole, min(1.0, whole / about) if about and is_enough else 0.0
 
 
 def _met(word: str, worth: Mapping[str, float]) -> tuple[str, float]:

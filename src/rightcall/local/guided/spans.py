@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.declare.words import stem, terms
+from rightcall.local.guided.kin import implied_by
+from rightcall.local.guided.units import currency
 from rightcall.local.guided.values import Kind, Value, values_in
 from rightcall.local.guided.wordlist import listed
 
@@ -48,12 +50,20 @@ _HOLDING = frozenset(
     )
 )
 """Words that hold a sentence together, or say no more than that something is wanted."""
+_VAGUE = frozenset(listed("list lists entry entries stuff"))
+"""What is no value when it stands alone: the list that something is put on."""
+_BEHIND_VERBS = frozenset(listed("for in at on from to with by per if when as each"))
+_HEADS = frozenset(listed("room rooms pool lot machine list space"))
+"""What is only half of a name behind a word in -ing."""
+_GOING = frozenset(listed("go fly drive travel walk ride sail run send ship move navigate talk write"))
+_CALLED = frozenset(listed("called named titled"))
 _REST = re.compile(
     r"(?:\b(?:saying|that\ says|says|say|reading|telling\ \w+(?:\ that)?|to\ remember|note\ that"
     r"|reminder\ that"
-    r"|remind\ me\ (?:to|that|about)|reminder\ (?:to|about|for)|reminds\ me\ to|me\ to|to\ say"
+    r"|reminds?\ me\ (?:to|that|about)|reminder\ (?:to|about|for)|to\ say"
     r"|(?:with|as)\ the\ (?:text|message|content|body|note)"
-    r"|tell\ \w+\ that|tell\ \w+|know\ that|that|about|to\ do|todo|translate)\b:?|:)\s+(?=\S)",
+    r"|tell\ \w+\ that|tell\ \w+|know\ that|that|about|to\ do|todo(?!\ lists?\b|\ \d)|translate)\b:?|:)"
+    r"\s+(?=\S)",
     re.IGNORECASE | re.VERBOSE,
 )
 _SENTENCE = re.compile(r"[.?!](?=\s|$)|;")
@@ -106,6 +116,17 @@ class Asked:
         # These say nothing to a search, and something here.
         also = [stem(word) for word in ("where", "off") if word in self.words]
         return tuple(dict.fromkeys([*terms(self.bare), *also]))
+
+    @cached_property
+    def sentences(self) -> tuple[frozenset[str], ...]:
+        """What is meant, sentence by sentence, where there are several."""
+        found = [frozenset(terms(each)) for each in _SENTENCE.split(self.bare) if each.strip()]
+        return tuple(found) if len(found) > 1 else ()
+
+    @cached_property
+    def implied(self) -> frozenset[str]:
+        """The stems of what is said in a turn of phrase."""
+        return implied_by(self.bare)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -174,12 +195,21 @@ class Asked:
                 if value.kind == "date" and value.text[0].isupper() and value.text.isalpha():
                     # May is a month and somebody; Yesterday is a song.
                     yield Span("name", value.start, value.end, value.plain)
+                    yield from self._begun(value)
         for span in self._phrases(own):
             # Part of a name is none of its own: The Left Hand of Darkness.
             if not any(each.start <= span.start and span.end < each.end for each in names) and not any(
                 each.start < span.start and span.end <= each.end for each in names
             ):
                 yield span
+
+    def _begun(self, day: Value) -> Iterator[Span]:
+        """The name that begins with a day: called Sunday Tea."""
+        if set(self.before(day.start, 1)) & _CALLED:
+            more = re.match(r"(?:\s+[A-Z][\w'\u2019-]*\b)+", self.text[day.end :])
+            if more:
+                end = day.end + more.end()
+                yield Span("name", day.start, end, self.text[day.start : end])
 
     def rests(self) -> Iterator[Span]:
         """What is to be said or noted: from a word that leads to it to the end of the sentence."""
@@ -210,15 +240,24 @@ class Asked:
             word = text.split(maxsplit=1)[0]
             follows = self.behind(start + len(word), 1)
             is_verb = text == word and follows and (follows[0] in _HOLDING or follows[0][0].isdigit())
+            is_verb = is_verb and not (follows[0] == "to" and self._is_place(start + len(word), word))
             if not (is_verb or word.lower() in _HOLDING or _stem(word) in own):
                 break
             rest = text[len(word) :].lstrip()
             start, text = start + len(text) - len(rest), rest
+        if any(currency(word) for word in self.behind(start + len(text), 1)):
+            # US dollars are no place.
+            return
         if text and not all(_stem(word) in own for word in re.findall(r"\w+", text)):
             yield Span("name", start, start + len(text), text)
             place = text.split(", ")[0]
             if place != text:
                 yield Span("name", start, start + len(place), place)
+
+    def _is_place(self, end: int, word: str) -> bool:
+        """Whether a first word is where one starts: "Bern to Basel", but "Fly to Basel" is none."""
+        goes_on = re.match(r"\s+to\s+[A-Z]", self.text[end:])
+        return goes_on is not None and word.lower() not in _GOING
 
     def _phrases(self, own: Collection[str]) -> Iterator[Span]:
         """Runs of words that say something, without what is a value, and without the tool's own ends."""
@@ -244,14 +283,27 @@ class Asked:
         while low < high and _stem(run[low][2]) in own:
             low += 1
         while low < high and _stem(run[high - 1][2]) in own:
+            head = run[high - 1][2].lower()
+            if high - low > 1 and head in _HEADS and run[high - 2][2].lower().endswith("ing"):
+                # One thing with one name: a living room.
+                break
             high -= 1
-        if low == high:
+        high -= high - low > 1 and self._is_done(run, low, high)
+        if low == high or " ".join(word for _, _, word in run[low:high]).lower() in _VAGUE:
             return
         start, end = run[low][0], run[high - 1][1]
         text = re.sub(r"['\u2019]s$", "", self.text[start:end])
         is_proper = text[0].isupper() and not _STARTS.search(self.text[:start])
         kind: SpanKind = "proper" if is_proper else "phrase"
         yield Span(kind, start, start + len(text), text, is_attached=high < len(run))
+
+    def _is_done(self, run: list[tuple[int, int, str]], low: int, high: int) -> bool:
+        """Whether the last word of a run is what somebody does: "what does Acme charge for"."""
+        before = self.before(run[low][0], 1)
+        behind = self.behind(run[high - 1][1], 1)
+        is_small = run[high - 1][2].islower()
+        asks = bool(before) and before[0] in {"does", "do", "did"}
+        return asks and is_small and (not behind or behind[0] in _BEHIND_VERBS)
 
 
 def _span(value: Value) -> Span:

@@ -9,7 +9,8 @@ from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.declare.words import stem
 from rightcall.local.guided.parameters import Parameter
 from rightcall.local.guided.spans import Span
-from rightcall.local.guided.values import clock_time, iso_date
+from rightcall.local.guided.units import currency
+from rightcall.local.guided.when import clock_time, iso_date
 
 _SECONDS = {
     stem(word): seconds
@@ -21,23 +22,6 @@ _SECONDS = {
         ("week", 604800),
         ("min", 60),
         ("sec", 1),
-    )
-}
-_CURRENCIES = {
-    stem(word): code
-    for word, code in (
-        ("dollar", "USD"),
-        ("euro", "EUR"),
-        ("pound", "GBP"),
-        ("yen", "JPY"),
-        ("franc", "CHF"),
-        ("rupee", "INR"),
-        ("yuan", "CNY"),
-        ("krona", "SEK"),
-        ("peso", "MXN"),
-        ("won", "KRW"),
-        ("zloty", "PLN"),
-        ("real", "BRL"),
     )
 }
 
@@ -75,7 +59,7 @@ def _currency(text: str, parameter: Parameter) -> str | None:
     """The code of a currency that is said in words, for a parameter that wants codes."""
     described = str(parameter.schema.get("description", ""))
     wants_code = "currency" in parameter.name.lower() and re.search(r"\b[A-Z]{3}\b|code", described)
-    return _CURRENCIES.get(stem(text.lower().split()[-1])) if wants_code and text.split() else None
+    return currency(text.rsplit(maxsplit=1)[-1]) or None if wants_code and text.split() else None
 
 
 def _in_unit(plain: JsonValue, span: Span, parameter: Parameter) -> JsonValue:

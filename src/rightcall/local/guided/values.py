@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from rightcall.core.jsontext import JsonValue
 from rightcall.local.guided.formula import in_signs
+from rightcall.local.guided.when import DATE, TIME
 from rightcall.local.guided.wordlist import listed
 
 Kind: TypeAlias = Literal[
@@ -32,27 +33,6 @@ class Value(Struct, frozen=True):
     """What a number counts: the sign at it, or the word behind it."""
 
 
-_MONTHS = listed(
-    """
-    january february march april may june july august september october november december
-    """
-)
-_MONTH = "(?:" + "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS) + r"|sept)\b\.?"
-_WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_DATE = re.compile(
-    rf"""\b(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}
-    |{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?:of\s+)?\d{{4}}\b)?
-    |\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+\d{{4}}\b)?
-    |(?:{"|".join(_MONTHS)})(?:,?\s+\d{{4}})?\b
-    |(?:(?:next|this|last|coming)\s+)?{_WEEKDAY}\b
-    |(?:next|this|last)\s+(?:week(?:end)?|month|year)\b
-    |(?:the\ )?day\ after\ tomorrow|today|tomorrow|tonight|yesterday\b)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_TIME = re.compile(
-    r"\b(?:\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?|\d{1,2}\s?(?:[ap]\.?m\b\.?|o'clock)|noon\b|midnight\b)",
-    re.IGNORECASE,
-)
 _EMAIL = re.compile(r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+")
 _URL = re.compile(
     r"\bhttps?://[^\s\"'<>]+[^\s\"'<>.,;:?!)\]]|\bwww\.[\w.-]+\w(?:/[^\s\"'<>]*)?"
@@ -74,7 +54,8 @@ _LIST = re.compile(r"[\[(]\s*-?\d[\d.]*(?:\s*,\s*-?\d[\d.]*)+\s*[\])]|-?\d+\.\d{
 _DIGITS = re.compile(
     r"""(?<![\w.^])(?P<sign>[-\u2212])?(?P<money>[$\u20ac\u00a3\u00a5])?
     (?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)
-    (?:\s?(?P<scale>thousand|million|billion|trillion|k|mn|bn)\b|(?P<unit>%|\u00b0\s?[CF]?\b|(?:st|nd|rd|th)\b
+    (?:\s?(?P<scale>thousand|million|billion|trillion|k|mn|bn)\b|\s?(?P<degrees>\u00b0\s?(?:[CF]\b)?)
+    |(?P<unit>%|(?:st|nd|rd|th)\b
     |[A-Za-z]{1,4}(?![\w-]))|-(?=[A-Za-z]))?""",
     re.VERBOSE,
 )
@@ -106,8 +87,9 @@ _ONE = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
 _PROPER = re.compile(
-    r"(?:[A-Z\u00c0-\u00de][\w'\u2019&.-]*\w|[A-Z])(?:\s+(?:(?:of|de|la|del|di|da|van|von|the|&)\s+){0,2}"
-    r"(?:[A-Z\u00c0-\u00de][\w'\u2019&.-]*\w|[A-HJ-Z](?!\w)|\d+(?=\W*$|\s+[a-z])))*"
+    r"(?:(?:Dr|Mr|Mrs|Ms|Prof|St)\.(?=\s+[A-Z])|[A-Z\u00c0-\u00de][\w'\u2019&.-]*\w|[A-Z])"
+    r"(?:\s+(?:(?:of|de|la|del|di|da|van|von|the|&)\s+){0,2}"
+    r"(?:(?:Dr|Mr|Mrs|Ms|Prof|St)\.(?=\s+[A-Z])|[A-Z\u00c0-\u00de][\w'\u2019&.-]*\w|[A-HJ-Z](?!\w)|\d+(?=\W*$|\s+[a-z])))*"
     r"(?:,\s(?:[A-Z]{2}\b|[A-Z\u00c0-\u00de][a-z]+(?=[?.!]?$|\s+(?!and)[a-z])))?"
 )
 
@@ -126,32 +108,6 @@ def values_in(question: str) -> tuple[Value, ...]:
     sums = [value for value in found if value.kind == "sum"]
     found += [each for each in _numbers(question) if any(_is_in(each, value) for value in sums)]
     return tuple(sorted(found, key=lambda value: (value.start, -value.end)))
-
-
-def iso_date(text: str) -> str:
-    """A day as 2026-03-05, where the text says its year; else nothing."""
-    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        return text
-    year = re.search(r"\b\d{4}\b", text)
-    month = re.search(_MONTH, text, re.IGNORECASE)
-    rest = text.replace(year[0], "", 1) if year else text
-    day = re.search(r"\d{1,2}", rest)
-    if not (year and month and day):
-        return ""
-    number = [name[:3] for name in _MONTHS].index(month[0][:3].lower()) + 1
-    return f"{year[0]}-{number:02d}-{int(day[0]):02d}"
-
-
-def clock_time(text: str) -> str:
-    """A time as 17:30, where it says before or after noon, or is written so; else nothing."""
-    lower = text.lower()
-    if lower in {"noon", "midnight"}:
-        return "12:00" if lower == "noon" else "00:00"
-    found = re.match(r"(\d{1,2})(?::(\d{2}))?\s?([ap])?", lower)
-    if found is None or not (found[2] or found[3]):
-        return ""
-    hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0) if found[3] else int(found[1])
-    return f"{hour:02d}:{found[2] or '00'}"
 
 
 def number_words(text: str) -> int | None:
@@ -181,8 +137,8 @@ def _by_form(question: str) -> Iterator[Value]:
         yield Value("quote", found.start(), found.end(), found[0], inner.strip())
     yield from _plain("email", _EMAIL, question)
     yield from _plain("url", _URL, question)
-    yield from _plain("date", _DATE, question)
-    yield from _plain("time", _TIME, question)
+    yield from _plain("date", DATE, question)
+    yield from _plain("time", TIME, question)
     for start, end in in_signs(question):
         yield Value("sum", start, end, question[start:end], question[start:end])
     for found in _LIST.finditer(question):
@@ -212,7 +168,8 @@ def _numbers(question: str) -> Iterator[Value]:
             number = _whole(number * 10 ** _SCALES[found["scale"]])
         if found["sign"]:
             number = -number
-        unit = (found["unit"] or found["money"] or "").strip() or _word_behind(question, found.end())
+        sign = found["degrees"] or found["unit"] or found["money"] or ""
+        unit = sign.strip() or _word_behind(question, found.end())
         yield Value("number", found.start(), found.end(), found[0], number, unit)
     for found in _WORDY.finditer(question):
         count = number_words(found[0])
@@ -244,6 +201,9 @@ def _names(question: str) -> Iterator[Value]:
 
 def _word_behind(question: str, at: int) -> str:
     found = _WORD.match(question, at + 1) if question[at : at + 1] in {" ", "-"} else None
+    if found and found[0].lower() in {"degree", "degrees"}:
+        # What kind of degrees they are says more.
+        return _word_behind(question, found.end()) or found[0].lower()
     return found[0].lower() if found else ""
 
 

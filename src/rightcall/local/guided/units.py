@@ -1,0 +1,78 @@
+"""What is counted and measured, by the names that it goes by: kilometres and km, dollars and USD."""
+
+from collections.abc import Iterator, Mapping
+
+from rightcall.declare.words import stem
+
+_MEASURES = """
+length: kilometer kilometre km
+length: mile mi
+length: meter metre m
+length: centimeter centimetre cm
+length: millimeter millimetre mm
+length: foot feet ft
+length: inch inches in
+length: yard yd
+weight: kilogram kilo kg
+weight: gram gramme g
+weight: pound lb lbs
+weight: ounce oz
+weight: tonne ton t
+heat: celsius centigrade c °c
+heat: fahrenheit f °f
+heat: kelvin k
+volume: liter litre l
+volume: milliliter millilitre ml
+volume: gallon gal
+volume: pint pt
+share: percent percentage %
+time: second sec s
+time: minute min
+time: hour hr h
+time: day
+time: week
+time: month
+time: year yr
+"""
+_CURRENCIES = """
+usd dollar buck $
+eur euro €
+gbp pound sterling quid £
+jpy yen ¥
+chf franc
+inr rupee
+cny yuan renminbi
+sek krona
+nok krone
+mxn peso
+krw won
+pln zloty
+brl real
+try lira
+ils shekel
+"""
+
+
+def _named() -> Iterator[tuple[str, tuple[str, str]]]:
+    for line in _MEASURES.strip().splitlines():
+        kind, _, names = line.partition(": ")
+        for name in names.split():
+            yield stem(name), (kind, names.split()[0])
+
+
+_MEASURE_OF: Mapping[str, tuple[str, str]] = dict(_named())
+_CODE_OF: Mapping[str, str] = {
+    stem(name): line.split()[0].upper()
+    for line in _CURRENCIES.strip().splitlines()
+    for name in line.split()
+}
+
+
+def measure(word: str) -> tuple[str, str]:
+    """What kind of thing a unit measures, and the unit by its full name; nothing for other words."""
+    return _MEASURE_OF.get(stem(word.lower().replace(" ", "")), ("", ""))
+
+
+def currency(word: str) -> str:
+    """The code of a currency that is named in a word; nothing for other words."""
+    return _CODE_OF.get(stem(word.lower()), "")
