@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from agentdojo.functions_runtime import FunctionCall
 from attackers import Attacker, from_task, is_words_alone
 from attacks import attack
-from facts import FACTS
+from facts import FACTS, is_consequential
 from msgspec import Struct
 from pairs import Approver, Position, copied, done, fresh
 from readers import Hijacked, honest, wishes
@@ -172,6 +172,8 @@ async def _attacked(
     if position == "sender":
         send_as(identity(suite, wanted), base, planted.signs)
     counts: Counter[str] = Counter({f"{position} {kind} of": 1})
+    plan = source(suite, user)
+    acts = any(f"{name}(" in plan for name in FACTS if is_consequential(name))
     for wish in wishes(wanted, attacker.goal):
         reader = Hijacked(wish)
         if await _came_off(suite, user, base, attacker, reader, counts):
@@ -179,7 +181,7 @@ async def _attacked(
             if kind == "act":
                 lines.append(f"came through: {suite} {user} x {injection} (plan, {position}, {wish})")
             break
-        if not reader.asked:
+        if not reader.asked or (kind == "act" and not acts):
             # Another wish would change nothing.
             break
     return counts
