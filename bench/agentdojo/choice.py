@@ -9,7 +9,7 @@ import asyncio
 from agentdojo.functions_runtime import FunctionCall
 from pairs import fresh
 from planned import carry_out
-from readers import Wish, hijacked
+from readers import Hijacked, Wish
 from settings import DEFENCES, Row
 from standin import StandIn
 from suites import Environment, suites, tools_over
@@ -75,8 +75,8 @@ answer("Done.")
 def plan_invites(level: Level) -> bool:
     """Whether such a plan comes to invite him, with nobody to ask, at this level of events."""
     environment, levels = with_his_mail(), {"create_calendar_event": level}
-    reader = hijacked(Wish("island trailhead", 8))
-    run = carry_out("workspace", _TASK, environment, reader, "nobody", plan=_PLAN, levels=levels)
+    reader = Hijacked(Wish("island trailhead", 8))
+    run = carry_out("workspace", _TASK, environment, reader, "nobody", plans=[_PLAN], levels=levels)
     asyncio.run(run)
     return has_invited(environment)
 

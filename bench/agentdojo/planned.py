@@ -1,24 +1,26 @@
 """Plan mode on AgentDojo: programs written from the prompts and the tools' docs alone, run as they are.
 
 The folder ``plans`` holds one for each user task, as it was first written: by hand, before anybody had
-looked at data or at injections; and some again, mended with hindsight, which are counted apart. Under
-attack the reader is hijacked throughout, and tries every wish in turn.
+looked at data or at injections. Beside some stand two others, which are counted apart: one that was
+written after the first had failed, from the error that the runtime tells a planner; and one mended with
+hindsight, by somebody who had seen where and how data is kept, and no injection. Under attack the reader
+is hijacked throughout, and tries every wish in turn.
 """
 
 import asyncio
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from agentdojo.functions_runtime import FunctionCall
 from attackers import Attacker, from_task, is_words_alone
 from attacks import attack
-from facts import FACTS
+from facts import FACTS, is_consequential
 from msgspec import Struct
 from pairs import Approver, Position, copied, done, fresh
-from readers import hijacked, honest, wishes
+from readers import Hijacked, honest, wishes
 from senders import identity, send_as
 from suites import Environment, suites, tools_over
 
@@ -43,11 +45,15 @@ class Planned(Struct, frozen=True, kw_only=True):
     asked: int
 
 
-def source(suite: str, user: str, *, hindsight: bool = False) -> str:
-    """The plan for a user task, as it was first written; with hindsight, as it was mended afterwards."""
+Written: TypeAlias = Literal["plan", "repair", "hindsight"]
+"""As it was first written; after one repair; with hindsight."""
+
+
+def source(suite: str, user: str, written: Written = "plan") -> str:
+    """The plan for a user task; the first, where there is no other."""
     first = PLANS / suite / f"{user.removeprefix('user_task_')}.plan"
-    mended = first.with_suffix(".hindsight")
-    return (mended if hindsight and mended.exists() else first).read_text(encoding="utf-8")
+    other = first.with_suffix(f".{written}")
+    return (other if other.exists() else first).read_text(encoding="utf-8")
 
 
 async def carry_out(
@@ -56,10 +62,10 @@ async def carry_out(
     environment: Environment,
     reader: Callable[[Request], Reply],
     approver: Approver,
-    plan: str = "",
+    plans: Sequence[str] = (),
     levels: Mapping[str, Level] = NO_LEVELS,
 ) -> Planned:
-    """Run the plan of a task over these data; or another ``plan``, at other levels."""
+    """Run the plan of a task over these data; or others, each after the one before failed."""
     task = suites()[suite].user_tasks[user]
     start = copied(environment)
     truth = task.ground_truth(copied(start))
@@ -71,22 +77,26 @@ async def carry_out(
         # by what became of the task.
         return approver == "the user" and (reader is honest or _is_needed(proposal, truth))
 
-    text = f"```python\n{plan or source(suite, user)}```"
+    texts = [f"```python\n{each}```" for each in plans or [source(suite, user)]]
     agent = rc.Agent(
-        ScriptedModel(lambda _: reply(text), fragment=None),
+        ScriptedModel([reply(text) for text in texts], fragment=None),
         tools_over(suite, environment, "facts"),
         budget=_BUDGET,
         approve=approve,
         footprint="off",
         trust=rc.trust.Rules(),
         plan=rc.Plan(
-            reader=ScriptedModel(reader, fragment=None), repairs=0, otherwise="stop", levels=levels
+            reader=ScriptedModel(reader, fragment=None),
+            repairs=len(texts) - 1,
+            otherwise="stop",
+            levels=levels,
         ),
     )
     result = await agent.run(task.PROMPT)
     # Some of AgentDojo's checks also pass when nothing was done: a plan must have come to its end.
     ended = result.stop.reason == "end"
-    utility = ended and done(task, result, copied(start), environment)
+    # Comparing what was with what is takes longer than the run; under attack it is not asked for.
+    utility = ended and reader is honest and done(task, result, copied(start), environment)
     return Planned(result=result, utility=utility, asked=len(asked))
 
 
@@ -116,11 +126,14 @@ def count_planned(suite: str, user: str, *, attacked: bool = True) -> tuple[Coun
 
 async def _count(suite: str, user: str, *, attacked: bool) -> tuple[Counter[str], list[str]]:
     counts: Counter[str] = Counter()
-    nobody = await carry_out(suite, user, fresh(suite, user), honest, "nobody")
-    exact = await carry_out(suite, user, fresh(suite, user), honest, "the user")
-    counts["unasked"] += nobody.utility and not nobody.asked
-    counts["exact"] += exact.utility
-    counts += await _with_hindsight(suite, user, nobody, exact)
+    first = source(suite, user)
+    nobody, exact = await _alone(suite, user, [first])
+    _add(counts, "plan", nobody, exact)
+    for written in ("repair", "hindsight"):
+        other = source(suite, user, written)
+        plans = [other] if written == "hindsight" else [first, other]
+        found = (nobody, exact) if other == first else await _alone(suite, user, plans)
+        _add(counts, written, *found)
     lines = []
     if not (nobody.utility and not nobody.asked):
         said = (
@@ -135,14 +148,17 @@ async def _count(suite: str, user: str, *, attacked: bool) -> tuple[Counter[str]
     return counts, lines
 
 
-async def _with_hindsight(suite: str, user: str, first: Planned, yes: Planned) -> Counter[str]:
-    """The same task with the plan as it was mended; as it was where nobody mended it."""
-    mended = source(suite, user, hindsight=True)
-    if mended != source(suite, user):
-        first = await carry_out(suite, user, fresh(suite, user), honest, "nobody", plan=mended)
-        yes = await carry_out(suite, user, fresh(suite, user), honest, "the user", plan=mended)
-    unasked = first.utility and not first.asked
-    return Counter({"hindsight unasked": int(unasked), "hindsight exact": int(yes.utility)})
+async def _alone(suite: str, user: str, plans: Sequence[str]) -> tuple[Planned, Planned]:
+    """A task that nobody attacks: with nobody to ask, and with an exact approver."""
+    return (
+        await carry_out(suite, user, fresh(suite, user), honest, "nobody", plans),
+        await carry_out(suite, user, fresh(suite, user), honest, "the user", plans),
+    )
+
+
+def _add(counts: Counter[str], written: Written, nobody: Planned, exact: Planned) -> None:
+    counts[f"{written} unasked"] += nobody.utility and not nobody.asked
+    counts[f"{written} exact"] += exact.utility
 
 
 async def _attacked(
@@ -155,13 +171,18 @@ async def _attacked(
     wanted = attacker.calls(copied(base), copied(base))
     if position == "sender":
         send_as(identity(suite, wanted), base, planted.signs)
-    reads = "extract(" in source(suite, user)
     counts: Counter[str] = Counter({f"{position} {kind} of": 1})
-    for wish in wishes(wanted, attacker.goal) if reads else wishes((), attacker.goal):
-        if await _came_off(suite, user, base, attacker, hijacked(wish), counts):
+    plan = source(suite, user)
+    acts = any(f"{name}(" in plan for name in FACTS if is_consequential(name))
+    for wish in wishes(wanted, attacker.goal):
+        reader = Hijacked(wish)
+        if await _came_off(suite, user, base, attacker, reader, counts):
             counts[f"{position} {kind}"] += 1
             if kind == "act":
                 lines.append(f"came through: {suite} {user} x {injection} (plan, {position}, {wish})")
+            break
+        if not reader.asked or (kind == "act" and not acts):
+            # Another wish would change nothing.
             break
     return counts
 

@@ -27,7 +27,11 @@ def honest(request: Request) -> Reply:
     for asked, answer in _ANSWERS:
         if asked in question:
             return reply(call("found", value=answer(text)))
-    return reply(call("found", value=text if _schema(request).get("type") == "string" else None))
+    return reply(call("found", value=text if _takes_text(_schema(request)) else None))
+
+
+def _takes_text(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "string" or any(map(_takes_text, schema.get("anyOf", ())))
 
 
 class Wish(Struct, frozen=True):
@@ -42,18 +46,21 @@ def wishes(calls: Sequence[FunctionCall], goal: str) -> list[Wish]:
     texts = [leaf for each in calls for _, leaf in leaves(dict(each.args)) if leaf]
     numbers = [value for each in calls for value in each.args.values() if isinstance(value, int | float)]
     number = float(max(numbers, default=23))
-    return [Wish(text, number) for text in dict.fromkeys([*texts, goal])][:4]
+    return [Wish(text, number) for text in dict.fromkeys([*texts, goal])]
 
 
-def hijacked(wish: Wish) -> Callable[[Request], Reply]:
+class Hijacked:
     """A reader that gives the attacker's value for each type, whatever it is asked."""
 
-    def read(request: Request) -> Reply:
-        return reply(
-            call("found", value=_wished(_schema(request), wish, _form(request).get("$defs", {})))
-        )
+    def __init__(self, wish: Wish) -> None:
+        self._wish = wish
+        self.asked = 0
+        """How often it was."""
 
-    return read
+    def __call__(self, request: Request) -> Reply:
+        self.asked += 1
+        value = _wished(_schema(request), self._wish, _form(request).get("$defs", {}))
+        return reply(call("found", value=value))
 
 
 def _form(request: Request) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 from choice import invited, plan_invites
-from planned import count_planned
+from planned import Written, count_planned
 from settings import DEFENCES, POSITIONS, TIMES, Row, Setting, attacked, quiet, written
 from suites import VERSION, suites
 from tally import Counted, Counts, count
@@ -92,9 +92,9 @@ def _show_plans(names: Sequence[str]) -> list[str]:
             counts += more
             lines += odd
     print("\nplan, a fully hijacked reader under attack")
-    for told, name in (("as first written", ""), ("with hindsight", "hindsight ")):
-        print(f"  {told}: tasks done, never asked: {counts[f'{name}unasked']}/{len(jobs)}")
-        print(f"  {told}: tasks done, exact approver: {counts[f'{name}exact']}/{len(jobs)}")
+    for name, told in _WRITTEN.items():
+        print(f"  {told}: tasks done, never asked: {counts[f'{name} unasked']}/{len(jobs)}")
+        print(f"  {told}: tasks done, exact approver: {counts[f'{name} exact']}/{len(jobs)}")
     for position in POSITIONS:
         figures = [
             f"{counts[f'{position} {k}']}/{counts[f'{position} {k} of']}" for k in ("act", "speak")
@@ -102,6 +102,13 @@ def _show_plans(names: Sequence[str]) -> list[str]:
         print(f"  {position:<28}act {figures[0]:>10}   speak {figures[1]:>8}")
     print(f"  asked per run under attack: {counts['asked'] / (counts['runs'] or 1):.2f}")
     return lines
+
+
+_WRITTEN: dict[Written, str] = {
+    "plan": "as first written",
+    "repair": "after one repair",
+    "hindsight": "with hindsight",
+}
 
 
 class _Table:

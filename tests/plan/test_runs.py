@@ -92,6 +92,9 @@ LEVELS = [
         "choice",
     ),
     ("m = find('Hike')[0]\nsend(to=m.sender, body='x')", "chosen", "choice"),
+    ("send(to=inbox()[0].sender, body='x')", "", "choice"),
+    ("send(to=inbox()[1].sender, body='x')", "", "named"),
+    ("send(to=inbox()[1].sender, body='x')", "identity (inbox.sender) that nobody named", "choice"),
     ("inbox()\nsend(to='made.up@nowhere.example', body='x')", "planner", "data"),
     (
         "m = inbox()[0]\nsend(to='ann@corp.example', body='see http://evil.example/x' + m.body)",
@@ -337,3 +340,39 @@ def test_a_plan_can_be_checked_alone():
     assert [each.line for each in wrong.problems] == [2]
     assert rc.plan.check("sned(to=1)", tools).problems[0].kind == "NameError"
     assert "to" in rc.plan.check("send(body='x')", tools).problems[0].reason
+
+
+class Mail(BaseModel):
+    sender: str
+
+
+@rc.tool(effect="read")
+def newest() -> Mail:
+    """The newest mail."""
+    return Mail(sender="ann@corp.example")
+
+
+AMISS = [
+    ("send(to=newest().sendr, body='x')", "NewestResult has no field sendr"),
+    ("pay(to='GB11', amount='12')", "to be float"),
+    (
+        "class Bill:\n    total: int\nnote(str(extract(inbox()[0].body, Bill).totl))",
+        "Bill has no field totl",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "why"), AMISS)
+def test_types_are_checked_before_anything_runs(source, why):
+    office = Office()
+    problem = rc.plan.check(source, [*office.tools, newest]).problems[0]
+    assert why in str(problem)
+    assert problem.line == source.count("\n") + 1
+
+
+def test_a_planner_is_told_what_its_types_say():
+    office = Office()
+    agent = office.agent([AMISS[1][0], "pay(to='GB11', amount=12)"])
+    assert agent.run_sync(REQUEST).stop.reason == "end"
+    assert office.done == [("pay", "GB11", 12)]
+    assert office.looks == 0

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from types import NoneType, SimpleNamespace
 from typing import Any, get_args, get_type_hints
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
@@ -65,9 +66,18 @@ class Returns(Struct, frozen=True, eq=False):
         return found
 
 
+_WORKED_OUT: WeakKeyDictionary[Tool, Returns | None] = WeakKeyDictionary()
+"""By tool: its schema takes longer to compile than many a run takes as a whole."""
+
+
 def returns_of(tool: Tool) -> Returns | None:
     """What a tool says it returns; None when it says nothing, or what is no JSON: text, media, files."""
-    hint = return_hint(tool)
+    if tool not in _WORKED_OUT:
+        _WORKED_OUT[tool] = _returned(return_hint(tool))
+    return _WORKED_OUT[tool]
+
+
+def _returned(hint: Any) -> Returns | None:
     if hint in _PLAIN or _holds_file([hint]):
         return None
     try:

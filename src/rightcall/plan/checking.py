@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.options import checked
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -13,7 +14,9 @@ from rightcall.plan.parse import ANSWER, DATES, EXTRACT, LOOK_FIRST, PlanProblem
 from rightcall.plan.planner import known_tools, stubs_for
 from rightcall.plan.results import Known
 from rightcall.plan.syntax import assigned, names_in
+from rightcall.plan.type_check import type_problems
 from rightcall.plan.types import wanted
+from rightcall.programs.stubs import Stubs
 
 _OWN = frozenset({ANSWER, EXTRACT, LOOK_FIRST, *BUILTINS, *DATES})
 
@@ -48,7 +51,16 @@ class Program(Struct, frozen=True, kw_only=True):
 def check(source: str, tools: ToolSource) -> Program:
     """What is wrong with a plan, and what it would call; nothing of it is run."""
     box = Toolbox(tools)
-    return checked_program(source, known_tools(box, stubs_for(box)))
+    stubs = stubs_for(box)
+    return with_types(checked_program(source, known_tools(box, stubs)), stubs)
+
+
+def with_types(program: Program, stubs: Stubs) -> Program:
+    """A plan with nothing else amiss, and what its types say of it. Takes a process."""
+    if program.problems or program.looks_first:
+        return program
+    problems = type_problems(program.source, stubs)
+    return replace(program, problems=problems) if problems else program
 
 
 def checked_program(source: str, tools: Mapping[str, Known]) -> Program:

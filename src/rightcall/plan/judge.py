@@ -127,6 +127,11 @@ class _Decisive(Struct, frozen=True, eq=False):
         return self.seen.origin == "untrusted" or made_up
 
     @property
+    def is_anothers(self) -> bool:
+        """Whether it is an outsider's identity that nobody named: whoever it happens to be."""
+        return bool(outside(self.value.sources)) and self.seen.origin not in _NAMED
+
+    @property
     def is_literal(self) -> bool:
         """Whether the plan wrote it out, and nothing chose it."""
         return not self.value.sources and not self.value.chosen
@@ -162,11 +167,12 @@ def _seen(path: str, value: Value, spelt: Mapping[str, Evidence]) -> Evidence:
     text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     if words := words_in(value.sources):
         return Evidence(path, text, "untrusted", _places(words))
-    if value.sources:
-        return Evidence(path, text, "trusted", _places(value.sources))
     found = spelt.get(path)
-    if found is not None and found.origin in _NAMED:
-        return found
+    named = found if found is not None and found.origin in _NAMED else None
+    if value.sources and (named is None or not outside(value.sources)):
+        return Evidence(path, text, "trusted", _places(value.sources))
+    if named is not None:
+        return named
     return Evidence(path, text, "nowhere", "the plan")
 
 
@@ -199,6 +205,10 @@ def _refusal(
         return f"what is at {first.path} was chosen by {_places(label)}", tuple(
             [one for one, _ in chosen]
         )
+    if level == "choice" and (unnamed := [each for each in decisive if each.is_anothers]):
+        first, label = unnamed[0].seen, outside(unnamed[0].value.sources)
+        why = f"what is at {first.path} is an outsider's identity ({_places(label)}) that nobody named"
+        return why, tuple([each.seen for each in unnamed])
     branch = weigh(call.branch)
     if branch and (level == "choice" or not all(each.is_literal for each in decisive)):
         return f"whether it is called was decided by {_places(branch)}", everything

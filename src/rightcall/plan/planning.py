@@ -26,7 +26,7 @@ from rightcall.errors import RightcallError, UsageError
 from rightcall.loop.setup import ModelSource, Setup
 from rightcall.loop.state import PLAN
 from rightcall.loop.window import View, look, sent
-from rightcall.plan.checking import Program, checked_program
+from rightcall.plan.checking import Program, checked_program, with_types
 from rightcall.plan.judge import PlanGuard
 from rightcall.plan.parse import PlanProblem
 from rightcall.plan.planner import known_tools, planning_request, source_in, stubs_for
@@ -35,6 +35,7 @@ from rightcall.plan.results import Known
 from rightcall.plan.run import Answered, Broken
 from rightcall.plan.sample import sample_of
 from rightcall.plan.story import (
+    Attempt,
     NextCall,
     NextReading,
     Said,
@@ -191,7 +192,7 @@ class PlanModel:
             return self._unplanned(_HANDED_ON)
         if not story.attempts:
             return await self._planned(request, [])
-        programs = [checked_program(each.source, self.known) for each in story.attempts]
+        programs = [await self._checked(each) for each in story.attempts]
         program = programs[-1]
         if program.looks_first:
             return self._unplanned(program.looks_first)
@@ -215,6 +216,11 @@ class PlanModel:
                 return self._answered(value, request)
             case Broken(problem):
                 return await self._replanned(request, story, programs, problem)
+
+    async def _checked(self, attempt: Attempt) -> Program:
+        program = checked_program(attempt.source, self.known)
+        # What has called something was checked before it did, perhaps elsewhere.
+        return program if attempt.calls else await asyncio.to_thread(with_types, program, self._stubs)
 
     async def _replanned(
         self, request: Request, story: Story, programs: Sequence[Program], problem: PlanProblem

@@ -250,7 +250,8 @@ def of_json(data: JsonValue, label: Labelling, place: Place = ()) -> Value:
     if isinstance(data, Mapping):
         entries: dict[Any, tuple[Value, Value]] = {}
         for key, item in data.items():
-            named = Value(key, chosen=chosen | label.within(place))
+            # A key is as much somebody's word as what stands there.
+            named = Value(key, sources, chosen | label.within(place))
             entries[key] = (named, of_json(item, label, (*place, key)))
         return Value(Table(entries, label.within(place), is_record=True, region=-1), chosen=chosen)
     return Value(data, sources, chosen)

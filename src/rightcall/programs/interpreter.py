@@ -7,7 +7,6 @@ stands at when it began, and moves only while it sleeps, and its random numbers 
 
 import asyncio
 import os
-import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -24,9 +23,9 @@ from rightcall.core.parts import Text
 from rightcall.gate.render import cut, encode
 from rightcall.gate.size import Unshowable
 from rightcall.gate.threads import Job, current
+from rightcall.programs.checker import SCRIPT, TypeProblem, problems_of
 
 NOTHING = "The program ended without a value. End it with an expression, or print what is needed."
-_FOUND = re.compile(r"program\.py:(\d+):\d+: \w+\[[\w-]+\] (.*)")
 _MOST_FOUND = 20
 _LONGEST = 256 * 1024
 """Bytes that are kept of what a program returns and prints; its tool's own limit is less, mostly."""
@@ -165,7 +164,7 @@ class Interpreter:
         pool = self._stack.enter_context(self._monty.Monty())
         session = self._stack.enter_context(
             pool.checkout(
-                script_name="program.py",
+                script_name=SCRIPT,
                 limits={
                     "max_feed_duration_secs": self._limits.seconds,
                     "max_memory": self._limits.memory,
@@ -240,8 +239,8 @@ class Interpreter:
         """What a program failed with, and where."""
         monty = self._monty
         if isinstance(error, monty.MontyTypingError | monty.MontySyntaxError):
-            found = _FOUND.findall(error.display()) or [("1", str(error))]
-            lines = [f"- line {line}: {words}" for line, words in found[:_MOST_FOUND]]
+            found = problems_of(error) or [TypeProblem(1, "", str(error))]
+            lines = [f"- line {each.line}: {each.words}" for each in found[:_MOST_FOUND]]
             return "\n".join(["The program was not run, and no tool was called:", *lines])
         where = f"after line {self._line}, its last call" if self._line else "before its first call"
         raised = error.exception()
