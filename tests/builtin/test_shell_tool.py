@@ -134,7 +134,8 @@ async def test_two_shells_of_anthropics_know_nothing_of_each_other(tmp_path):
     one, two = (builtin.shell(cwd=tmp_path, signature="anthropic") for _ in range(2))
     await said(one, command="export NAME=one")
     assert (await said(two, command="echo [$NAME]"))[1] == "Exit code: 0\n\n[]"
-    assert (await said(one, command=""))[1] == "There is no command to run."
+    # Our own words, of which no outsider could have written any.
+    assert (await told(one, command=""))[1] == "There is no command to run."
 
 
 async def test_openais_shell_tells_how_each_command_ended_and_what_it_said(tmp_path):

@@ -1,6 +1,7 @@
 """``rightcall eval``, as a shell sees it."""
 
 import json
+import sys
 
 import pytest
 
@@ -48,7 +49,9 @@ CASES = [
 
 
 @pytest.fixture
-def shop(home):
+def shop(home, monkeypatch):
+    # Another test's module may have the same name.
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
     (home / "shop.py").write_text(TOOLS.format(weather="Tell the weather in a city."))
     (home / "vague.py").write_text(TOOLS.format(weather="Handle a request."))
     (home / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in CASES))

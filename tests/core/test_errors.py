@@ -124,4 +124,5 @@ def test_a_tool_failure_is_what_the_tool_said():
         "retryable": False,
         "own": False,
     }
-    assert vars(ToolFailure("busy", retryable=True)) == {"message": "busy", "retryable": True}
+    busy = {"message": "busy", "retryable": True, "own": False}
+    assert vars(ToolFailure("busy", retryable=True)) == busy

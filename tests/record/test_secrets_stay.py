@@ -214,6 +214,7 @@ def test_every_logger_is_found():
         "rightcall",
         "rightcall.mcp",
         "rightcall.request",
+        "rightcall.local",
         "rightcall.loop",
         "rightcall.gate",
     }

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.options import checked
 from rightcall.core.request import Profile, Request
 from rightcall.errors import EncodeError, UsageError
 from rightcall.local.engine import Card, Engine, Sampling
@@ -15,7 +14,6 @@ from rightcall.local.template.template_file import read_template
 class RawModel:
     """A model that goes on with text, and the chat template that makes a conversation of that."""
 
-    @checked("rc.local.GuidedModel")
     def __init__(
         self, engine: Engine, *, template: ChatTemplate | None = None, profile: Profile | None = None
     ) -> None:

@@ -64,7 +64,7 @@ def test_what_was_approved_is_verified_until_it_changes(rightcall, config, tmp_p
     changed = rightcall("verify", "--name", "many", "--", *grown)
     assert changed == (1, "many: tool_2 is new\n", "")
     code, out, _ = rightcall("pin", "--name", "many", "--yes", "--", *grown)
-    assert out.splitlines()[:2] == ["many: tool_2 is new", "tool_2: Tool 2."]
+    assert out.splitlines()[:3] == ["many: tool_2 is new", "tool_2:", '  | "Tool 2."']
     assert rightcall("verify", "--name", "many", "--", *grown)[0] == 0
 
 

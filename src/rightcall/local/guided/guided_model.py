@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd, TextDelta
 from rightcall.core.message import Message, Reply, Results, StopReason, said
+from rightcall.core.options import checked
 from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Named, Profile, Request
 from rightcall.core.tool import Spec
@@ -56,6 +57,7 @@ class GuidedModel(RawModel):
     _said: set[str]
     """The tools of which it was said that they say too little of themselves."""
 
+    @checked("rc.local.GuidedModel")
     def __init__(
         self, engine: Engine, *, template: ChatTemplate | None = None, profile: Profile | None = None
     ) -> None:
