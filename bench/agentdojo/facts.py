@@ -91,7 +91,8 @@ _BANK: dict[str, Declared] = {
     "get_iban": _reads(untrusted=False, private=True),
     "get_balance": _reads(untrusted=False, private=True, kinds={"*": "amount"}),
     "get_most_recent_transactions": _reads(**_PAYMENT),
-    "get_scheduled_transactions": _reads(**_PAYMENT),
+    # A standing order is in the words of the account's owner.
+    "get_scheduled_transactions": _reads(**_PAYMENT | {"untrusted": False, "identity": ()}),
     "send_money": _writes(
         reach="outside",
         dangers=("money",),

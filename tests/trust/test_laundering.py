@@ -298,6 +298,7 @@ def test_what_is_no_ledger_is_refused_and_rules_can_name_one(tmp_path):
 def test_what_is_opaque(text, is_code):
     assert is_opaque(text) is is_code
     assert not is_opaque("Carol White")
+    assert not is_opaque("team-building-activities.docx")
 
 
 def test_common_words_and_known_values_leave_no_trace_that_is_found():

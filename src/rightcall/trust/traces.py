@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import msgspec
 
 from rightcall.core.jsontext import JsonValue
-from rightcall.trust.spelling import Token, grouped, plain, scan
+from rightcall.trust.spelling import Token, grouped, is_host, plain, scan
 
 IsWritten: TypeAlias = Callable[[str], bool]
 """Whether a trace was left."""
@@ -67,7 +67,7 @@ def is_of_token(trace: str) -> bool:
 
 
 def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
-    """The texts in a value that were written before, with all that stands in the same record."""
+    """The texts in a value that were written before, with what else stands in the same record."""
     found: set[str] = set()
     todo: list[JsonValue] = [value]
     while todo:
@@ -77,7 +77,9 @@ def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
                 own = [_told(each) for each in item.values() if not isinstance(each, dict | list)]
                 own += [key for key in item if not _FIELD.fullmatch(key)]
                 if any(_is_back(text, is_written) for text in own):
-                    found.update(own)
+                    # A short number is what the system calls a record or counts in it: nobody wrote it
+                    # there, or it would be one of those that are back by themselves.
+                    found.update(each for each in own if not _is_short_number(each))
                 todo.extend(each for each in item.values() if isinstance(each, dict | list))
             case list():
                 plainly = [_told(each) for each in item if not isinstance(each, dict | list)]
@@ -92,7 +94,8 @@ def came_back(value: JsonValue, is_written: IsWritten) -> frozenset[str]:
 
 def is_opaque(text: str) -> bool:
     """Whether a text is a link or in some code: what a tool makes of it may be anything."""
-    if any(kind in ("link", "host") for kind, _ in scan(plain(text[:_LONGEST]))):
+    found = scan(plain(text[:_LONGEST]))
+    if any(kind == "link" or (kind == "host" and is_host(token)) for kind, token in found):
         return True
     blob = text.strip()
     has_digits, has_letters = re.search(r"\d", blob), re.search("[a-zA-Z]", blob)
@@ -190,6 +193,10 @@ def _may_matter(kind: Token, token: str) -> bool:
     if squeezed.isdigit():
         return len(squeezed) >= _FEWEST_DIGITS
     return kind in ("link", "mail", "host") or any(each.isdigit() for each in squeezed)
+
+
+def _is_short_number(text: str) -> bool:
+    return text.isdigit() and len(text) < _FEWEST_DIGITS
 
 
 def _squeezed(token: str) -> str:
