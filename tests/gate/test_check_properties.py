@@ -89,7 +89,7 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 @given(name=st.sampled_from(TOOLS.names()), arguments=any_text | near_arguments | mutated())
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_no_arguments_whatever_make_the_gate_raise(name, arguments):
     call = rc.Call(id="1", name=name, arguments=arguments)
     verdict = check(call, TOOLS)
@@ -215,7 +215,7 @@ def _children(place: dict | list) -> list:
 
 
 @given(spoiled())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_the_gate_and_an_independent_referee_agree_on_spoiled_arguments(pair):
     schema, arguments = pair
     referee = Draft202012Validator(schema)

@@ -62,7 +62,7 @@ def test_a_run_is_the_same_run_each_time(plan):
     assert first == second == third
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(plans)
 def test_a_run_recovered_from_any_beginning_of_its_journal_comes_to_the_same_end(plan):
     async def main() -> None:

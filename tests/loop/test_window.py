@@ -430,7 +430,7 @@ def newest(transcript: Transcript) -> int:
 
 
 @given(transcripts, windows)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_whatever_grows_what_is_sent_is_whole_and_fits(transcript, window):
     view: View | None = None
     before: View | None = None
@@ -449,7 +449,7 @@ def test_whatever_grows_what_is_sent_is_whole_and_fits(transcript, window):
 
 
 @given(transcripts, windows)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_it_is_over_only_when_the_least_does_not_fit(transcript, window):
     view: View | None = None
     for length in range(1, len(transcript) + 1):

@@ -93,7 +93,7 @@ def test_a_run_whose_start_may_be_what_is_damaged_says_so(path):
     assert readable(path) == {"done": of("done"), "a": None, "b": None, "late": None}
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=300)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=150)
 @given(st.data())
 def test_no_run_is_ever_read_without_an_entry_that_it_had(tmp_path, data):
     path = written(tmp_path / "runs.jsonl")

@@ -712,7 +712,7 @@ DOCUMENTS = st.dictionaries(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(DOCUMENTS)
 def test_any_valid_schema_is_rewritten_or_refused(document):
     try:

@@ -141,7 +141,7 @@ NAMES = [
 
 
 @LINUX
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=500)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(st.lists(st.sampled_from(NAMES), min_size=1, max_size=60).map("/".join))
 def test_both_ways_agree_on_every_path(root, path):
     directory = os.open(root, os.O_RDONLY)
