@@ -14,7 +14,6 @@ from rightcall.core.parts import Result
 from rightcall.trust.acts import is_asked, is_undoing
 from rightcall.trust.counts import counts_in, is_same_noun
 from rightcall.trust.facts import Settled
-from rightcall.trust.polarity import clauses, sentences
 from rightcall.trust.provenance import opened
 from rightcall.trust.records import Reading, Record, codes_in, joined, stem, terms_of
 
@@ -70,6 +69,8 @@ class Described:
 
     def hear(self, text: str) -> None:
         """Take in the words of somebody who may order something."""
+        from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
+
         self._sentences.append(set())
         for sentence in sentences(text):
             said = set[str]()

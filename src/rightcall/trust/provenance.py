@@ -37,7 +37,6 @@ from rightcall.trust.keys import (
     whole,
 )
 from rightcall.trust.kinds import role_of
-from rightcall.trust.polarity import clauses
 from rightcall.trust.said import Role, amounts, bounding, names, references, roles
 from rightcall.trust.spelling import (
     Token,
@@ -170,6 +169,8 @@ class Provenance:
 
     def vouch(self, text: str, origin: Origin) -> None:
         """Take in the words of somebody who may order something, and may forbid something."""
+        from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
+
         text, forbidden = unnumbered(unmarked(plain(text))), set[int]()
         for part in clauses(text):
             if part.forbidden:

@@ -16,7 +16,6 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.parts import Result
 from rightcall.trust.facts import Settled
 from rightcall.trust.kinds import words_of
-from rightcall.trust.polarity import clauses
 from rightcall.trust.provenance import opened
 from rightcall.trust.said import named_words
 
@@ -49,6 +48,8 @@ _RANKS: tuple[tuple[re.Pattern[str], Rank], ...] = tuple(
 
 def ranks_in(text: str) -> frozenset[Rank]:
     """The ranks by which a person singles something out."""
+    from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
+
     said = [part.text for part in clauses(text) if not part.forbidden]
     return frozenset(
         replace(rank, nouns=named_words(found[1].lower()))
