@@ -1,8 +1,7 @@
 """Who could have written a text of a run, and who has named a value. What a label says never gets less.
 
-Adding a text costs its own length; looking up a value costs the value's. Neither grows with what was
-added before. Of trusted texts their runs of up to three tokens are kept, so that a phrase is found only
-where its words stand together; of untrusted ones only the tokens, to say where a value came from.
+Adding a text costs its own length; looking up a value costs the value's, whatever was added before. Of
+trusted texts the runs of up to three tokens are kept, of untrusted ones the tokens, to say where from.
 """
 
 import re
