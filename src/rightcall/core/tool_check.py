@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from rightcall.core.facts import Facts
 from rightcall.core.handler import Parameters
 from rightcall.core.jsontext import JsonObject, dump, kind_of
 from rightcall.core.problem import Problem, Valid, Validator
@@ -31,7 +32,7 @@ class Declared(Protocol):
     @property
     def schema(self) -> object: ...
     @property
-    def facts(self) -> "Roles": ...
+    def facts(self) -> Facts: ...
     @property
     def examples(self) -> Sequence[JsonObject]: ...
     @property
@@ -40,23 +41,6 @@ class Declared(Protocol):
     def input(self) -> str: ...
     @property
     def grammar(self) -> Mapping[str, str]: ...
-
-
-class Roles(Protocol):
-    """The parameters that have a role."""
-
-    @property
-    def targets(self) -> tuple[str, ...] | None: ...
-    @property
-    def content(self) -> tuple[str, ...] | None: ...
-    @property
-    def sources(self) -> tuple[str, ...] | None: ...
-    @property
-    def bounded(self) -> tuple[str, ...] | None: ...
-    @property
-    def widens(self) -> Mapping[str, tuple[str, ...]] | None: ...
-    @property
-    def what(self) -> str: ...
 
 
 def check_tool(tool: Declared) -> None:
