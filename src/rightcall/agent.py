@@ -29,6 +29,7 @@ from rightcall.errors import LimitReached, RightcallError, ToolFailure, UsageErr
 from rightcall.gate.checked_async import checked_async
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Decisions, decided_about, guard_above
+from rightcall.gate.slots import RUN_CONCURRENCY
 from rightcall.loop.basis import Basis, Defaults, look_for_tools, user_message
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.nested import nesting_of, rules_below
@@ -114,7 +115,7 @@ class Agent(Generic[Deps, Out]):
         output: Any = None,
         budget: Budget | None = None,
         journal: Journal | AsyncJournal | None = None,
-        concurrency: int = 32,
+        concurrency: int = RUN_CONCURRENCY,
         retry_broken: bool | None = None,
         errors: ErrorWords = "neutral",
         descriptions: Descriptions = "full",
@@ -123,7 +124,7 @@ class Agent(Generic[Deps, Out]):
         **settings: Unpack[AgentSettings],
     ) -> None:
         check_model_options(settings.get("options", {}))
-        self._opened, self.name = Opened(), name
+        self._opened, self.name, self._executor = Opened(), name, Executor(concurrency=concurrency)
         self.trust = trust = settings.get("trust")
         self._basis = basis = Basis(
             model=self._opened.model(model),
@@ -145,7 +146,7 @@ class Agent(Generic[Deps, Out]):
             model=basis.model,
             tools=self.tools,
             steps=LiveSteps(),
-            executor=Executor(concurrency=concurrency),
+            executor=self._executor,
             answer=None if basis.form is None else basis.form.tool,
             **settings,  # type: ignore[arg-type]
         )
@@ -363,8 +364,9 @@ class Agent(Generic[Deps, Out]):
         self, run: str, steps: Steps, dependencies: Any, basis: Basis, wanted: Wanted | None = None
     ) -> Setup:
         """What a run uses; ``wanted`` is what one that goes on has been asked for."""
-        above = guard_above()
-        setup = replace(self._setup, run=run, steps=steps, dependencies=dependencies, above=above)
+        executor, above = self._executor.for_run(), guard_above()
+        setup = replace(self._setup, run=run, steps=steps, executor=executor, above=above)
+        setup = replace(setup, dependencies=dependencies)
         if self.trust is None and (trust := rules_below(above, self.name, run)) is not None:
             setup, basis = replace(setup, trust=trust), replace(basis, rules=trust)
         mode = basis.mode if wanted is None else wanted.mode

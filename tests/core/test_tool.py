@@ -283,7 +283,7 @@ def test_every_tool_has_limits_and_the_cautious_words_from_birth():
         retries=0,
         backoff=0.5,
         rate=None,
-        concurrency=16,
+        concurrency=None,
         max_output_bytes=65_536,
         max_media_bytes=5_242_880,
         max_arguments_bytes=1_048_576,

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rightcall as rc
-from rightcall.gate.executor import CallSlot, Pace, Semaphore, Slots
+from rightcall.gate.slots import Both, Pace, Semaphore, Slots
+from rightcall.gate.threads import ThreadSlots
 
 
 async def settle() -> None:
@@ -62,7 +63,7 @@ async def test_a_slot_is_not_lost_on_someone_cancelled_while_getting_it():
 
 async def test_a_newcomer_does_not_overtake_those_who_wait():
     own, everyone = Semaphore(1), Semaphore(5)
-    slot = CallSlot(own, everyone)
+    slot = Both(own, everyone)
     assert slot.acquire_free()
     waiter = asyncio.create_task(slot.acquire())
     await settle()
@@ -75,7 +76,7 @@ async def test_a_newcomer_does_not_overtake_those_who_wait():
 
 async def test_a_slot_that_waits_for_one_of_those_that_all_share_gives_its_own_back_when_cancelled():
     own, everyone = Semaphore(2), Semaphore(1)
-    slot = CallSlot(own, everyone)
+    slot = Both(own, everyone)
     assert slot.acquire_free()
     waiter = asyncio.create_task(slot.acquire())
     await settle()
@@ -147,3 +148,65 @@ def test_each_tool_has_a_pace_of_its_own():
     slots = Slots(1)
     first, second = (rc.Tool(name, "", limits=rc.Limits(rate=(1, 10))) for name in ("a", "b"))
     assert [slots.wait_for(tool, 0.0) for tool in (first, second, first)] == [0.0, 0.0, 10.0]
+
+
+async def test_runs_do_not_wait_for_each_other_but_where_a_tool_says_so():
+    plain, scarce = rc.Tool("plain", ""), rc.Tool("scarce", "", limits=rc.Limits(concurrency=1))
+    agents = Slots(2)
+    first, second = agents.for_run(), agents.for_run()
+    assert [first.of(plain).acquire_free() for _ in range(3)] == [True, True, False]
+    assert second.of(plain).acquire_free()
+    assert second.of(scarce).acquire_free()
+    assert not agents.for_run().of(scarce).acquire_free()
+
+
+async def test_a_rate_holds_for_all_runs():
+    paced = rc.Tool("paced", "", limits=rc.Limits(rate=(1, 10.0)))
+    agents = Slots(2)
+    assert agents.for_run().wait_for(paced, 100.0) == 0.0
+    assert agents.for_run().wait_for(paced, 104.0) == 6.0
+
+
+async def test_threads_are_handed_out_in_order_over_all_event_loops():
+    slots = ThreadSlots(1)
+    assert slots.acquire_free()
+    order: list[str] = []
+
+    def elsewhere() -> None:
+        async def wait() -> None:
+            await slots.acquire()
+            order.append("other loop")
+            slots.release()
+
+        asyncio.run(wait())
+
+    async def here(name: str) -> None:
+        await slots.acquire()
+        order.append(name)
+        slots.release()
+
+    first = asyncio.create_task(here("first"))
+    await settle()
+    thread = asyncio.create_task(asyncio.to_thread(elsewhere))
+    while len(slots._waiting) < 2:
+        await asyncio.sleep(0.001)
+    given_up = asyncio.create_task(here("given up"))
+    last = asyncio.create_task(here("last"))
+    await settle()
+    given_up.cancel()
+    slots.release()
+    await asyncio.gather(first, thread, last)
+    assert order == ["first", "other loop", "last"]
+    assert slots.acquire_free()
+
+
+async def test_a_thread_that_was_given_to_somebody_who_left_goes_to_the_next():
+    slots = ThreadSlots(1)
+    assert slots.acquire_free()
+    waiter = asyncio.create_task(slots.acquire())
+    await settle()
+    slots.release()
+    # Given, and not told yet.
+    waiter.cancel()
+    await settle()
+    assert slots.acquire_free()

@@ -31,8 +31,9 @@ class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
     """Seconds before the first retry; doubled before each further one."""
     rate: tuple[int, float] | None = None
     """At most so many calls in so many seconds: ``(5, 60)``. A call over it waits."""
-    concurrency: int = 16
-    """How many calls of this tool may run at once."""
+    concurrency: int | None = None
+    """How many calls of this tool may run at once, in all runs of an agent together: what is protected
+    is outside of them. Unless it is said, only a run's own calls wait for each other."""
     max_output_bytes: int = 64 * 1024
     """Text beyond it is cut in the middle, with a marker that says so."""
     max_failure_bytes: int = 2048
@@ -44,8 +45,9 @@ class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
 
     def __post_init__(self) -> None:
         for name in _MORE_THAN_NONE:
-            if not getattr(self, name) > 0:
-                raise UsageError(f"limits: {name} must be more than 0, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not (value is None and name == "concurrency") and not value > 0:
+                raise UsageError(f"limits: {name} must be more than 0, not {value!r}")
         for name in ("retries", "backoff", "max_media_bytes"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"limits: {name} must not be negative")
@@ -70,7 +72,7 @@ class LimitOptions(TypedDict, total=False):
     retry_on: type[Exception] | tuple[type[Exception], ...]
     backoff: float
     rate: tuple[int, float] | None
-    concurrency: int
+    concurrency: int | None
     max_output_bytes: int
     max_failure_bytes: int
     max_media_bytes: int

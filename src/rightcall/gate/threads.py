@@ -9,6 +9,7 @@ import asyncio
 import contextvars
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -19,6 +20,8 @@ from rightcall.gate.deadline import WrappedBaseException, leave_if_forked
 IDLE_SECONDS = 10.0
 MAX_ABANDONED = 64
 """Stuck threads beyond which no new ones are started."""
+MOST = 128
+"""Tools' functions that block, running at once in this process. Others wait, and no clock runs."""
 
 
 class Job:
@@ -33,10 +36,71 @@ class Job:
         return self.abandoned and not self.done
 
 
+class ThreadSlots:
+    """So many slots for all event loops of the process, in the order they were asked for."""
+
+    def __init__(self, size: int) -> None:
+        self._lock = threading.Lock()
+        self._free = size
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def acquire_free(self) -> bool:
+        """Take a slot if one is free now."""
+        with self._lock:
+            if self._free and not self._waiting:
+                self._free -= 1
+                return True
+        return False
+
+    async def acquire(self) -> None:
+        """Take a slot, waiting for it."""
+        if self.acquire_free():
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with self._lock:
+            self._waiting.append(waiter)
+        # One may have come back in between, when nobody was seen to wait.
+        self._hand_on()
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give a slot back, to whoever has waited longest."""
+        with self._lock:
+            self._free += 1
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        while True:
+            with self._lock:
+                if not self._free or not self._waiting:
+                    return
+                self._free -= 1
+                waiter = self._waiting.popleft()
+            try:
+                waiter.get_loop().call_soon_threadsafe(self._give, waiter)
+            except RuntimeError:
+                # Its loop has closed: nobody waits there any more.
+                with self._lock:
+                    self._free += 1
+
+    def _give(self, waiter: "asyncio.Future[None]") -> None:
+        if waiter.done():
+            self.release()
+        else:
+            waiter.set_result(None)
+
+
 class Threads:
     """Daemon threads, reused, as many as there are jobs."""
 
     def __init__(self) -> None:
+        self.slots = ThreadSlots(MOST)
+        """For whoever starts jobs that may take long: a slot each, before they start."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
         self._abandoned: set[Job] = set()
@@ -60,6 +124,7 @@ class Threads:
             value: Any = None
             error: BaseException | None = None
             try:
+                context.run(_in_a_tool.set, True)  # noqa: FBT003
                 value = context.run(function)
             except StopIteration as caught:
                 # A future refuses to carry it; a coroutine turns it into this too (PEP 479).
@@ -113,6 +178,11 @@ class Threads:
                 self._idle.append(inbox)
 
 
+def in_a_tool() -> bool:
+    """Whether a tool's function that blocks has led here, through whatever threads and loops."""
+    return _in_a_tool.get()
+
+
 def current() -> Threads:
     """The threads of this process."""
     return _threads
@@ -140,6 +210,7 @@ def _tell(
 
 
 _threads = Threads()
+_in_a_tool = contextvars.ContextVar("rightcall: in a tool", default=False)
 
 
 def _begin_anew() -> None:

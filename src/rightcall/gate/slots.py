@@ -1,0 +1,212 @@
+"""How many calls run at once, and how often: what a call waits for before it starts.
+
+Three things are protected, each by a number of its own. A run's calls share the run's slots, so that one
+reply with a hundred calls does not start them all; other runs are not kept waiting by it. A tool that
+says its ``concurrency`` or ``rate`` protects something outside, which is the same for all runs, and so
+they hold for all runs of an agent together. Functions that block take threads, of which a process has so
+many (``threads``).
+"""
+
+import asyncio
+from collections import deque
+from typing import Any, Protocol
+from weakref import ReferenceType, WeakKeyDictionary, ref
+
+from rightcall.core.tool import Tool
+from rightcall.gate.threads import current, in_a_tool
+
+RUN_CONCURRENCY = 16
+"""Calls that a run has running at once, unless its agent says another number."""
+
+
+class CallSlot(Protocol):
+    """What a call takes before it starts, and gives back. Belongs to one event loop.
+
+    To take and give back what nobody waits for costs no coroutine, and that is nearly always.
+    """
+
+    def acquire_free(self) -> bool:
+        """Take it if it is free now."""
+        ...
+
+    async def acquire(self) -> None:
+        """Take it, waiting for it."""
+        ...
+
+    def release(self) -> None:
+        """Give it back."""
+        ...
+
+
+class Semaphore:
+    """So many slots, given out in the order they were asked for.
+
+    asyncio's has no way to acquire without a coroutine, which every call of a tool would pay for.
+    """
+
+    __slots__ = ("free", "waiting")
+
+    def __init__(self, size: int) -> None:
+        self.free = size
+        self.waiting: deque[asyncio.Future[None]] = deque()
+
+    def acquire_free(self) -> bool:
+        """Take a slot if one is free now."""
+        if self.free and not self.waiting:
+            self.free -= 1
+            return True
+        return False
+
+    async def acquire(self) -> None:
+        """Take a slot, waiting for it."""
+        if self.acquire_free():
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self.waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give a slot back, to whoever has waited longest."""
+        while self.waiting:
+            waiter = self.waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self.free += 1
+
+
+class Both:
+    """Two slots, taken in this order."""
+
+    __slots__ = ("_first", "_second")
+
+    def __init__(self, first: CallSlot, second: CallSlot) -> None:
+        self._first = first
+        self._second = second
+
+    def acquire_free(self) -> bool:
+        """Take both if they are free now."""
+        if not self._first.acquire_free():
+            return False
+        if self._second.acquire_free():
+            return True
+        self._first.release()
+        return False
+
+    async def acquire(self) -> None:
+        """Take both, waiting for them."""
+        await self._first.acquire()
+        try:
+            await self._second.acquire()
+        except asyncio.CancelledError:
+            self._first.release()
+            raise
+
+    def release(self) -> None:
+        """Give both back."""
+        self._second.release()
+        self._first.release()
+
+
+class Pace:
+    """At most ``calls`` starts in any ``seconds``."""
+
+    def __init__(self, calls: int, seconds: float) -> None:
+        self._calls = calls
+        self._seconds = seconds
+        self._starts: deque[float] = deque()
+
+    def start(self, now: float) -> float:
+        """Start a call now and say 0, or say how long to wait before asking again."""
+        if len(self._starts) == self._calls:
+            wait = self._starts[0] + self._seconds - now
+            if wait > 0:
+                return wait
+            self._starts.popleft()
+        self._starts.append(now)
+        return 0.0
+
+
+class _Outside:
+    """What tools say of themselves, for every run alike.
+
+    Each event loop has semaphores of its own; paces are plain arithmetic and hold across loops.
+    """
+
+    def __init__(self) -> None:
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Semaphore]] = (
+            WeakKeyDictionary()
+        )
+        self._paces: dict[str, Pace] = {}
+
+    def semaphore(self, tool: Tool, size: int) -> Semaphore:
+        by_tool = self._loops.setdefault(asyncio.get_running_loop(), {})
+        semaphore = by_tool.get(tool.name)
+        if semaphore is None:
+            semaphore = by_tool[tool.name] = Semaphore(size)
+        return semaphore
+
+    def pace(self, tool: Tool, rate: tuple[int, float]) -> Pace:
+        pace = self._paces.get(tool.name)
+        if pace is None:
+            pace = self._paces[tool.name] = Pace(*rate)
+        return pace
+
+
+class Slots:
+    """The slots of one run, or of an executor that somebody keeps: so many on each event loop."""
+
+    __slots__ = ("_concurrency", "_is_nested", "_last", "_loops", "_outside")
+
+    def __init__(self, concurrency: int, outside: _Outside | None = None) -> None:
+        self._concurrency = concurrency
+        self._outside = outside or _Outside()
+        # A function that runs an agent holds a thread until the agent's own calls have ended: if these
+        # waited for threads, too, all might wait for each other.
+        self._is_nested = in_a_tool()
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Inside] = WeakKeyDictionary()
+        self._last: tuple[ReferenceType[Any], _Inside] | None = None
+
+    def for_run(self) -> "Slots":
+        """As many for one run more; what tools say of themselves holds for all."""
+        return Slots(self._concurrency, self._outside)
+
+    def of(self, tool: Tool) -> CallSlot:
+        """What a call of this tool takes, on this event loop."""
+        loop, last = asyncio.get_running_loop(), self._last
+        if last is None or last[0]() is not loop:
+            inside = self._loops.setdefault(loop, _Inside(self._concurrency))
+            last = self._last = ref(loop), inside
+        inside = last[1]
+        slot = inside.by_tool.get(tool.name)
+        if slot is None:
+            slot = inside.by_tool[tool.name] = self._made(tool, inside)
+        return slot
+
+    def _made(self, tool: Tool, inside: "_Inside") -> CallSlot:
+        handler, slot = tool.invocation, inside.shared
+        if tool.delegates:
+            # Such a call waits for calls of its own, which need the slots that the others share.
+            slot = Semaphore(self._concurrency)
+        elif handler is not None and not handler.is_async and not self._is_nested:
+            slot = Both(slot, current().slots)
+        size = tool.limits.concurrency
+        return slot if size is None else Both(self._outside.semaphore(tool, size), slot)
+
+    def wait_for(self, tool: Tool, now: float) -> float:
+        """Start a call as far as the tool's rate goes: 0, or seconds to wait before asking again."""
+        rate = tool.limits.rate
+        return 0.0 if rate is None else self._outside.pace(tool, rate).start(now)
+
+
+class _Inside:
+    __slots__ = ("by_tool", "shared")
+
+    def __init__(self, concurrency: int) -> None:
+        self.shared: CallSlot = Semaphore(concurrency)
+        self.by_tool: dict[str, CallSlot] = {}
