@@ -139,8 +139,9 @@ bench-grammar: $(READY) ## what grammars admit and refuse of MaskBench's values,
 bench-programs: $(READY) ## the tokens of three jobs by programs and by round trips, and what an inner call costs
 	@$(BIN)/python bench/programs.py
 
-bench-tools: $(READY) ## what a catalogue of tools costs, and what search finds (RIGHTCALL_CATALOGUE, RIGHTCALL_BFCL)
+bench-tools: $(READY) ## what a catalogue of tools costs, what search finds, and what is chosen of it (RIGHTCALL_CATALOGUE, RIGHTCALL_BFCL)
 	@$(BIN)/python bench/catalogue/find_tools.py
+	@$(BIN)/python bench/catalogue/choose_tools.py
 
 bench-tools-peers: ## the same searches by fastmcp and pydantic-ai, in an environment of their own
 	@test -x .venv-bench-tools/bin/python || $(PYTHON) -m venv .venv-bench-tools

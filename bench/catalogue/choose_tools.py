@@ -1,6 +1,6 @@
 """Whether a model chooses as well among five tools that a search found as among all that there are.
 
-    python bench/catalogue/choose_tools.py [--questions 60] [--journal FILE]
+    python bench/catalogue/choose_tools.py [--questions 150] [--journal FILE]
 
 The model is the embedded one, and must call some tool; nothing is run. The questions are Berkeley's, of
 the half that the ranking was not tuned on, each with one right function, drawn with a fixed seed. Each
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from public_tools import Question, berkeley
+from public_tools import BFCL, Question, berkeley
 
 import rightcall as rc
 from rightcall import evals
@@ -68,6 +68,8 @@ class Chooser:
 
 
 async def main(options: argparse.Namespace) -> None:
+    if not BFCL.exists():
+        raise SystemExit(f"there is no {BFCL}; RIGHTCALL_BFCL names another")
     specs, questions = berkeley()
     by_name = {spec.name: spec for spec in specs}
     chosen = dict(enumerate(asked(questions, options.questions)))
@@ -96,7 +98,7 @@ async def main(options: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--questions", type=int, default=150)
     parser.add_argument("--journal", default=".bench/choose.jsonl")
     given = parser.parse_args()
     Path(given.journal).parent.mkdir(parents=True, exist_ok=True)

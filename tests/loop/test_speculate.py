@@ -15,6 +15,7 @@ from rightcall.core.budget import Stop
 from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReplyEnd, TextDelta
 from rightcall.core.message import Reply
+from rightcall.core.partial import PartialJson
 from rightcall.core.request import Profile
 from rightcall.declare.function import tool
 from rightcall.errors import TransportError
@@ -98,7 +99,7 @@ START = [
     pytest.param(
         [at("read"), at("pure", 1), at("read", 2), SO], ["read 0", "pure 1", "read 2"], id="several"
     ),
-    pytest.param([at("read"), at("read", 1)], ["read 0"], id="not the last, which may be cut off"),
+    pytest.param([at("read"), at("read", 1)], ["read 0", "read 1"], id="the last, which has closed"),
     pytest.param([at("write"), SO], [], id="write"),
     pytest.param([at("idempotent"), SO], [], id="idempotent"),
     pytest.param([at("serial"), SO], [], id="serial"),
@@ -154,14 +155,15 @@ async def _none() -> None:
 
 
 @pytest.mark.parametrize("content", [[at("read")], [at("read"), at("read", 1)]])
-def test_the_last_call_of_a_reply_that_ran_out_of_tokens_never_runs(content):
+def test_the_last_call_of_a_reply_that_ran_out_of_tokens_counts_for_nothing(content):
     async def after_model(_):
         await asyncio.sleep(5)
 
-    bench = Bench([reply(*content, stop="length"), "Done."])
+    bench = Bench([reply(*content, stop="length"), "Done."], takes=50)
     result, _ = run(bench, hooks=Hooks(after_model=after_model))
-    assert [*bench.early, *bench.late] == [f"read {n}" for n in range(len(content) - 1)]
-    assert outcomes(result)[-1] == ("read", "truncated")
+    last = len(content) - 1
+    assert (bench.late, bench.cancelled) == ([], [f"read {last}"])
+    assert outcomes(result) == [("read", "returned")] * last + [("read", "truncated")]
 
 
 async def test_a_call_does_not_start_before_one_that_began_earlier_is_complete():
@@ -193,6 +195,99 @@ async def test_a_call_does_not_start_before_one_that_began_earlier_is_complete()
     result = await agent.run("Go.")
     assert (ran, [kind for _, kind in outcomes(result)]) == ([], ["truncated"] * 2 + ["truncated"] * 4)
     assert write.id in {record.call.id for record in result.calls}
+
+
+class Streams(Bench):
+    """A model whose first reply streams as the events that are given, a second after each."""
+
+    def __init__(self, *events, takes: float = 50) -> None:
+        super().__init__(["Done."], takes=takes)
+        self._events = events
+
+    async def stream(self, request):
+        if len(request.messages) > 1:
+            async for event in self._model.stream(request):
+                yield event
+            return
+        self.speaking = True
+        for event in self._events:
+            yield event
+            await asyncio.sleep(0 if isinstance(event, ReplyEnd) else 1)
+            self.speaking = not isinstance(event, ReplyEnd)
+
+
+def test_a_call_starts_when_its_object_has_closed_though_no_mark_says_so():
+    whole = Call(id="a", name="read", arguments='{"at": 1} \n')
+    pieces = ['{"at"', ": 1", "}", " \n"]
+    deltas = [CallDelta(0, piece) for piece in pieces]
+    silence = [TextDelta("")] * 60
+    bench = Streams(
+        CallStart(0, "read", "a"), *deltas, *silence, CallEnd(0, whole), ReplyEnd(Reply((whole,)))
+    )
+    result, seconds = run(bench)
+    assert (bench.early, bench.late, seconds < 70) == (["read 1"], [], True)
+    assert outcomes(result) == [("read", "returned")]
+
+
+@pytest.mark.parametrize("more", ['{"at": 2}', "x", ",", "]"])
+def test_what_follows_a_closed_object_makes_the_call_invalid_and_drops_what_was_started(more):
+    whole = Call(id="a", name="read", arguments='{"at": 1}' + more)
+    bench = Streams(
+        CallStart(0, "read", "a"),
+        CallDelta(0, '{"at": 1}'),
+        CallDelta(0, more),
+        CallEnd(0, whole),
+        ReplyEnd(Reply((whole,))),
+    )
+    result, _ = run(bench)
+    assert (bench.cancelled, bench.late, outcomes(result)) == (["read 1"], [], [("read", "invalid")])
+
+
+def test_a_call_that_turns_out_to_be_another_is_not_given_its_result():
+    whole = Call(id="a", name="pure", arguments='{"at": 1}')
+    bench = Streams(
+        CallStart(0, "read", "a"),
+        CallDelta(0, '{"at": 1}'),
+        CallEnd(0, whole),
+        ReplyEnd(Reply((whole,))),
+    )
+    result, _ = run(bench)
+    assert (bench.late, outcomes(result)) == (["pure 1"], [("pure", "returned")])
+
+
+def test_calls_that_cross_start_in_the_replys_order():
+    first, second = at("read", 1, id="a"), at("pure", 2, id="b")
+    bench = Streams(
+        CallStart(0, "read", "a"),
+        CallStart(1, "pure", "b"),
+        CallDelta(1, second.arguments),
+        CallDelta(0, first.arguments),
+        *[TextDelta("")] * 60,
+        CallEnd(0, first),
+        CallEnd(1, second),
+        ReplyEnd(Reply((first, second))),
+    )
+    result, seconds = run(bench)
+    assert (bench.early, bench.late, seconds < 70) == (["read 1", "pure 2"], [], True)
+    assert [record.result.text for record in result.calls] == [
+        "read 1 as a by r.t1.0.read",
+        "pure 2 as b by r.t1.1.pure",
+    ]
+
+
+def test_long_arguments_are_read_once_however_many_braces_they_hold(monkeypatch):
+    views = []
+
+    class Counted(PartialJson):
+        def __init__(self) -> None:
+            super().__init__()
+            views.append(self)
+
+    monkeypatch.setattr("rightcall.loop.speculate.PartialJson", Counted)
+    pieces = ['{"at": 1, "code": "', *["if (x) {}"] * 500]
+    bench = Streams(CallStart(0, "read", "a"), *[CallDelta(0, piece) for piece in pieces], takes=0)
+    run(bench)
+    assert views[0]._scanned <= 2 * sum(map(len, pieces))
 
 
 def test_four_calls_that_take_as_long_as_the_rest_of_the_stream_take_no_longer_than_it():

@@ -370,7 +370,7 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
             else:
                 append(event)
                 size += len(event.text)  # type: ignore[union-attr]
-                if speculation.waits:
+                if speculation.listens:
                     speculation.follow(event)
             if show is not None:
                 show(event)

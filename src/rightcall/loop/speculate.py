@@ -1,19 +1,23 @@
 """Calls that start while the reply still streams.
 
 Only what may be run twice or for nothing is started early: a tool whose effect is ``pure`` or ``read``,
-allowed by policy, with no other kind of call before it in the reply. It starts when something follows
-it: the last call of a reply that ran out of tokens may be cut off, whatever it looks like. What the
-transcript says is the same either way.
+allowed by policy, with no other kind of call before it in the reply. It starts when the JSON object of
+its arguments has closed, which nothing can validly go on after, whether the dialect has a mark for the
+end of a call or not. Arguments that are text have no such end: their call starts when something follows
+it. What was started and is not in the reply as it was started is dropped, as for a stream that breaks.
+What the transcript says is the same either way.
 """
 
 import asyncio
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow
-from rightcall.core.events import CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
+from rightcall.core.events import CallDelta, CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
 from rightcall.core.handler import ignore
+from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
 from rightcall.gate.attempt import Setting
@@ -24,6 +28,9 @@ from rightcall.loop.decide import call_key
 from rightcall.loop.setup import Setup
 from rightcall.trust.guard import Guard
 
+_EARLY = frozenset(["pure", "read"])
+"""The effects of tools whose calls may be made for nothing."""
+
 
 class Early(Struct, frozen=True, eq=False):
     """A call that was started early."""
@@ -31,6 +38,24 @@ class Early(Struct, frozen=True, eq=False):
     call: Call
     task: asyncio.Task[Execution]
     ledger: list[Usage]
+
+
+class _Begun:
+    """A call that is not complete yet."""
+
+    __slots__ = ("arguments", "call", "is_complete")
+
+    def __init__(self, call: Call, *, is_read: bool) -> None:
+        self.call = call
+        self.arguments = PartialJson() if is_read else None
+        """What has come of them, where their end is watched for."""
+        self.is_complete = False
+
+
+def _is_closed(arguments: str) -> bool:
+    whole = PartialJson()
+    whole.feed(arguments)
+    return arguments.rstrip().endswith("}") and whole.is_complete
 
 
 class Speculation:
@@ -54,27 +79,82 @@ class Speculation:
         self._emit = emit
         self._dry_run = dry_run
         self._open = setup.speculate and not setup.hooks.changes_calls
-        self._begun = 0
-        self._ended = 0
-        self.waits: Call | None = None
-        """The call that starts as soon as something follows it."""
+        self._begun: dict[int, _Begun] = {}
+        """The calls that began and were not considered yet, in the order in which they began."""
+        self._considered = 0
+        self._last = -1
+        self.listens = False
+        """Whether the next delta may be the one that a call waits for."""
+        self._waits: int | None = None
+        """The call that is complete as soon as something follows it."""
         self._early: list[Early] = []
 
     def follow(self, event: ModelEvent) -> None:
-        """Take the next event of the reply."""
+        """Take the next event of the reply; of deltas, those that come while it listens."""
+        if not self._open:
+            return
         kind = type(event)
-        if self.waits is not None and kind is not ReplyEnd:
-            self._consider(self.waits)
-            self.waits = None
-        if kind is CallStart:
-            self._begun += 1
+        if self._waits is not None and kind is not ReplyEnd:
+            self._settle(self._waits)
+        if kind is CallDelta:
+            self._grow(event)  # type: ignore[arg-type]
+        elif kind is CallStart:
+            self._begin(event)  # type: ignore[arg-type]
         elif kind is CallEnd:
-            self._ended += 1
-            call = event.call  # type: ignore[union-attr]
-            self.waits = call if self._open and not call.truncated else None
+            self._end(event)  # type: ignore[arg-type]
+        self.listens = self._is_waited_for()
+
+    def _is_waited_for(self) -> bool:
+        watched = any(each.arguments is not None for each in self._begun.values())
+        return self._open and (watched or self._waits is not None)
+
+    def _begin(self, start: CallStart) -> None:
+        if start.index <= self._last:
+            # It belongs before one that may have been started.
+            self._open = False
+            return
+        self._last = start.index
+        tool = self._setup.tools.get(start.name)
+        is_read = tool is not None and tool.effect in _EARLY and tool.input == "json"
+        self._begun[start.index] = _Begun(Call(id=start.id, name=start.name), is_read=is_read)
+
+    def _grow(self, delta: CallDelta) -> None:
+        begun = self._begun.get(delta.index)
+        arguments = None if begun is None else begun.arguments
+        if begun is None or arguments is None:
+            return
+        arguments.feed(delta.text)
+        # They are read only where they may have come to their end, and each character once.
+        if delta.text.rstrip().endswith("}") and arguments.is_complete:
+            begun.call = replace(begun.call, arguments=arguments.text)
+            self._settle(delta.index)
+
+    def _end(self, end: CallEnd) -> None:
+        call, begun = end.call, self._begun.get(end.index)
+        if begun is None:
+            return
+        begun.call = call
+        if call.truncated:
+            del self._begun[end.index]
+        elif call.form == "json" and _is_closed(call.arguments):
+            self._settle(end.index)
+        else:
+            self._waits = end.index
+
+    def _settle(self, index: int) -> None:
+        """A call is complete: consider it, and those that waited for it, in the reply's order."""
+        self._waits = None
+        self._begun[index].is_complete = True
+        for each, begun in tuple(self._begun.items()):
+            # A call that began earlier and is not complete yet may turn out to be a write.
+            if not self._open or not begun.is_complete:
+                return
+            del self._begun[each]
+            self._consider(begun.call)
+            self._considered += 1
 
     def _consider(self, call: Call) -> None:
-        """A call is complete and something follows it: start it if nothing speaks against that."""
+        """A call is complete: start it if nothing speaks against that."""
         if takes_long(call, self._setup.tools):
             # To check it takes too long to be done while the reply streams.
             self._open = False
@@ -82,15 +162,14 @@ class Speculation:
         checked = check(call, self._setup.tools)
         if not isinstance(checked, CheckedCall):
             return
-        # A call that began earlier and is not complete yet may turn out to be a write.
-        if self._ended < self._begun or not self._may_run_early(checked):
+        if not self._may_run_early(checked):
             self._open = False
         elif self._most is None or len(self._early) < self._most:
             self._launch(checked)
 
     def _launch(self, checked: CheckedCall) -> None:
         ledger: list[Usage] = []
-        task = asyncio.get_running_loop().create_task(self._run_early(self._ended - 1, checked, ledger))
+        task = asyncio.get_running_loop().create_task(self._run_early(self._considered, checked, ledger))
         self._early.append(Early(checked.call, task, ledger))
 
     async def _run_early(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
@@ -122,7 +201,9 @@ class Speculation:
     def _take(self, call: Call) -> Early | None:
         """The early run of this very call, if there is one that nobody took."""
         for position, early in enumerate(self._early):
-            if early.call.name == call.name and early.call.arguments == call.arguments:
+            # Blanks may have followed the object.
+            is_same = early.call.arguments.strip() == call.arguments.strip()
+            if is_same and early.call.name == call.name:
                 return self._early.pop(position)
         return None
 
@@ -137,7 +218,7 @@ class Speculation:
 
     def _may_run_early(self, checked: CheckedCall) -> bool:
         tool = checked.tool
-        if tool.effect not in {"pure", "read"} or tool.serial or tool.delegates:
+        if tool.effect not in _EARLY or tool.serial or tool.delegates:
             return False
         try:
             decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision
