@@ -1,6 +1,7 @@
 """The gate: one call's text into a checked call, or the outcome that says exactly why not."""
 
 import json
+import time
 
 import pytest
 from pydantic import BaseModel, field_validator
@@ -127,9 +128,23 @@ def test_at_most_three_names_are_near():
     assert len(outcome.nearest) == 3
 
 
+def test_of_many_tools_the_ten_nearest_are_told_and_found_in_a_moment():
+    names = [f"{verb}_{thing}_{n}" for n in range(25) for verb in ("get", "set") for thing in NOUNS]
+    many = rc.Toolbox([rc.Tool(name, "") for name in names])
+    start = time.process_time()
+    outcome = check(call("functions.get_invoice_7"), many)
+    took = time.process_time() - start
+    assert isinstance(outcome, UnknownTool)
+    assert (outcome.nearest[0], len(outcome.available)) == ("get_invoice_7", 500)
+    assert (len(outcome.close), "set_invoice_7" in outcome.close) == (10, True)
+    assert took < 0.016
+
+
 def test_without_any_tool_every_name_is_unknown():
     assert check(call("search"), rc.Toolbox()) == UnknownTool("search", (), ())
 
+
+NOUNS = ("order", "invoice", "customer", "ticket", "file", "page", "mail", "event", "user", "note")
 
 JSON_PROBLEMS = [
     pytest.param("{", "the text stops before the JSON is complete", id="cut-off"),

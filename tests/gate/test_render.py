@@ -134,9 +134,9 @@ def test_long_lists_say_how_much_more_there_is():
     problems = tuple(Problem(f"$[{n}]", "is wrong") for n in range(25))
     lines = render(call(), Invalid(problems)).text.splitlines()
     assert lines[1:] == [f"- $[{n}]: is wrong" for n in range(20)] + ["- and 5 more"]
-    names = tuple(f"tool_{n}" for n in range(33))
-    words = render(call(), UnknownTool("x", (), names)).text
-    assert words == f'There is no tool "x". Available: {", ".join(names[:30])} and 3 more.'
+    names = tuple(f"tool_{n}" for n in range(1033))
+    words = render(call(), UnknownTool("x", (), names, close=names[:2])).text
+    assert words == 'There is no tool "x". Of 1,033 tools these have the nearest names: tool_0, tool_1.'
 
 
 def test_a_long_unknown_name_is_shortened():

@@ -62,7 +62,10 @@ class UnknownTool(Struct, frozen=True, gc=False, tag="unknown"):
 
     name: str
     nearest: tuple[str, ...]
+    """What may have been meant."""
     available: tuple[str, ...]
+    close: tuple[str, ...] = ()
+    """Of more tools than are told of, those whose names are most like it."""
 
 
 class Denied(Struct, frozen=True, gc=False, tag="denied"):

@@ -3,8 +3,6 @@
 Nothing here awaits, and no text whatever makes it raise. Only what this module returns can be run.
 """
 
-import difflib
-
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.jsontext import JsonError, JsonObject, dump, kind_of, parse
 from rightcall.core.outcome import Failed, Invalid, Truncated, UnknownTool
@@ -13,6 +11,7 @@ from rightcall.core.problem import Problem, Valid
 from rightcall.core.tool import Tool
 from rightcall.core.tool_check import text_parameter
 from rightcall.gate.failure import failed
+from rightcall.gate.nearest import unknown
 from rightcall.gate.vendor_call import vendor_call
 
 Refused = Invalid | UnknownTool | Truncated | Failed
@@ -20,8 +19,6 @@ Refused = Invalid | UnknownTool | Truncated | Failed
 
 LARGE = 64 * 1024
 """Characters of arguments that take a while to check."""
-_LONGEST_NAME = 100
-_SHOWN_NEAREST = 3
 
 
 def check(call: Call, tools: Tools) -> CheckedCall | Refused:
@@ -30,7 +27,7 @@ def check(call: Call, tools: Tools) -> CheckedCall | Refused:
         return Truncated()
     tool = vendor_call if call.form == "approval" else tools.get(call.name)
     if tool is None:
-        return _unknown(call.name, tools)
+        return unknown(call.name, tools.names())
     text = call.arguments
     if len(text) * 4 > tool.limits.max_arguments_bytes:
         size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
@@ -97,22 +94,6 @@ def _mended(call: Call, tool: Tool, value: JsonObject) -> CheckedCall | None:
     if not isinstance(verdict, Valid):
         return None
     return CheckedCall(call=call, tool=tool, arguments=value, bound=verdict.bound, repairs=repairs)
-
-
-def _unknown(name: str, tools: Tools) -> UnknownTool:
-    available = tuple(tools.names())
-    folded = {_fold(each): each for each in available}
-    whole = _fold(name[:_LONGEST_NAME])
-    # Models prefix names with namespaces of their own: functions.search, default_api:search.
-    tail = _fold(name.replace(":", ".").rpartition(".")[2][:_LONGEST_NAME])
-    exact = [tail] if tail in folded else []
-    similar = [each for text in (whole, tail) for each in difflib.get_close_matches(text, folded)]
-    nearest = list(dict.fromkeys(exact + similar))[:_SHOWN_NEAREST]
-    return UnknownTool(name, tuple(folded[each] for each in nearest), available)
-
-
-def _fold(name: str) -> str:
-    return name.lower().replace("-", "_")
 
 
 def _too_long(size: int, tool: Tool) -> Invalid:

@@ -45,7 +45,6 @@ from rightcall.gate.size import MOST_VALUES, TooLarge, Unshowable, holds_media, 
 
 _DEFAULT = Limits()
 _NOTHING = Facts()
-_SHOWN_NAMES = 30
 _SHOWN_PROBLEMS = 20
 _LONGEST_NAME = 64
 _PIECE = 1024 * 1024
@@ -169,9 +168,10 @@ def _unknown(outcome: UnknownTool) -> str:
         words += f" Did you mean {' or '.join(outcome.nearest)}?"
     if not outcome.available:
         return f"{words} No tools are available."
-    names = outcome.available[:_SHOWN_NAMES]
-    more = len(outcome.available) - len(names)
-    return f"{words} Available: {', '.join(names)}" + (f" and {more} more." if more else ".")
+    if outcome.close:
+        count = len(outcome.available)
+        return f"{words} Of {count:,} tools these have the nearest names: {', '.join(outcome.close)}."
+    return f"{words} Available: {', '.join(outcome.available)}."
 
 
 def _finish(

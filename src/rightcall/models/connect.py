@@ -7,14 +7,12 @@ Names are ``provider:model``; an address and a model for anything that speaks li
 import difflib
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol, Self
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from rightcall.core.message import Reply
 from rightcall.core.options import checked
 from rightcall.core.ports import Dialect, Model
 from rightcall.core.request import Profile
@@ -22,6 +20,7 @@ from rightcall.core.transport import Timeouts, Transport
 from rightcall.errors import UsageError
 from rightcall.models.catalogue import SERVERS, file_of, is_local
 from rightcall.models.opening import Key, Opened, Wanted, as_text
+from rightcall.models.prices import Prices, prices_of
 from rightcall.models.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
@@ -76,7 +75,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     provider, place, model = _resolve(name)
     door = Wanted(provider, place, model, base_url, api_key, carrier).opened()
     address = door.address(place if place in PROVIDERS else "", headers or {})
-    prices = _prices(provider.prices, model)
+    prices = prices_of(provider.prices, model)
     made = WireModel(
         _dialect(provider, address.url, place, state, background=background),
         door.carrier,
@@ -163,41 +162,7 @@ def _resolve(name: str) -> tuple[Provider, str, str]:
     return provider, place, model
 
 
-class _Prices:
-    """What a model costs and holds, from the price tables."""
-
-    def __init__(self, provider: str, model: str) -> None:
-        from genai_prices import Usage, calc_price  # noqa: PLC0415 - an optional extra
-
-        self._usage, self._calc = Usage, calc_price
-        self._provider, self._model = provider, model
-        self.context_window = calc_price(
-            Usage(input_tokens=1), model_ref=model, provider_id=provider
-        ).model.context_window
-
-    def cost(self, reply: Reply) -> float | None:
-        """US dollars for a reply."""
-        usage = reply.usage
-        told = self._usage(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=usage.cached_tokens,
-            cache_write_tokens=usage.cache_written_tokens,
-        )
-        price = self._calc(told, model_ref=self._model, provider_id=self._provider)
-        return float(price.total_price)
-
-
-def _prices(provider: str, model: str) -> _Prices | None:
-    if not provider or find_spec("genai_prices") is None:
-        return None
-    try:
-        return _Prices(provider, model)
-    except LookupError:
-        return None
-
-
-def _profile(provider: Provider, prices: _Prices | None, given: Profile | None) -> Profile:
+def _profile(provider: Provider, prices: Prices | None, given: Profile | None) -> Profile:
     window = None if prices is None else prices.context_window
     profile = given or Profile(
         context_window=window,

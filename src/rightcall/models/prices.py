@@ -1,0 +1,107 @@
+"""What a model costs and holds, from the price tables of ``genai-prices``.
+
+A model has one rate for each kind of token, or one for each size of request. Those rates are asked for
+once, so that the cost of a reply is a sum of four products; the tables are asked again where they have
+been brought up to date, and each time of a model whose rates depend on the hour.
+"""
+
+from bisect import bisect_left
+from importlib.util import find_spec
+from typing import Any
+
+from msgspec import Struct
+
+from rightcall.core.message import Reply
+from rightcall.core.parts import Usage
+
+_MANY = 1_000_000
+
+
+class _Rates(Struct, frozen=True):
+    """Dollars for one token of each kind."""
+
+    input: float
+    cached: float
+    written: float
+    output: float
+
+    def cost(self, usage: Usage) -> float:
+        fresh = max(usage.input_tokens - usage.cached_tokens - usage.cache_written_tokens, 0)
+        return (
+            fresh * self.input
+            + usage.cached_tokens * self.cached
+            + usage.cache_written_tokens * self.written
+            + usage.output_tokens * self.output
+        )
+
+
+class Prices:
+    """The prices of one model of one provider. LookupError where the tables do not have it."""
+
+    def __init__(self, provider: str, model: str) -> None:
+        from genai_prices import Usage as Told  # noqa: PLC0415 - an optional extra
+        from genai_prices import data_snapshot  # noqa: PLC0415
+
+        self._told, self._tables = Told, data_snapshot.get_snapshot
+        self._provider, self._model = provider, model
+        self._look_up()
+
+    def _look_up(self) -> None:
+        self._seen = self._tables()
+        one = self._told(input_tokens=1)
+        found = self._seen.calc(one, self._model, self._provider, None, None)
+        self.context_window: int | None = found.model.context_window
+        self._read(found.model.prices)
+
+    def cost(self, reply: Reply) -> float:
+        """US dollars for a reply."""
+        if self._tables() is not self._seen:
+            self._look_up()
+        usage = reply.usage
+        if self._rates:
+            return self._rates[bisect_left(self._starts, usage.input_tokens)].cost(usage)
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        written = min(usage.cache_written_tokens, usage.input_tokens - cached)
+        return self._dollars(usage.input_tokens, cached, written, usage.output_tokens)
+
+    def _dollars(self, read: int, cached: int, written: int, output: int) -> float:
+        told = self._told(
+            input_tokens=read,
+            output_tokens=output,
+            cache_read_tokens=cached,
+            cache_write_tokens=written,
+        )
+        return float(self._seen.calc(told, self._model, self._provider, None, None).total_price)
+
+    def _read(self, prices: Any) -> None:
+        """Keep the rates: one of each kind, for each size of request from which on they are others."""
+        from genai_prices.types import ModelPrice, TieredPrices  # noqa: PLC0415 - an optional extra
+
+        self._rates: list[_Rates] = []
+        self._starts: list[int] = []
+        if not isinstance(prices, ModelPrice) or self._dollars(0, 0, 0, 0):
+            return
+        tiers = [each.tiers for each in vars(prices).values() if isinstance(each, TieredPrices)]
+        self._starts = sorted({tier.start for each in tiers for tier in each})
+        # A size is the last one of its rates; beyond the last of them, any will do.
+        sizes = [*self._starts, max([_MANY, *self._starts]) + 1]
+        self._rates = [self._rates_at(size) for size in sizes]
+
+    def _rates_at(self, size: int) -> _Rates:
+        fresh = self._dollars(size, 0, 0, 0)
+        return _Rates(
+            input=fresh / size,
+            cached=self._dollars(size, size, 0, 0) / size,
+            written=self._dollars(size, 0, size, 0) / size,
+            output=(self._dollars(size, 0, 0, _MANY) - fresh) / _MANY,
+        )
+
+
+def prices_of(provider: str, model: str) -> Prices | None:
+    """The prices of a model; None where there are no tables, or where they do not have it."""
+    if not provider or find_spec("genai_prices") is None:
+        return None
+    try:
+        return Prices(provider, model)
+    except LookupError:
+        return None
