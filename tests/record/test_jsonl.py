@@ -152,12 +152,12 @@ def test_the_error_survives_pickling(path):
             "an entry of the kind 'run_dreamt', which this rightcall does not know; is it older?",
         ),
         (
-            {"type": "run_started", "messages": [], "budget": {}, "version": 2},
-            "a record of version 2; this rightcall reads up to version 1",
+            {"type": "run_started", "messages": [], "budget": {}, "version": 3},
+            "a record of version 3; this rightcall reads up to version 2",
         ),
         (
             {"type": "run_started", "version": 3, "somehow": "else"},
-            "a record of version 3; this rightcall reads up to version 1",
+            "a record of version 3; this rightcall reads up to version 2",
         ),
         (
             {"type": "request_sent", "key": 1},

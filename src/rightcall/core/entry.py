@@ -21,11 +21,24 @@ from rightcall.core.request import ToolChoice, Wanted
 from rightcall.core.tool import Spec
 
 VERSION = 1
+CONTINUED = 2
+"""The version of a start that names the run whose history it goes on from: older readers refuse it."""
+
+
+class After(Struct, frozen=True, kw_only=True, gc=False):
+    """So many messages, with which another run of the journal started."""
+
+    run: str
+    messages: int
 
 
 class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_started"):
     """A run began, with everything said up to now and what the model is told of the tools."""
 
+    digest: str = ""
+    """Of the messages. Journals in files write it, and take it away when they read."""
+    after: After | None = None
+    """What stands before the messages, as such a journal writes it; who reads one gets all messages."""
     messages: Transcript
     budget: Budget
     system: str = ""

@@ -8,7 +8,7 @@ from typing import TypeAlias, get_args
 
 import msgspec
 
-from rightcall.core.entry import VERSION, Entry, RunStarted
+from rightcall.core.entry import CONTINUED, Entry, RunStarted
 from rightcall.errors import JournalError, UsageError
 
 Redact: TypeAlias = Callable[[object], object]
@@ -53,7 +53,7 @@ def decode(text: bytes, where: str) -> Entry:
         entry = _read(text)
     except (ValueError, RecursionError) as error:
         raise JournalError(where, _explain(text, error)) from None
-    if isinstance(entry, RunStarted) and entry.version > VERSION:
+    if isinstance(entry, RunStarted) and entry.version > CONTINUED:
         raise JournalError(where, _too_new(entry.version))
     return entry
 
@@ -64,7 +64,7 @@ def is_foreign(text: bytes) -> bool:
         head = _HEAD.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
-    return head.version > VERSION or head.type not in _KINDS
+    return head.version > CONTINUED or head.type not in _KINDS
 
 
 def check_name(run: str) -> str:
@@ -107,7 +107,7 @@ def _explain(text: bytes, error: Exception) -> str:
         head = _HEAD.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return f"this is not an entry: {error}"
-    if head.version > VERSION:
+    if head.version > CONTINUED:
         return _too_new(head.version)
     if head.type not in _KINDS:
         return f"an entry of the kind {head.type!r}, which this rightcall does not know; is it older?"
@@ -115,4 +115,4 @@ def _explain(text: bytes, error: Exception) -> str:
 
 
 def _too_new(version: int) -> str:
-    return f"a record of version {version}; this rightcall reads up to version {VERSION}"
+    return f"a record of version {version}; this rightcall reads up to version {CONTINUED}"

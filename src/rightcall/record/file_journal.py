@@ -6,21 +6,31 @@ be used by code that blocks and, through ``steps``, by an event loop that must n
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from rightcall.core.entry import Entry
+from msgspec import Struct
+
+from rightcall.core.entry import Entry, RunStarted
 from rightcall.errors import JournalError
+from rightcall.record.continued import continued, digested
 from rightcall.record.entry_text import Redact, encode, is_large
 from rightcall.record.hold import RunLock
-from rightcall.record.waits import Busy, Waiting, blocking
+from rightcall.record.waits import Busy, Waiting, blocking, patiently
 
 MUCH = 256 * 1024
 """Bytes that it takes a while to write or to look through."""
+
+
+class Written(Struct, frozen=True):
+    """An entry as text, and the run whose history it goes on from, where it names one."""
+
+    text: bytes
+    after: str | None
 
 
 class FileHold(ABC):
@@ -86,10 +96,36 @@ class FileJournal(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _encoding(self, entry: Entry) -> Waiting[bytes]:
-        """An entry as text. To look for secrets in much of it takes long."""
+    @abstractmethod
+    def _started_with(self, digests: Collection[str]) -> tuple[str, str] | None:
+        """A run that started with the messages of the first of these that there is, and which it is."""
+
+    def _encoding(self, entry: Entry, *, is_whole: bool = False) -> Waiting[Written]:
+        """An entry as text. To look for secrets in much of it takes long.
+
+        With ``is_whole`` it names no other run.
+        """
+        large, after = is_large(entry), None
+        if isinstance(entry, RunStarted):
+            entry = yield from self._without_history(entry, large=large, is_whole=is_whole)
+            large, after = large and is_large(entry), entry.after
         encoding = partial(encode, entry, self._redact, str(self.path))
-        return (yield encoding) if is_large(entry) else encoding()
+        text = (yield encoding) if large else encoding()
+        return Written(text, None if after is None else after.run)
+
+    def _without_history(self, start: RunStarted, *, large: bool, is_whole: bool) -> Waiting[RunStarted]:
+        """The start with a name in place of the messages that an earlier one has."""
+        digesting = partial(digested, start)
+        start, earlier = (yield digesting) if large else digesting()
+        if not earlier or is_whole:
+            return start
+        look = partial(self._started_with, earlier)
+        found = yield from patiently(look, self.path, slow=self._is_behind())
+        return start if found is None else continued(start, found[0], earlier[found[1]])
+
+    def _is_behind(self) -> bool:
+        """Whether to look something up takes long, because much was written since the last time."""
+        return False
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -9,15 +9,16 @@ that run aside. Other runs are read as ever.
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
 import msgspec
 
-from rightcall.core.entry import Entry
+from rightcall.core.entry import Entry, RunStarted
 from rightcall.core.options import checked
 from rightcall.errors import JournalError, UsageError
+from rightcall.record.continued import whole
 from rightcall.record.entry_text import Redact, check_name, decode
 from rightcall.record.file_journal import MUCH, FileHold, FileJournal
 from rightcall.record.hold import HELD, RunLock
@@ -52,7 +53,7 @@ class JsonLinesJournal(FileJournal):
 
     def appending(self, run: str, entry: Entry, /) -> Waiting[None]:
         """Write one entry at the end of a run's record."""
-        text = msgspec.Raw((yield from self._encoding(entry)))
+        text = msgspec.Raw((yield from self._encoding(entry)).text)
         line = msgspec.json.encode(Line(check_name(run), time.time(), text)) + b"\n"
         slow = self._sync or len(line) > MUCH
         yield from patiently(partial(self._append, line), self.path, slow=slow)
@@ -63,6 +64,15 @@ class JsonLinesJournal(FileJournal):
         look = partial(self._look_up, run)
         places = yield from patiently(look, self.path, slow=self._is_behind())
         return (yield partial(self._read, places)) if places else ()
+
+    def _started_with(self, digests: Collection[str]) -> tuple[str, str] | None:
+        with self._alone():
+            self._catch_up()
+            for each in digests:
+                run = self._index.starts.get(bytes.fromhex(each))
+                if run is not None and self._index.harm_to(run) is None:
+                    return run, each
+        return None
 
     def runs(self) -> Sequence[str]:
         """The runs that are recorded, oldest first."""
@@ -147,7 +157,16 @@ class JsonLinesJournal(FileJournal):
 
     def _read(self, places: Sequence[Place]) -> Sequence[Entry]:
         lines = zip(places, self._lines(places), strict=True)
-        return tuple([decode(bytes(line.entry), self._where(place)) for place, line in lines])
+        entries = [decode(bytes(line.entry), self._where(place)) for place, line in lines]
+        return tuple(whole(entries, self._start_of, self._where(places[0])))
+
+    def _start_of(self, run: str) -> RunStarted | None:
+        place = next(iter(self._index.places.get(run, ())), None)
+        if place is None or self._index.harm_to(run) is not None:
+            return None
+        (line,) = self._lines([place])
+        entry = decode(bytes(line.entry), self._where(place))
+        return entry if isinstance(entry, RunStarted) else None
 
     def _lines(self, places: Sequence[Place]) -> Iterator[Line]:
         with self._disk_errors(), self.path.open("rb") as file:

@@ -14,6 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.record.continued import digest_in
+
 # JSON escapes every control character, so no line that is whole can end with this one.
 CANCEL = b"\x18\n"
 
@@ -118,6 +120,8 @@ class LineIndex:
         """The first damage to each run, by its number."""
         self._anybodys: int | None = None
         """The last damage that may be anybody's."""
+        self.starts: dict[bytes, str] = {}
+        """The run that started with the messages of each digest."""
 
     def add(self, line: bytes) -> None:
         """The next line, which has its end."""
@@ -140,6 +144,9 @@ class LineIndex:
             found = self.damages[self._anybodys]
             self.damages[self._anybodys] = replace(found, doubted=(*found.doubted, run))
             self._harmed.setdefault(run, self._anybodys)
+        if run not in self.places and (digest := digest_in(entry)) is not None:
+            # The latest: an earlier one may have been set aside.
+            self.starts[bytes.fromhex(digest)] = run
         self._note(run, place)
         if entry.startswith(_ENDED):
             self._under_way.pop(run, None)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rightcall.core.entry import RunStarted
 from rightcall.errors import JournalError
 from rightcall.record.entry_text import decode, is_foreign
 from rightcall.record.jsonl import alone
@@ -101,6 +102,7 @@ def _survey(data: bytes) -> tuple[Report, LineIndex]:
         for place in places:
             if place.number not in damaged and (found := _unreadable(run, place, lines)):
                 (foreign if is_foreign(_entry(lines, place)) else damages).append(found)
+    damages += _without_history(index, lines, {run for each in damages for run in each.runs})
     damages.sort(key=lambda damage: damage.place.number)
     count = sum(not line.isspace() for line in lines)
     report = Report(
@@ -119,3 +121,20 @@ def _unreadable(run: str, place: Place, lines: list[bytes]) -> Damage | None:
     except JournalError as error:
         return Damage(place, error.reason, (run,), ())
     return None
+
+
+def _without_history(index: LineIndex, lines: list[bytes], lost: set[str]) -> list[Damage]:
+    """The runs whose history is that of a run which is lost, or of one that goes on from such a run."""
+    found = []
+    for run, places in index.places.items():
+        place = next(iter(places))
+        try:
+            start = None if run in lost else decode(_entry(lines, place), "")
+        except (JournalError, ValueError):
+            continue
+        after = start.after if isinstance(start, RunStarted) else None
+        if after is not None and (after.run in lost or after.run not in index.places):
+            # In the order of the file, so that those which go on from this one come later.
+            lost.add(run)
+            found.append(Damage(place, f"its history is that of the run {after.run!r}", (run,), ()))
+    return found

@@ -3,14 +3,15 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
-from rightcall.core.entry import Entry
+from rightcall.core.entry import Entry, RunStarted
 from rightcall.core.options import checked
 from rightcall.errors import JournalError, RunHeld, UsageError
+from rightcall.record.continued import DIGITS, STARTED, whole
 from rightcall.record.entry_text import Redact, check_name, decode
 from rightcall.record.file_journal import MUCH, FileHold, FileJournal
 from rightcall.record.hold import RunLock, myself
@@ -27,22 +28,27 @@ CREATE TABLE IF NOT EXISTS entries (
 """
 _HOLDS = "CREATE TABLE IF NOT EXISTS holds (run TEXT PRIMARY KEY, number INTEGER, holder TEXT)"
 _TAKE = """
-INSERT INTO holds (run, number, holder) VALUES (?, 1, ?)
+INSERT INTO holds (run, number, holder) VALUES (:run, 1, :holder)
 ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
 """
-_APPEND_HELD = """
-INSERT INTO entries (run, at, entry) SELECT ?, ?, ?
-WHERE (SELECT number FROM holds WHERE run = ?) = ? RETURNING id
-"""
-# The number is looked at in the transaction that writes: a holder that comes back late writes nothing.
+_APPEND = "INSERT INTO entries (run, at, entry) SELECT :run, :at, :entry WHERE {} RETURNING id"
+# Looked at in the transaction that writes: a holder that comes back late writes nothing, and no run is
+# named that was forgotten just now.
+_IS_HELD = "(SELECT number FROM holds WHERE run = :run) = :number"
+_IS_THERE = "EXISTS (SELECT 1 FROM entries WHERE run = :after)"
 _USED = """
 SELECT (page_count - freelist_count) * page_size
 FROM pragma_page_count, pragma_freelist_count, pragma_page_size
 """
 _INDEX = "CREATE INDEX IF NOT EXISTS entries_by_run ON entries (run, id)"
+_DIGEST = f"substr(entry, {len(STARTED) + 1}, {DIGITS})"
+_HAS_DIGEST = f"substr(entry, 1, {len(STARTED)}) = '{STARTED.decode()}'"
+_STARTS = f"CREATE INDEX IF NOT EXISTS starts ON entries ({_DIGEST}) WHERE {_HAS_DIGEST}"
+_STARTED_WITH = f"SELECT run FROM entries WHERE {_HAS_DIGEST} AND {_DIGEST} = ? ORDER BY id DESC LIMIT 1"  # noqa: S608
 _PAGES = 1000
 """Pages of the write-ahead log, by our own count, after which they are carried over."""
 _PAGE = 4096
+Values: TypeAlias = tuple[object, ...] | Mapping[str, object]
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -78,10 +84,7 @@ class SqliteJournal(FileJournal):
 
     def appending(self, run: str, entry: Entry, /) -> Waiting[None]:
         """Write one entry at the end of a run's record."""
-        text = (yield from self._encoding(entry)).decode()
-        yield from self._write(
-            "INSERT INTO entries (run, at, entry) VALUES (?, ?, ?)", (check_name(run), time.time(), text)
-        )
+        yield from self._appending(check_name(run), entry, None)
 
     def reading(self, run: str, /) -> Waiting[Sequence[Entry]]:
         """Read everything recorded of a run up to now, in order; nothing if it is not known."""
@@ -107,7 +110,8 @@ class SqliteJournal(FileJournal):
     def trim(self, *, runs: int, size: int) -> None:
         """Forget the oldest runs, where there are more of them, or of their bytes, than this.
 
-        A quarter more goes than must, so that it is not done every time. The last run stays.
+        A quarter more goes than must, so that it is not done every time. The last run stays, and so
+        does what a run that stays goes on from.
         """
         ((pages,),) = self._now(_USED)
         ((count,),) = self._now("SELECT count(DISTINCT run) FROM entries")
@@ -117,10 +121,24 @@ class SqliteJournal(FileJournal):
         rows = self._now(
             "SELECT run, sum(length(entry)) FROM entries GROUP BY run ORDER BY max(id) DESC"
         )
+        oldest: list[str] = []
+        needed: set[str] = set()
         for number, (run, length) in enumerate(rows):
             bytes_left -= length
             if number and (number >= left or bytes_left < 0):
+                oldest.append(run)
+            else:
+                needed.update(self._earlier(run))
+        for run in oldest:
+            if run not in needed:
                 self._now("DELETE FROM entries WHERE run = ?", (run,))
+
+    def _earlier(self, run: str) -> Iterator[str]:
+        """The runs that this one goes on from."""
+        start = self._start_of(run)
+        while start is not None and start.after is not None:
+            yield start.after.run
+            start = self._start_of(start.after.run)
 
     def holding(self, run: str, /) -> Waiting["SqliteHold"]:
         """Hold a run; RunHeld, with who it is, where another process or task does."""
@@ -128,7 +146,7 @@ class SqliteJournal(FileJournal):
         with self._disk_errors():
             lock = RunLock(self.path, run)
         try:
-            ((number,),) = yield from self._write(_TAKE, (run, myself()))
+            ((number,),) = yield from self._write(_TAKE, {"run": run, "holder": myself()})
         except BaseException:
             lock.release()
             raise
@@ -136,11 +154,24 @@ class SqliteJournal(FileJournal):
 
     def appending_held(self, run: str, entry: Entry, number: int) -> Waiting[None]:
         """Write one entry, if the run is still held under that number."""
-        text = (yield from self._encoding(entry)).decode()
-        if not (yield from self._write(_APPEND_HELD, (run, time.time(), text, run, number))):
+        if not (yield from self._appending(run, entry, number)):
             holding = partial(self._execute, "SELECT holder FROM holds WHERE run = ?", (run,))
             ((holder,),) = yield from patiently(holding, self.path)
             raise RunHeld(run, holder)
+
+    def _appending(self, run: str, entry: Entry, number: int | None) -> Waiting[bool]:
+        for is_whole in (False, True):
+            written = yield from self._encoding(entry, is_whole=is_whole)
+            conditions = [] if number is None else [_IS_HELD]
+            conditions += [] if written.after is None else [_IS_THERE]
+            values = {"run": run, "at": time.time(), "entry": written.text.decode()}
+            values |= {"number": number, "after": written.after}
+            statement = _APPEND.format(" AND ".join(conditions) or "TRUE")
+            if (yield from self._write(statement, values)):
+                return True
+            if written.after is None:
+                break
+        return False
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
@@ -149,9 +180,10 @@ class SqliteJournal(FileJournal):
                 self._connection.close()
                 self._connection = None
 
-    def _write(self, statement: str, values: tuple[object, ...]) -> Waiting[list[Any]]:
+    def _write(self, statement: str, given: Mapping[str, object]) -> Waiting[list[Any]]:
+        values = tuple(given.values())
         much = any(isinstance(each, str) and len(each) > MUCH for each in values)
-        attempt = partial(self._execute, statement, values)
+        attempt = partial(self._execute, statement, given)
         rows = yield from patiently(attempt, self.path, slow=self._sync or much)
         # The row, its index, and the number of the hold are in pages of their own.
         self._pages += 3 + sum(len(each) for each in values if isinstance(each, str)) // _PAGE
@@ -169,9 +201,23 @@ class SqliteJournal(FileJournal):
 
     def _read(self, run: str) -> Sequence[Entry]:
         rows = self._execute("SELECT id, entry FROM entries WHERE run = ? ORDER BY id", (run,))
-        return tuple([decode(text.encode(), f"{self.path}, entry {number}") for number, text in rows])
+        entries = [decode(text.encode(), f"{self.path}, entry {number}") for number, text in rows]
+        return tuple(whole(entries, self._start_of, f"{self.path}, run {run!r}"))
 
-    def _execute(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+    def _start_of(self, run: str) -> RunStarted | None:
+        query = "SELECT id, entry FROM entries WHERE run = ? ORDER BY id LIMIT 1"
+        for number, text in self._execute(query, (run,)):
+            entry = decode(text.encode(), f"{self.path}, entry {number}")
+            return entry if isinstance(entry, RunStarted) else None
+        return None
+
+    def _started_with(self, digests: Collection[str]) -> tuple[str, str] | None:
+        for each in digests:
+            for (run,) in self._execute(_STARTED_WITH, (each,)):
+                return run, each
+        return None
+
+    def _execute(self, statement: str, values: Values = ()) -> list[Any]:
         with self._alone(), self._disk_errors():
             if self._connection is None:
                 raise UsageError(f"the journal {self.path} is closed")
@@ -190,6 +236,7 @@ class SqliteJournal(FileJournal):
             connection.execute(_TABLE)
             connection.execute(_HOLDS)
             connection.execute(_INDEX)
+            connection.execute(_STARTS)
 
     @contextmanager
     def _disk_errors(self) -> Iterator[None]:
