@@ -361,16 +361,19 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
     turn = now() + _LONGEST_TURN
     async for events in together(stream):
         size = 0
+        # With the end at hand nothing would start early: the gate is next.
+        is_last = bool(events) and type(events[-1]) is ReplyEnd
         for event in events:
             kind = type(event)
             if kind is not TextDelta and kind is not CallDelta:
                 event = names.named(event)  # noqa: PLW2901 - the same event, under the right id
                 draft.add(event)
-                speculation.follow(event)
+                if not is_last:
+                    speculation.follow(event)
             else:
                 append(event)
                 size += len(event.text)  # type: ignore[union-attr]
-                if speculation.listens:
+                if speculation.listens and not is_last:
                     speculation.follow(event)
             if show is not None:
                 show(event)
