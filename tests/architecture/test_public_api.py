@@ -79,6 +79,7 @@ APPROVED = [
     "local",
     "manifest",
     "mcp",
+    "observe",
     "outcome",
     "plan",
     "process",

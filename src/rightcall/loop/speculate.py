@@ -10,6 +10,7 @@ import asyncio
 
 from msgspec import Struct
 
+from rightcall.core.around import ToolCall
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow
 from rightcall.core.events import CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
@@ -20,7 +21,9 @@ from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check, takes_long
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import decision_for, watched_by
+from rightcall.loop.around import around, call_end
 from rightcall.loop.decide import call_key
+from rightcall.loop.nested import nesting_of
 from rightcall.loop.setup import Setup
 from rightcall.trust.guard import Guard
 
@@ -96,7 +99,22 @@ class Speculation:
     async def _run_early(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
         key = call_key(self._turn, index, checked.tool.name)
         with watched_by(self._guard):
+            return await self._watched(checked, key, ledger, early=True)
+
+    async def _watched(
+        self, checked: CheckedCall, key: str, ledger: list[Usage], *, early: bool = False
+    ) -> Execution:
+        """Run a call, with observers around it where there are any."""
+        setup = self._setup
+        if not setup.around:
             return await self._run(checked, key, ledger)
+        with around(setup.around, ToolCall(key, checked.call, checked.tool, early)) as watched:
+            execution = await self._run(checked, key, ledger)
+            nesting = nesting_of(f"{setup.run}.{key}")
+            if nesting is None or nesting.waits is None:
+                # One whose own run waits for a person has not come to its end.
+                watched.ended(call_end(execution))
+        return execution
 
     async def _run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
         setup = self._setup
@@ -114,7 +132,7 @@ class Speculation:
         """What a call came to: as it was started early, or run now. ``ledger`` gets what it spends."""
         early = self._take(checked.call)
         if early is None:
-            return await self._run(checked, key, ledger)
+            return await self._watched(checked, key, ledger)
         execution = await early.task
         ledger += early.ledger
         return execution
