@@ -61,7 +61,7 @@ class Saying:
         exchange: ModelExchange,
         end: ExchangeEnd | None,
         attributes: Mapping[str, AttributeValue],
-        context: Context,
+        context: Context | None,
     ) -> None:
         """What a model was asked and answered; what broke off before it answered has no output."""
         in_span = self._in_spans and span.is_recording()

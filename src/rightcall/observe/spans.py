@@ -8,7 +8,7 @@ from msgspec import Struct
 from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
+from opentelemetry.trace import INVALID_SPAN, Link, Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import AttributeValue
 
@@ -27,7 +27,6 @@ from rightcall.core.parts import Usage
 from rightcall.core.sanitize import encodable
 from rightcall.observe import conventions as names
 from rightcall.observe.conventions import Convention
-from rightcall.observe.identity import CONVERSATION
 from rightcall.observe.facts import (
     ModelFacts,
     answering,
@@ -36,6 +35,7 @@ from rightcall.observe.facts import (
     failure_type,
     response_id,
 )
+from rightcall.observe.identity import CONVERSATION
 from rightcall.observe.metrics import Instruments
 from rightcall.observe.saying import Saying
 
@@ -75,15 +75,21 @@ class _SpanWatch:
         self.by = by
         self.span: Span = by.tracer.start_span(name, parent, kind, attributes, links)
         self.attributes = attributes
-        self.context = trace.set_span_in_context(self.span, parent)
-        self._token = contexts.attach(self.context)
+        self.context = parent
+        self._token: Token[Context] | None = None
+        self.exists = self.span is not INVALID_SPAN
+        """Whether there is such a span: without an SDK there is none, and nothing to be current."""
+        if self.exists:
+            self.context = trace.set_span_in_context(self.span, parent)
+            self._token = contexts.attach(self.context)
         self._began = monotonic()
 
     def end(self, end: End | None, error: BaseException | None) -> None:
         """Put into the span what it came to, and end it."""
         seconds = monotonic() - self._began
         self._leave()
-        contexts.detach(self._token)
+        if self._token is not None:
+            contexts.detach(self._token)
         try:
             self._tell(end, error, seconds)
         finally:
@@ -135,13 +141,7 @@ class SegmentWatch(_SpanWatch):
         elif end is not None and not end.stop.is_answer and end.stop.reason != "pending":
             kind = end.stop.reason
         if span.is_recording():
-            span.set_attributes(_asked(self._lasting, self.by.convention))
-            if end is not None:
-                span.set_attribute(names.STOP, end.stop.reason)
-                if end.replies:
-                    finish = end.replies[-1].stop
-                    span.set_attribute(names.FINISH_REASONS, [names.FINISHES.get(finish, finish)])
-                span.set_attributes(self._sums(end.usage))
+            span.set_attributes(self._told(end))
             self.by.saying.segment(span, self._lasting, end)
         kept: dict[str, AttributeValue] = {names.REQUEST_MODEL: self.attributes[names.REQUEST_MODEL]}
         named = {names.AGENT_NAME: self.agent} if self.agent else {}
@@ -154,6 +154,16 @@ class SegmentWatch(_SpanWatch):
         if end is not None and instruments.agent_exchanges and instruments.agent_calls:
             instruments.agent_exchanges.record(len(end.replies), named)
             instruments.agent_calls.record(end.calls, named)
+
+    def _told(self, end: SegmentEnd | None) -> dict[str, AttributeValue]:
+        told = _asked(self._lasting, self.by.convention)
+        if end is not None:
+            told[names.STOP] = end.stop.reason
+            if end.replies:
+                finish = end.replies[-1].stop
+                told[names.FINISH_REASONS] = [names.FINISHES.get(finish, finish)]
+            told |= self._sums(end.usage)
+        return told
 
     def _sums(self, usage: Usage) -> dict[str, AttributeValue]:
         totals = self.by.totals
@@ -177,10 +187,11 @@ class ExchangeWatch(_SpanWatch):
         if facts.streams:
             attributes[names.STREAM] = True
         super().__init__(by, f"chat {facts.name}", facts.kind, attributes)
-        self._headers = HEADERS.set(by.headers)
+        self._headers = HEADERS.set(by.headers) if self.exists and by.headers else None
 
     def _leave(self) -> None:
-        HEADERS.reset(self._headers)
+        if self._headers is not None:
+            HEADERS.reset(self._headers)
 
     def _tell(self, end: ExchangeEnd | None, error: BaseException | None, seconds: float) -> None:
         by, span, facts = self.by, self.span, self._facts
@@ -324,6 +335,8 @@ def _traceparent(span: Span) -> str:
 
 def _links(traces: tuple[str, ...]) -> tuple[Link, ...]:
     """Links to the earlier segments of a run."""
+    if not traces:
+        return ()
     found = [
         trace.get_current_span(
             _trace_context.extract({"traceparent": each}, context=Context())
