@@ -16,6 +16,7 @@ from rightcall.observe import conventions as names
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_NAME = 128
+_MOST_ANSWERS = 32
 
 
 class ModelFacts(Struct, frozen=True):
@@ -27,7 +28,21 @@ class ModelFacts(Struct, frozen=True):
     """CLIENT for one over the wire, INTERNAL for one in this process."""
     streams: bool
     attributes: Mapping[str, AttributeValue]
-    """Operation, provider, model and server: what a sampler needs, and metrics are kept by."""
+    """Operation, provider, model and server: what metrics are kept by."""
+    start: Mapping[str, AttributeValue]
+    """The same, and whether it streams: what a span begins with, and a sampler needs."""
+    _by_answer: dict[str, Mapping[str, AttributeValue]]
+
+    def answered(self, model: str) -> Mapping[str, AttributeValue]:
+        """What the metrics of a reply are kept by; ``model`` is who answered, as the vendor says."""
+        if not model:
+            return self.attributes
+        found = self._by_answer.get(model)
+        if found is None:
+            found = {**self.attributes, names.RESPONSE_MODEL: model}
+            if len(self._by_answer) < _MOST_ANSWERS:
+                self._by_answer[model] = found
+        return found
 
 
 _known: WeakKeyDictionary[Any, ModelFacts] = WeakKeyDictionary()
@@ -74,9 +89,9 @@ def _facts_of(model: Any) -> ModelFacts:
         attributes[names.SERVER_ADDRESS] = there.hostname or ""
         attributes[names.SERVER_PORT] = there.port or _PORTS.get(there.scheme, 0)
     streams = getattr(wire, "streaming", True) is True
-    return ModelFacts(
-        name, provider, SpanKind.CLIENT if place else SpanKind.INTERNAL, streams, attributes
-    )
+    start = {**attributes, names.STREAM: True} if streams else attributes
+    kind_of_span = SpanKind.CLIENT if place else SpanKind.INTERNAL
+    return ModelFacts(name, provider, kind_of_span, streams, attributes, start, {})
 
 
 def _word(model: Any, name: str) -> str:

@@ -1,5 +1,6 @@
 """The spans: an agent's around its model's and its tools', each the current one while it lasts."""
 
+from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from time import monotonic
 from typing import Any
@@ -68,7 +69,7 @@ class _SpanWatch:
         by: Telemetry,
         name: str,
         kind: SpanKind,
-        attributes: dict[str, AttributeValue],
+        attributes: Mapping[str, AttributeValue],
         parent: Context | None = None,
         links: tuple[Link, ...] = (),
     ) -> None:
@@ -180,12 +181,11 @@ class ExchangeWatch(_SpanWatch):
     def __init__(self, by: Telemetry, exchange: ModelExchange) -> None:
         self._lasting = exchange
         self._facts = facts = facts_of(exchange.model)
-        attributes = dict(facts.attributes)
+        attributes = facts.start
         above = _segment.get()
         if above is not None and above.conversation:
-            attributes[names.CONVERSATION_ID] = attributes[names.SESSION] = above.conversation
-        if facts.streams:
-            attributes[names.STREAM] = True
+            known = {names.CONVERSATION_ID: above.conversation, names.SESSION: above.conversation}
+            attributes = {**attributes, **known}
         super().__init__(by, f"chat {facts.name}", facts.kind, attributes)
         self._headers = HEADERS.set(by.headers) if self.exists and by.headers else None
 
@@ -206,13 +206,13 @@ class ExchangeWatch(_SpanWatch):
                 span.update_name(f"chat {facts.name}")
             attributes = {**self.attributes, **told}
             by.saying.exchange(span, self._lasting, end, attributes, self.context)
-        kept = dict(facts.attributes)
-        if end is not None and end.reply.model:
-            kept[names.RESPONSE_MODEL] = end.reply.model
-        if end is not None and end.reply.usage.tokens:
-            by.instruments.tokens.record(end.reply.usage, kept)
-        if end is not None and end.first is not None and facts.streams:
-            by.instruments.first_chunk_seconds.record(end.first, kept)
+        kept = facts.attributes
+        if end is not None:
+            kept = facts.answered(end.reply.model)
+            if end.reply.usage.tokens:
+                by.instruments.tokens.record(end.reply.usage, kept)
+            if end.first is not None and facts.streams:
+                by.instruments.first_chunk_seconds.record(end.first, kept)
         if kind:
             self._failed(kind)
             kept = {**kept, names.ERROR_TYPE: kind}

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from opentelemetry import metrics, propagate, trace
 from opentelemetry._logs import LoggerProvider
 from opentelemetry.metrics import MeterProvider
-from opentelemetry.trace import TracerProvider
+from opentelemetry.trace import NoOpTracerProvider, ProxyTracerProvider, TracerProvider
 
 from rightcall.core.around import Headers, Lasting, ModelExchange, RunSegment, ToolCall
 from rightcall.core.options import checked
@@ -36,6 +36,11 @@ _TOTALS: Mapping[Totals, str] = {
     "none": "",
 }
 """How the names of an agent's sums of tokens begin; the second is no convention's, but Logfire's."""
+
+
+_NO_TRACERS = (ProxyTracerProvider, NoOpTracerProvider)
+_NO_METERS = ("_ProxyMeterProvider", "NoOpMeterProvider")
+"""What a program has that has set up no SDK."""
 
 
 class OpenTelemetry:
@@ -64,6 +69,9 @@ class OpenTelemetry:
         convention = chosen()
         own, schema = version("rightcall"), convention.schema_url
         meter = metrics.get_meter("rightcall", own, meter_provider, schema)
+        given = (tracer_provider, meter_provider, logger_provider)
+        self._is_silent = given == (None, None, None)
+        """Whether no SDK was there when it was last looked for."""
         self._telemetry = Telemetry(
             convention,
             trace.get_tracer("rightcall", own, tracer_provider, schema),
@@ -73,8 +81,10 @@ class OpenTelemetry:
             _headers_for(tuple(propagate_to)) if propagate_to else None,
         )
 
-    def around(self, lasting: Lasting) -> Watch:
+    def around(self, lasting: Lasting) -> Watch | None:
         """Begin the span of something."""
+        if self._is_silent and (type(lasting) is not RunSegment or self._still_silent()):
+            return None
         match lasting:
             case ModelExchange():
                 return ExchangeWatch(self._telemetry, lasting)
@@ -82,6 +92,12 @@ class OpenTelemetry:
                 return CallWatch(self._telemetry, lasting)
             case RunSegment():
                 return SegmentWatch(self._telemetry, lasting)
+
+    def _still_silent(self) -> bool:
+        """Look whether there is still no SDK: once for a run, as looking takes longer than a span."""
+        tracers, meters = trace.get_tracer_provider(), metrics.get_meter_provider()
+        self._is_silent = isinstance(tracers, _NO_TRACERS) and type(meters).__name__ in _NO_METERS
+        return self._is_silent
 
 
 def _as_it_is(value: object) -> object:
