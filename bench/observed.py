@@ -2,7 +2,8 @@
 
 ``python bench/observed.py`` prints a table: nobody around; OpenTelemetry's API alone, which is what a
 program without its SDK has; the SDK with nothing recorded, as a sampler that takes nothing leaves it;
-and the SDK with an exporter that does nothing.
+the SDK's bare spans, of which nothing is told, for what it takes by itself; and the SDK with an exporter
+that does nothing.
 """
 
 import asyncio
@@ -10,16 +11,41 @@ import gc
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from guard import FEW, HERE, MANY, instructions
 from one_turn import Canned, get_weather
 from script import ANSWER
 
 import rightcall as rc
-from rightcall.core.ports import AroundObserver
+from rightcall.core.around import End, Lasting
+from rightcall.core.ports import AroundObserver, Watch
 
-WAYS = ("off", "api", "sampled out", "sdk", "sdk with metrics")
+WAYS = ("off", "api", "sampled out", "bare", "sdk", "sdk with metrics")
 RUNS = 400
+
+
+class Bare:
+    """As many spans as a run has, and nothing in them."""
+
+    def __init__(self, tracer: Any) -> None:
+        self._tracer = tracer
+
+    def around(self, lasting: Lasting) -> Watch:
+        return BareSpan(self._tracer.start_as_current_span("bare"))
+
+
+class BareSpan:
+    """One of them, current while it lasts."""
+
+    trace = ""
+
+    def __init__(self, entered: Any) -> None:
+        self._entered = entered
+        entered.__enter__()
+
+    def end(self, end: End | None, error: BaseException | None) -> None:
+        self._entered.__exit__(None, None, None)
 
 
 def observers(way: str) -> Sequence[AroundObserver]:
@@ -46,6 +72,8 @@ def observers(way: str) -> Sequence[AroundObserver]:
     spans = TracerProvider(sampler=ALWAYS_OFF if way == "sampled out" else ALWAYS_ON)
     spans.add_span_processor(BatchSpanProcessor(Nowhere()))
     meters = MeterProvider([InMemoryMetricReader()]) if "metrics" in way else NoOpMeterProvider()
+    if way == "bare":
+        return (Bare(spans.get_tracer("bare")),)
     return (rc.observe.OpenTelemetry(tracer_provider=spans, meter_provider=meters),)
 
 

@@ -199,7 +199,7 @@ async def pictured(url: str, trace: str) -> None:
         await page.goto(f"{url}/redirects/traces/{trace}")
         await page.get_by_text("execute_tool get_weather").first.wait_for(timeout=60_000)
         await page.get_by_text("chat large-model").last.click()
-        await page.wait_for_timeout(1000)
+        await page.wait_for_timeout(4000)
         picture = await page.screenshot(type="png")
         await browser.close()
     assert picture.startswith(b"\x89PNG")

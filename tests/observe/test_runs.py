@@ -76,6 +76,30 @@ async def test_the_program_s_own_span_is_around_it(kept):
     assert kept.tree()["invoke_agent agent"] == "request"
 
 
+def test_a_run_of_code_that_cannot_await_is_below_the_program_s_span_too(kept):
+    tracer = kept.tracers.get_tracer("app")
+    with tracer.start_as_current_span("request"):
+        rc.Agent(ScriptedModel(["Hi."]), observers=[kept.observer()]).run_sync("Hi?")
+    assert kept.tree()["invoke_agent agent"] == "request"
+
+
+async def test_what_was_started_early_for_nothing_is_no_error(kept):
+    @rc.tool(effect="read")
+    async def waits(what: str) -> str:
+        """Waits."""
+        await asyncio.sleep(60)
+        return what
+
+    cut = Turn(
+        reply=reply(call("waits", what="a"), call("waits", what="b")), pause=0.01, breaks=Break(after=9)
+    )
+    agent = rc.Agent(ScriptedModel([cut, "Oh."]), [waits], observers=[kept.observer()])
+    await agent.run("Go.")
+    early = next(each for each in kept.spans if each.attributes.get("rightcall.tool.early"))
+    assert early.attributes["rightcall.tool.outcome"] == "cancelled"
+    assert "error.type" not in early.attributes
+
+
 async def test_subagents_nest_and_need_no_observer_of_their_own(kept):
     inner = rc.Agent(ScriptedModel([reply(call("aside", what="x")), "Found."]), [aside], name="helper")
     model = ScriptedModel([reply(call("helper", task="Look.")), "Done."], name="outer-model")

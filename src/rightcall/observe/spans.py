@@ -88,12 +88,13 @@ class _SpanWatch:
     def end(self, end: End | None, error: BaseException | None) -> None:
         """Put into the span what it came to, and end it."""
         seconds = monotonic() - self._began
-        self._leave()
-        if self._token is not None:
-            contexts.detach(self._token)
         try:
+            # Still inside, so that the examples which an SDK keeps of measurements are of this span.
             self._tell(end, error, seconds)
         finally:
+            self._leave()
+            if self._token is not None:
+                contexts.detach(self._token)
             self.span.end()
 
     def _tell(self, end: Any, error: BaseException | None, seconds: float) -> None:
@@ -275,7 +276,8 @@ class CallWatch(_SpanWatch):
             outcome = end.outcome.kind
             kind = failure_type(end.outcome) if end.result.is_error else ""
         elif error is not None:
-            outcome, kind = "cancelled", error_type(error)
+            # What was started for nothing, and given up, is nobody's error.
+            outcome, kind = "cancelled", "" if self._lasting.early else error_type(error)
         if span.is_recording():
             span.set_attribute(names.OUTCOME, outcome)
             if end is not None and end.attempts > 1:
