@@ -75,7 +75,10 @@ async def test_a_run_does_not_fail_because_an_exporter_does(tracers, caplog):
 
 
 class Broken:
-    """An observer whose own code raises."""
+    """An observer whose own code raises, and that nothing can be kept by."""
+
+    __slots__ = ()
+    __hash__ = None
 
     def around(self, lasting):
         raise KeyError("observer")

@@ -1,11 +1,10 @@
 """Observers around what lasts in a run: each is there before it begins, and none can harm it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import ClassVar, Protocol, Self
-from weakref import WeakSet
+from typing import Any, ClassVar, Protocol, Self
 
 from msgspec.structs import replace
 
@@ -57,8 +56,8 @@ class _Surrounded:
     """Entered and left in one task, so that what observers set for inside is taken back outside."""
 
     __slots__ = ("_end", "_lasting", "_observers", "_watches", "trace")
-    _failed: ClassVar[WeakSet[AroundObserver]] = WeakSet()
-    """Those whose failure is in the log: one that fails every time would fill it."""
+    _failed: ClassVar[set[tuple[type, type]]] = set()
+    """Observers and errors that are in the log: one that fails every time would fill it."""
 
     def __init__(self, observers: Sequence[AroundObserver], lasting: Lasting) -> None:
         self._observers = observers
@@ -93,15 +92,18 @@ class _Surrounded:
         self._end = end
 
     def _log(self, observer: AroundObserver, error: BaseException) -> None:
-        if observer not in self._failed:
-            self._failed.add(observer)
+        failure = type(observer), type(error)
+        if failure not in self._failed:
+            self._failed.add(failure)
             lasting = type(self._lasting).__name__
             logger.error("an observer around a %s failed", lasting, exc_info=error)
 
 
-def around(observers: Sequence[AroundObserver], lasting: Lasting) -> AbstractContextManager[Watched]:
-    """Have the observers around something while it lasts."""
-    return _Surrounded(observers, lasting) if observers else _UNWATCHED
+def around(
+    observers: Sequence[AroundObserver], make: Callable[..., Lasting], *given: Any
+) -> AbstractContextManager[Watched]:
+    """Have the observers around something while it lasts; it is made only where there are any."""
+    return _Surrounded(observers, make(*given)) if observers else _UNWATCHED
 
 
 def inherited(setup: Setup) -> tuple[AroundObserver, ...]:
@@ -124,7 +126,7 @@ def segment(
         # An engine that goes through a run from its start again knows how it was called before.
         before = recorded(setup.steps, "run.started")
         traces = (before.trace,) if isinstance(before, RunStarted) and before.trace else ()
-    return around(
+    return _Surrounded(
         setup.around,
         RunSegment(
             run=setup.run,

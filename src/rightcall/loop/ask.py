@@ -209,7 +209,7 @@ def _watched(reply: Reply, tainted: bool | None) -> Reply:  # noqa: FBT001 - a l
 async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
     started = setup.clock.now()
-    with around(setup.around, ModelExchange(question.key, setup.model, question.request)) as watched:
+    with around(setup.around, ModelExchange, question.key, setup.model, question.request) as watched:
         generated = await _generate(setup, question)
         watched.ended(ExchangeEnd(generated.reply, generated.first))
     notes: tuple[User, ...] = ()

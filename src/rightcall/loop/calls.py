@@ -194,8 +194,8 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
     async def _not_run(self, key: str, call: Call, outcome: Outcome) -> Entry:
         execution = not_run(call, outcome)
         if self.setup.around:
-            lasting = ToolCall(key, call, self.setup.tools.get(call.name))
-            with around(self.setup.around, lasting) as watched:
+            tool = self.setup.tools.get(call.name)
+            with around(self.setup.around, ToolCall, key, call, tool) as watched:
                 watched.ended(call_end(execution))
         if isinstance(outcome, Denied) and outcome.then:
             execution = replace(execution, notes=(said(outcome.then, "runtime"),))

@@ -106,7 +106,7 @@ def _understood(calls: tuple[Call, ...], known: tuple[str, ...]) -> Grant:
 async def _reply(setup: Setup, request: Request, seconds: float) -> Reply | None:
     """The whole reply; None when none comes in time."""
     try:
-        with around(setup.around, ModelExchange("grant", setup.model, request)) as watched:
+        with around(setup.around, ModelExchange, "grant", setup.model, request) as watched:
             async with asyncio.timeout(seconds):
                 async for event in setup.model.stream(request):
                     if isinstance(event, ReplyEnd):

@@ -99,16 +99,16 @@ class Speculation:
     async def _run_early(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
         key = call_key(self._turn, index, checked.tool.name)
         with watched_by(self._guard):
-            return await self._watched(checked, key, ledger, early=True)
+            if self._setup.around:
+                return await self._watched(checked, key, ledger, early=True)
+            return await self._run(checked, key, ledger)
 
     async def _watched(
         self, checked: CheckedCall, key: str, ledger: list[Usage], *, early: bool = False
     ) -> Execution:
-        """Run a call, with observers around it where there are any."""
+        """Run a call, with observers around it."""
         setup = self._setup
-        if not setup.around:
-            return await self._run(checked, key, ledger)
-        with around(setup.around, ToolCall(key, checked.call, checked.tool, early)) as watched:
+        with around(setup.around, ToolCall, key, checked.call, checked.tool, early) as watched:
             execution = await self._run(checked, key, ledger)
             nesting = nesting_of(f"{setup.run}.{key}")
             if nesting is None or nesting.waits is None:
@@ -131,8 +131,10 @@ class Speculation:
     async def run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
         """What a call came to: as it was started early, or run now. ``ledger`` gets what it spends."""
         early = self._take(checked.call)
-        if early is None:
+        if early is None and self._setup.around:
             return await self._watched(checked, key, ledger)
+        if early is None:
+            return await self._run(checked, key, ledger)
         execution = await early.task
         ledger += early.ledger
         return execution
