@@ -91,6 +91,17 @@ async def test_an_observer_that_raises_is_logged_once_and_harms_nobody(kept, cap
     assert len([each for each in caplog.records if "an observer around" in each.message]) == 1
 
 
+async def test_two_tracers_keep_to_their_own_spans(kept):
+    other = type(kept)()
+    await ran(kept.observer(), other.observer())
+    for each in (kept, other):
+        agent, tool = each.span("invoke_agent agent"), each.span("execute_tool look")
+        assert tool.parent.span_id == agent.context.span_id
+        assert tool.context.trace_id == agent.context.trace_id
+    other.tracers.shutdown()
+    other.meters.shutdown()
+
+
 async def test_what_is_not_sampled_costs_no_content(kept, monkeypatch):
     def refuse(*_):
         raise AssertionError("made for nobody")

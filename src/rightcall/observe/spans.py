@@ -42,8 +42,9 @@ from rightcall.observe.saying import Saying
 
 _LONGEST_NAME = 128
 _LONGEST_DESCRIPTION = 500
+_PAUSED = "paused"
+"""Of a call whose own run waits for a person: no outcome, as it has not come to its end."""
 _trace_context = TraceContextTextMapPropagator()
-_segment: ContextVar["SegmentWatch | None"] = ContextVar("rightcall_segment", default=None)
 
 
 class Telemetry(Struct, frozen=True, eq=False):
@@ -57,6 +58,8 @@ class Telemetry(Struct, frozen=True, eq=False):
     """How the names of an agent's sums of tokens begin; empty for none."""
     headers: Headers | None
     """What requests to models carry."""
+    segment: ContextVar["SegmentWatch | None"]
+    """The run's own span, for those who have one of another observer's around them."""
 
 
 class _SpanWatch:
@@ -130,11 +133,11 @@ class SegmentWatch(_SpanWatch):
             attributes[names.CONVERSATION_ID] = attributes[names.SESSION] = self.conversation
         name = f"invoke_agent {self.agent}" if self.agent else "invoke_agent"
         super().__init__(by, name, SpanKind.INTERNAL, attributes, links=_links(segment.traces))
-        self._reset: Token[SegmentWatch | None] = _segment.set(self)
+        self._reset = by.segment.set(self)
         self.trace = _traceparent(self.span)
 
     def _leave(self) -> None:
-        _segment.reset(self._reset)
+        self.by.segment.reset(self._reset)
 
     def _tell(self, end: SegmentEnd | None, error: BaseException | None, seconds: float) -> None:
         span, kind = self.span, ""
@@ -183,7 +186,7 @@ class ExchangeWatch(_SpanWatch):
         self._lasting = exchange
         self._facts = facts = facts_of(exchange.model)
         attributes = facts.start
-        above = _segment.get()
+        above = by.segment.get()
         if above is not None and above.conversation:
             known = {names.CONVERSATION_ID: above.conversation, names.SESSION: above.conversation}
             attributes = {**attributes, **known}
@@ -245,17 +248,17 @@ class CallWatch(_SpanWatch):
 
     def __init__(self, by: Telemetry, call: ToolCall) -> None:
         self._lasting = call
-        tool, above = call.tool, _segment.get()
+        tool, above = call.tool, by.segment.get()
         # A name that no tool has is the model's invention: in no span's name, and in no metric.
         known = "" if tool is None else tool.name
         attributes: dict[str, AttributeValue] = {
             names.OPERATION: "execute_tool",
             names.TOOL_NAME: known or encodable(call.call.name[:_LONGEST_NAME]),
             names.TOOL_TYPE: "function",
-            names.CALL_ID: call.call.id,
+            names.CALL_ID: encodable(call.call.id),
         }
         if tool is not None and tool.description:
-            attributes[names.TOOL_DESCRIPTION] = tool.description[:_LONGEST_DESCRIPTION]
+            attributes[names.TOOL_DESCRIPTION] = encodable(tool.description[:_LONGEST_DESCRIPTION])
         if call.early:
             attributes[names.EARLY] = True
         parent = None
@@ -271,7 +274,7 @@ class CallWatch(_SpanWatch):
         self._known, self._agent = known, "" if above is None else above.agent
 
     def _tell(self, end: CallEnd | None, error: BaseException | None, seconds: float) -> None:
-        span, outcome, kind = self.span, "paused", ""
+        span, outcome, kind = self.span, _PAUSED, ""
         if end is not None:
             outcome = end.outcome.kind
             kind = failure_type(end.outcome) if end.result.is_error else ""
@@ -283,6 +286,9 @@ class CallWatch(_SpanWatch):
             if end is not None and end.attempts > 1:
                 span.set_attribute(names.ATTEMPTS, end.attempts)
             self.by.saying.call(span, self._lasting, end)
+        if outcome == _PAUSED:
+            # It is counted when it has come to its end, wherever that is.
+            return
         kept: dict[str, AttributeValue] = {names.TOOL_NAME: self._known or "_OTHER"}
         self.by.instruments.tool_calls.add(1, {**kept, names.OUTCOME: outcome})
         if self._agent:

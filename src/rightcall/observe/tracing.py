@@ -5,6 +5,7 @@ which the program sets up or does not; without one, nothing is made of what is t
 """
 
 from collections.abc import Collection, Mapping
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from typing import Literal, TypeAlias
@@ -79,6 +80,7 @@ class OpenTelemetry:
             Saying(place_of(content), redact or _as_it_is, logger_provider),
             _TOTALS[totals],
             _headers_for(tuple(propagate_to)) if propagate_to else None,
+            ContextVar("rightcall_segment", default=None),
         )
 
     def around(self, lasting: Lasting) -> Watch | None:
