@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
+.PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-otel test-pythons \
 	test-transformers conformance features check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
@@ -73,6 +73,18 @@ test-langchain: ## run the tests that need LangChain and LangGraph, in an enviro
 	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		-e '.[langchain]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-langchain/bin/python -m pytest -q -p no:langsmith_plugin tests/test_langchain.py
+
+# Where the picture of the run is kept: make test-otel SCREENSHOT=docs/images/phoenix.png
+SCREENSHOT ?=
+
+test-otel: ## send a run to Arize Phoenix, in an environment of their own (850 MB), read it back and look at it
+	@test -x .venv-otel/bin/python || $(PYTHON) -m venv .venv-otel
+	@# Not with our constraints: Phoenix wants other versions of what both use.
+	@.venv-otel/bin/python -m pip install --quiet --disable-pip-version-check -e '.[otel]' arize-phoenix==20.26.1 \
+		opentelemetry-exporter-otlp-proto-http playwright==1.65.0 hypothesis pytest pytest-asyncio pytest-timeout
+	@# Phoenix brings a plugin for pytest along, which is not wanted.
+	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 RIGHTCALL_SCREENSHOT=$(SCREENSHOT) .venv-otel/bin/python -m pytest -q \
+		-p pytest_asyncio.plugin -p pytest_timeout tests/observe/test_phoenix.py
 
 CHAOS_SECONDS ?= 120
 CHAOS_RUNS ?= 5000

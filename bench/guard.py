@@ -31,6 +31,7 @@ FORBIDDEN = {
         "httpx",
         "httpx2",
         "genai_prices",
+        "opentelemetry",
         "requests",
     ),
 }

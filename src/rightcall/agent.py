@@ -54,7 +54,7 @@ from rightcall.loop.setup import (
 )
 from rightcall.loop.state import started
 from rightcall.models.fallback import Opened
-from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls
+from rightcall.record.steps import Holding, LiveSteps, decisions_in, redacted_calls, traces_in
 from rightcall.trust.facts import facts_together
 from rightcall.wire.history import history_of
 
@@ -143,6 +143,7 @@ class Agent(Generic[Deps, Out]):
         settings.update(prepared(settings, self._opened.model))
         setup = Setup(
             run="",
+            agent=name,
             model=basis.model,
             tools=self.tools,
             steps=LiveSteps(),
@@ -251,7 +252,8 @@ class Agent(Generic[Deps, Out]):
             look_for_tools(held.entries, (), setup)
             decided = {**redacted_calls(held.entries), **decisions_in(held.entries)}
             begins = len(start.messages) - 1
-            going = Run(setup, started(start), begins=begins, decisions=decided)
+            state = replace(started(start), traces=traces_in(held.entries))
+            going = Run(setup, state, begins=begins, decisions=decided)
             return basis.with_output(await going.go())
 
     @checked("agent.recover_sync")

@@ -20,6 +20,7 @@ HEAVY = [
     "mcp",
     "msgspec",
     "openai",
+    "opentelemetry",
     "pydantic",
     "pydantic_core",
     "rich",
@@ -30,7 +31,17 @@ HEAVY = [
     "xllamacpp",
 ]
 
-NEVER_BY_TOOLS = ["aiohttp", "anthropic", "httpx", "jinja2", "mcp", "openai", "rich", "xllamacpp"]
+NEVER_BY_TOOLS = [
+    "aiohttp",
+    "anthropic",
+    "httpx",
+    "jinja2",
+    "mcp",
+    "openai",
+    "opentelemetry",
+    "rich",
+    "xllamacpp",
+]
 """What no public name may load by itself: HTTP clients, templates, vendors, models."""
 
 

@@ -79,6 +79,7 @@ APPROVED = [
     "local",
     "manifest",
     "mcp",
+    "observe",
     "outcome",
     "plan",
     "process",
@@ -92,7 +93,7 @@ APPROVED = [
     "trust",
     "wire",
 ]
-MOST = 81
+MOST = 82
 
 
 def test_the_public_names_are_the_approved_ones():

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 import rightcall
+from rightcall.observe import conventions
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "CHANGELOG.md", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PUBLIC = re.compile(r"(?<![\w./-])rc((?:\.[A-Za-z_]\w*)+)")
 MODULE = re.compile(r"(?<![\w./-])rightcall((?:\.[A-Za-z_]\w*)+)")
+TRACED = {name for name in vars(conventions).values() if isinstance(name, str)}
+"""What stands in traces and metrics, by names that look like a module's."""
 IMPORTED = re.compile(r"^from rightcall((?:\.\w+)*) import (.+)$", re.MULTILINE)
 
 
@@ -38,7 +41,7 @@ def is_public(name: str) -> bool:
 
 def is_inside(name: str) -> bool:
     home, _, last = name.rpartition(".")
-    if is_public(name):
+    if is_public(name) or f"rightcall.{name}" in TRACED:
         return True
     try:
         import_module(f"rightcall.{name}")

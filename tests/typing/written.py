@@ -21,9 +21,19 @@ async def approve(proposal: rc.Proposal) -> rc.Allow | rc.Deny:
     return rc.Allow() if proposal.call_id == "1" else rc.Deny("no")
 
 
+def watch(run: str, happened: object) -> None:
+    assert run, happened
+
+
 async def uses(journal: rc.Journal, grant: rc.Grant) -> None:
     model: rc.Model = Echo()
-    agent = rc.Agent(model, policy=policy, approve=approve, journal=journal)
+    agent = rc.Agent(
+        model,
+        policy=policy,
+        approve=approve,
+        journal=journal,
+        observers=[rc.observe.OpenTelemetry(content="span"), watch],
+    )
     result = await agent.run("Hi", grant=grant)
     calls: tuple[rc.CallRecord, ...] = result.calls
     assert_type(result.stop, rc.Stop)

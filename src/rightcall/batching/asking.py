@@ -89,7 +89,7 @@ class Asking:
         return self._basis.with_output(await going.go())
 
     async def _run(self, run: str, prompt: User, steps: LiveSteps, model: Model) -> Run:
-        setup = replace(self._setup, run=run, steps=steps, model=model, observers=())
+        setup = replace(self._setup, run=run, steps=steps, model=model, observers=(), around=())
         start = await self._basis.started(setup, (prompt,), {}, Defaults(_ONE_REPLY, retry_broken=False))
         wanted = start.wanted and replace(start.wanted, retries=0)
         return Run(setup, started(replace(start, wanted=wanted)))

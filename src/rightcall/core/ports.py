@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from rightcall.core.around import End, Lasting
 from rightcall.core.entry import Entry
 from rightcall.core.events import ModelEvent, StreamEvent
 from rightcall.core.message import Message, Reply
@@ -196,6 +197,32 @@ class Observer(Protocol):
 
     def __call__(self, run: str, happened: Entry | StreamEvent, /) -> None:
         """Take what happened in a run: an entry of its record, or an event of its stream."""
+        ...
+
+
+class Watch(Protocol):
+    """An observer's own view of one thing that lasts."""
+
+    @property
+    def trace(self) -> str:
+        """What names it outside this process, as W3C's ``traceparent`` does; empty for nothing."""
+        ...
+
+    def end(self, end: End | None, error: BaseException | None, /) -> None:
+        """It is over: what it came to, or what it broke off with."""
+        ...
+
+
+@runtime_checkable
+class AroundObserver(Protocol):
+    """Watches runs from around what lasts in them: it is there before each begins, and until it ends.
+
+    It changes nothing of the run. What it sets in context variables holds inside; what it raises is only
+    logged.
+    """
+
+    def around(self, lasting: Lasting, /) -> Watch | None:
+        """Something begins, in this very context; None to hear no more of it."""
         ...
 
 

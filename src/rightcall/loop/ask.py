@@ -7,6 +7,7 @@ from logging import INFO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.around import ExchangeEnd, ModelExchange
 from rightcall.core.call import Call
 from rightcall.core.entry import Entry, ReplyReceived, StepDone
 from rightcall.core.events import (
@@ -32,6 +33,7 @@ from rightcall.core.request import Request
 from rightcall.errors import ProtocolError, RightcallError
 from rightcall.gate.hooks import Veto
 from rightcall.log import run_logger
+from rightcall.loop.around import around
 from rightcall.loop.nested import is_inside
 from rightcall.loop.noted import NotedReplies
 from rightcall.loop.setup import Setup
@@ -83,6 +85,8 @@ class Draft:
         self._is_too_long = False
         self.end: ReplyEnd | None = None
         """The end of the reply, once it has come."""
+        self.first: float | None = None
+        """Seconds until something of it came."""
         self.passed_over: list[ModelChange] = []
         """The models that failed before anything came."""
 
@@ -205,7 +209,9 @@ def _watched(reply: Reply, tainted: bool | None) -> Reply:  # noqa: FBT001 - a l
 async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
     started = setup.clock.now()
-    generated = await _generate(setup, question)
+    with around(setup.around, ModelExchange, question.key, setup.model, question.request) as watched:
+        generated = await _generate(setup, question)
+        watched.ended(ExchangeEnd(generated.reply, generated.first))
     notes: tuple[User, ...] = ()
     if setup.hooks.has("after_model"):
         answer = await setup.hooks.after_model(generated.reply)
@@ -237,12 +243,13 @@ def _log(run: str, key: str, reply: Reply, seconds: float) -> None:
 
 
 class _Generated(Struct, frozen=True, eq=False):
-    """A reply, whole or as far as it came; whether it came in time; and its bytes, if they were kept."""
+    """A reply, whole or as far as it came; whether in time; its bytes, if kept; when it began."""
 
     reply: Reply
     in_time: bool
     raw: bytes | None
     passed_over: tuple[ModelChange, ...]
+    first: float | None
 
 
 async def _generate(setup: Setup, question: Question) -> _Generated:
@@ -266,7 +273,7 @@ async def _generate(setup: Setup, question: Question) -> _Generated:
         PENDING.reset(asking)
     # What comes after the end of a reply, or does not come, takes nothing from it.
     end = draft.end or ReplyEnd(_signed(draft.broken(broke), setup.model, question.request))
-    return _Generated(end.reply, not time.expired(), end.raw, tuple(draft.passed_over))
+    return _Generated(end.reply, not time.expired(), end.raw, tuple(draft.passed_over), draft.first)
 
 
 def _signed(reply: Reply, model: Model, request: Request) -> Reply:
@@ -358,7 +365,8 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
     names, speculation, append = _Names(question), question.speculation, draft.append
     show = None if question.emit is None else _Views(question.emit).show
     now = asyncio.get_running_loop().time
-    turn = now() + _LONGEST_TURN
+    began = now()
+    turn = began + _LONGEST_TURN
     async for events in together(stream):
         size = 0
         # With the end at hand nothing would start early: the gate is next.
@@ -378,6 +386,8 @@ async def _read(stream: AsyncIterator[ModelEvent], draft: Draft, question: Quest
             if show is not None:
                 show(event)
         draft.grew(size)
+        if draft.first is None and not draft.is_empty:
+            draft.first = now() - began
         if now() > turn:
             # Deadlines and cancellations reach only what waits, and a stream may never have to.
             await asyncio.sleep(0)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.around import ToolCall
 from rightcall.core.budget import Budget
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import FinalDecision, Proposal
@@ -19,6 +20,7 @@ from rightcall.core.parts import Usage
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.gate import Gate, Verdict, check_aside
 from rightcall.gate.stages import Stage, stages
+from rightcall.loop.around import around, call_end
 from rightcall.loop.decide import AnswerCalls, left_of
 from rightcall.loop.nested import InnerPause, Nesting, inside
 from rightcall.loop.setup import Setup
@@ -191,6 +193,10 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
 
     async def _not_run(self, key: str, call: Call, outcome: Outcome) -> Entry:
         execution = not_run(call, outcome)
+        if self.setup.around:
+            tool = self.setup.tools.get(call.name)
+            with around(self.setup.around, ToolCall, key, call, tool) as watched:
+                watched.ended(call_end(execution))
         if isinstance(outcome, Denied) and outcome.then:
             execution = replace(execution, notes=(said(outcome.then, "runtime"),))
         return _finished(key, call, execution)

@@ -9,6 +9,7 @@ import asyncio
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall.core.around import ExchangeEnd, ModelExchange
 from rightcall.core.call import Call
 from rightcall.core.decision import Grant
 from rightcall.core.entry import Entry, StepDone
@@ -18,6 +19,7 @@ from rightcall.core.parts import Usage
 from rightcall.core.request import Named, Request
 from rightcall.core.tool import Tool
 from rightcall.errors import RightcallError
+from rightcall.loop.around import around
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import State
 from rightcall.trust.facts import settled
@@ -104,10 +106,12 @@ def _understood(calls: tuple[Call, ...], known: tuple[str, ...]) -> Grant:
 async def _reply(setup: Setup, request: Request, seconds: float) -> Reply | None:
     """The whole reply; None when none comes in time."""
     try:
-        async with asyncio.timeout(seconds):
-            async for event in setup.model.stream(request):
-                if isinstance(event, ReplyEnd):
-                    return event.reply
+        with around(setup.around, ModelExchange, "grant", setup.model, request) as watched:
+            async with asyncio.timeout(seconds):
+                async for event in setup.model.stream(request):
+                    if isinstance(event, ReplyEnd):
+                        watched.ended(ExchangeEnd(event.reply))
+                        return event.reply
     except (TimeoutError, RightcallError):
         return None
     return None

@@ -28,13 +28,13 @@ from rightcall.core.entry import (
     ToolsChanged,
 )
 from rightcall.core.events import Emit, TurnStart, both
-from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reply, Transcript
 from rightcall.core.parts import Usage
-from rightcall.core.request import ANY_OBJECT, Conversation, Request, ToolChoice
+from rightcall.core.request import Conversation, Request
 from rightcall.errors import JournalError, RightcallError
 from rightcall.gate.gate import Gate
 from rightcall.log import run_logger
+from rightcall.loop.around import inherited, segment, segment_end, traced
 from rightcall.loop.ask import Question, ask
 from rightcall.loop.calls import Answering
 from rightcall.loop.decide import AnswerCalls, AskModel, Finish, JudgeText, Tell, decide
@@ -43,7 +43,7 @@ from rightcall.loop.hooked import through_hooks
 from rightcall.loop.nested import is_inside
 from rightcall.loop.offering import Finding
 from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
-from rightcall.loop.setup import Setup
+from rightcall.loop.setup import Setup, output_schema, possible_choice
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
@@ -73,6 +73,8 @@ class Run:
             setup = replace(setup, system=state.system)
         if setup.plan is not None:
             setup = setup.plan.applied(setup)
+        if (watching := inherited(setup)) is not setup.around:
+            setup = replace(setup, around=watching)
         if setup.observers:
             show = showing(setup.observers, setup.run)
             setup = replace(setup, steps=WatchedSteps(setup.steps, show))
@@ -103,6 +105,15 @@ class Run:
 
     async def go(self, first: RunStarted | RunResumed | None = None) -> RunResult[Any]:
         """Go on until the run is over or must wait. How it began and ended is recorded, errors too."""
+        before = self._state
+        with segment(self._setup, before, first) as watched:
+            if watched.trace:
+                self._state = replace(before, traces=(*before.traces, watched.trace))
+            result = await self._go(traced(first, watched.trace))
+            watched.ended(segment_end(before, self._state, result.stop))
+        return result
+
+    async def _go(self, first: RunStarted | RunResumed | None) -> RunResult[Any]:
         steps = self._setup.steps
         try:
             if first is not None:
@@ -222,8 +233,8 @@ class Run:
             messages=messages,
             system=setup.system,
             specs=setup.specs,
-            choice=self._choice(action.choice),
-            output=self._output_schema(),
+            choice=possible_choice(action.choice, setup),
+            output=output_schema(setup, self._state.wanted),
             max_tokens=setup.max_tokens,
             options=setup.options,
             conversation=self._conversation,
@@ -375,19 +386,6 @@ class Run:
             self._view = with_summary(self._view, entry.value, setup.count)
         return sent(self._view, self._state.messages)
 
-    def _choice(self, choice: ToolChoice) -> ToolChoice:
-        """The choice, as far as the model can be made to follow it."""
-        can = self._setup.specs and (choice == "none" or self._setup.model.profile.forced_choice)
-        return choice if can else "auto"
-
     def _seconds_left(self) -> float | None:
         budget = self._state.budget.seconds
         return None if budget is None else max(budget - self._state.progress.seconds, 0.0)
-
-    def _output_schema(self) -> JsonObject | None:
-        wanted, answer = self._state.wanted, self._setup.answer
-        if wanted is None or answer is None:
-            return None
-        if wanted.mode == "json":
-            return ANY_OBJECT
-        return answer.parameters if wanted.mode == "native" else None

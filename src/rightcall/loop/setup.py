@@ -12,9 +12,10 @@ from typing_extensions import TypeVar
 from rightcall.core.budget import Budget
 from rightcall.core.call import CheckedCall
 from rightcall.core.decision import Grant
-from rightcall.core.jsontext import JsonValue
+from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.message import Message
 from rightcall.core.ports import (
+    AroundObserver,
     AsyncJournal,
     Clock,
     Journal,
@@ -25,7 +26,7 @@ from rightcall.core.ports import (
     TokenCounter,
     Tools,
 )
-from rightcall.core.request import ModelOptions, Named, ToolChoice
+from rightcall.core.request import ANY_OBJECT, ModelOptions, Named, ToolChoice, Wanted
 from rightcall.core.tokens import estimate_tokens
 from rightcall.core.tool import ErrorWords, Spec, Tool
 from rightcall.declare.defer import Descriptions
@@ -137,9 +138,10 @@ class AgentSettings(TypedDict, total=False):
     """Asks a person, here and now; without it a run that needs one pauses."""
     hooks: Hooks | Sequence[Hooks]
     """Functions that may change or veto what happens."""
-    observers: Sequence[Observer]
-    """Functions that are shown everything that happens: ``observer(run, entry_or_event)``. They change
-    nothing, and what they raise is only logged."""
+    observers: Sequence[Observer | AroundObserver]
+    """Functions that are shown everything that happens: ``observer(run, entry_or_event)``; or objects
+    that are around what lasts, as ``rc.observe.OpenTelemetry()``. They change nothing, and what they
+    raise is only logged."""
     window: Window | None
     """How much of the history is sent; what the model's profile says, unless given."""
     summarise: Summarise | None
@@ -204,6 +206,8 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     """Everything a run uses and does not change."""
 
     run: str
+    agent: str = ""
+    """The agent's name, where it is an agent's run."""
     model: Model
     tools: Tools
     steps: Steps
@@ -231,6 +235,8 @@ class Setup(Struct, frozen=True, kw_only=True, eq=False):
     approve: Approve | None = None
     hooks: HookChain = NO_HOOKS
     observers: tuple[Observer, ...] = ()
+    around: tuple[AroundObserver, ...] = ()
+    """The observers that are around what lasts."""
     window: Window | None = None
     count: TokenCounter = estimate_tokens
     summarise: Summarise | None = None
@@ -287,13 +293,32 @@ def check_choice(choice: ToolChoice | None, setup: Setup) -> None:
     raise UsageError(f"choice: there is no tool {choice.name!r}; {hint}{there}")
 
 
+def possible_choice(choice: ToolChoice, setup: Setup) -> ToolChoice:
+    """The choice, as far as the model can be made to follow it."""
+    can = setup.specs and (choice == "none" or setup.model.profile.forced_choice)
+    return choice if can else "auto"
+
+
+def output_schema(setup: Setup, wanted: Wanted | None) -> JsonObject | None:
+    """The schema that the model itself holds its answer to, where it can."""
+    if wanted is None or setup.answer is None:
+        return None
+    if wanted.mode == "json":
+        return ANY_OBJECT
+    return setup.answer.parameters if wanted.mode == "native" else None
+
+
 def prepared(settings: AgentSettings, model: Callable[[ModelSource], Model]) -> AgentSettings:
     """An agent's observers, hooks and plan as its runs need them; ``model`` connects what is named."""
     plan = settings.get("plan")
     if plan is not None and not hasattr(plan, "connected"):
         raise UsageError(f"plan= is rc.Plan(reader=…), and not {plan!r}")
+    given = settings.get("observers", ())
+    around = [each for each in given if isinstance(each, AroundObserver)]
+    plain = [each for each in given if callable(each) or not isinstance(each, AroundObserver)]
     return {
-        "observers": plain_observers(settings.get("observers", ())),
+        "observers": plain_observers(plain),
+        "around": tuple(around),  # type: ignore[typeddict-unknown-key]
         "hooks": gathered(settings.get("hooks")),  # type: ignore[typeddict-item]
         "plan": None if plan is None else plan.connected(model, settings.get("trust")),
     }

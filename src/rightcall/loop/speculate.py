@@ -13,6 +13,7 @@ import asyncio
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.around import ToolCall
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow
 from rightcall.core.events import CallDelta, CallEnd, CallStart, Emit, ModelEvent, ReplyEnd
@@ -24,7 +25,9 @@ from rightcall.gate.attempt import Setting
 from rightcall.gate.check import check, takes_long
 from rightcall.gate.execution import Execution
 from rightcall.gate.gate import decision_for, watched_by
+from rightcall.loop.around import around, call_end
 from rightcall.loop.decide import call_key
+from rightcall.loop.nested import nesting_of
 from rightcall.loop.setup import Setup
 from rightcall.trust.guard import Guard
 
@@ -175,7 +178,22 @@ class Speculation:
     async def _run_early(self, index: int, checked: CheckedCall, ledger: list[Usage]) -> Execution:
         key = call_key(self._turn, index, checked.tool.name)
         with watched_by(self._guard):
+            if self._setup.around:
+                return await self._watched(checked, key, ledger, early=True)
             return await self._run(checked, key, ledger)
+
+    async def _watched(
+        self, checked: CheckedCall, key: str, ledger: list[Usage], *, early: bool = False
+    ) -> Execution:
+        """Run a call, with observers around it."""
+        setup = self._setup
+        with around(setup.around, ToolCall, key, checked.call, checked.tool, early) as watched:
+            execution = await self._run(checked, key, ledger)
+            nesting = nesting_of(f"{setup.run}.{key}")
+            if nesting is None or nesting.waits is None:
+                # One whose own run waits for a person has not come to its end.
+                watched.ended(call_end(execution))
+        return execution
 
     async def _run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
         setup = self._setup
@@ -192,6 +210,8 @@ class Speculation:
     async def run(self, checked: CheckedCall, key: str, ledger: list[Usage]) -> Execution:
         """What a call came to: as it was started early, or run now. ``ledger`` gets what it spends."""
         early = self._take(checked.call)
+        if early is None and self._setup.around:
+            return await self._watched(checked, key, ledger)
         if early is None:
             return await self._run(checked, key, ledger)
         execution = await early.task

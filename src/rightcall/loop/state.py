@@ -76,6 +76,8 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output asked for has been given."""
     halted: LimitName | None = None
     """The limit for which calls of the last reply were not run."""
+    traces: tuple[str, ...] = ()
+    """What observers call the segments of the run so far; decides nothing."""
 
     @property
     def last(self) -> Message | None:

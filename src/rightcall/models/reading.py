@@ -89,6 +89,11 @@ class ReadingModel:
         return f"ReadingModel({self._model!r}, {self._family.name if self._family else AUTO!r})"
 
     @property
+    def wire_model(self) -> WireModel:
+        """The model that is asked over the wire."""
+        return self._model
+
+    @property
     def profile(self) -> Profile:
         """What is known about the model."""
         return self._model.profile

@@ -302,6 +302,11 @@ def decisions_in(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
     return decisions
 
 
+def traces_in(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """What observers called the segments of a run that are recorded."""
+    return tuple([e.trace for e in entries if isinstance(e, RunStarted | RunResumed) and e.trace])
+
+
 def unfolded(entries: Iterable[Entry], at: str = "") -> Iterator[tuple[str, Entry]]:
     """Every entry, those of runs inside calls too, with where it is."""
     for entry in entries:

@@ -58,6 +58,11 @@ class DeferredModel:
         return f"DeferredModel({self._model!r})"
 
     @property
+    def wire_model(self) -> WireModel:
+        """The model that is asked over the wire."""
+        return self._model
+
+    @property
     def profile(self) -> Profile:
         """What is known about the model."""
         return self._model.profile

@@ -94,6 +94,21 @@ class WireModel:
         return self._host.provider
 
     @property
+    def place(self) -> str:
+        """Where it is asked: the address without what opens it."""
+        return self._host.place
+
+    @property
+    def asked_for(self) -> str:
+        """The model, as the vendor names it."""
+        return self._address.model
+
+    @property
+    def streaming(self) -> bool:
+        """Whether its replies are asked for piece by piece."""
+        return self._streaming
+
+    @property
     def profile(self) -> Profile:
         """What is known about the model."""
         return self._profile

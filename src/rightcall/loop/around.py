@@ -1,0 +1,178 @@
+"""Observers around what lasts in a run: each is there before it begins, and none can harm it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, ClassVar, Protocol, Self
+
+from msgspec.structs import replace
+
+from rightcall.core.around import CallEnd, End, Lasting, RunSegment, SegmentEnd
+from rightcall.core.entry import RunResumed, RunStarted
+from rightcall.core.message import Reply
+from rightcall.core.parts import Usage
+from rightcall.core.ports import AroundObserver, Watch
+from rightcall.gate.execution import Execution
+from rightcall.log import logger
+from rightcall.loop.nested import nesting_of
+from rightcall.loop.setup import Setup
+from rightcall.loop.state import State, used
+from rightcall.record.steps import recorded
+
+
+class Watched(Protocol):
+    """Something that lasts, for whoever does it."""
+
+    @property
+    def trace(self) -> str:
+        """What observers call it outside this process."""
+        ...
+
+    def ended(self, end: End, /) -> None:
+        """Say what it came to. Observers hear of it when it is left."""
+        ...
+
+
+class _Unwatched:
+    """Nobody is around."""
+
+    trace = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def ended(self, _: End) -> None:
+        """Nobody listens."""
+
+
+_UNWATCHED = _Unwatched()
+
+
+class _Surrounded:
+    """Entered and left in one task, so that what observers set for inside is taken back outside."""
+
+    __slots__ = ("_end", "_lasting", "_observers", "_watches", "trace")
+    _failed: ClassVar[set[tuple[type, type]]] = set()
+    """Observers and errors that are in the log: one that fails every time would fill it."""
+
+    def __init__(self, observers: Sequence[AroundObserver], lasting: Lasting) -> None:
+        self._observers = observers
+        self._lasting = lasting
+        self._watches: list[tuple[AroundObserver, Watch]] = []
+        self._end: End | None = None
+        self.trace = ""
+
+    def __enter__(self) -> Self:
+        for observer in self._observers:
+            try:
+                watch = observer.around(self._lasting)
+                if watch is not None:
+                    self._watches.append((observer, watch))
+                    self.trace = self.trace or watch.trace
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - harms nobody
+                # A cancellation that an observer met is none of the run's.
+                self._log(observer, error)
+        return self
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        for observer, watch in reversed(self._watches):
+            try:
+                watch.end(self._end, error)
+            except (Exception, asyncio.CancelledError) as failure:  # noqa: BLE001 - harms nobody
+                self._log(observer, failure)
+
+    def ended(self, end: End) -> None:
+        """Keep what it came to, for when it is left."""
+        self._end = end
+
+    def _log(self, observer: AroundObserver, error: BaseException) -> None:
+        failure = type(observer), type(error)
+        if failure not in self._failed:
+            self._failed.add(failure)
+            lasting = type(self._lasting).__name__
+            logger.error("an observer around a %s failed", lasting, exc_info=error)
+
+
+def around(
+    observers: Sequence[AroundObserver], make: Callable[..., Lasting], *given: Any
+) -> AbstractContextManager[Watched]:
+    """Have the observers around something while it lasts; it is made only where there are any."""
+    return _Surrounded(observers, make(*given)) if observers else _UNWATCHED
+
+
+def inherited(setup: Setup) -> tuple[AroundObserver, ...]:
+    """The observers around a run: its own, and where it is inside a call those of the run around it."""
+    nesting = nesting_of(setup.run)
+    above = () if nesting is None else nesting.setup.around
+    return (
+        (*[each for each in above if each not in setup.around], *setup.around) if above else setup.around
+    )
+
+
+def segment(
+    setup: Setup, state: State, first: RunStarted | RunResumed | None
+) -> AbstractContextManager[Watched]:
+    """A run from here to its end or its next pause."""
+    if not setup.around:
+        return _UNWATCHED
+    traces = state.traces
+    if isinstance(first, RunStarted):
+        # An engine that goes through a run from its start again knows how it was called before.
+        before = recorded(setup.steps, "run.started")
+        traces = (before.trace,) if isinstance(before, RunStarted) and before.trace else ()
+    return _Surrounded(
+        setup.around,
+        RunSegment(
+            run=setup.run,
+            agent=setup.agent,
+            model=setup.model,
+            messages=state.messages,
+            system=setup.system,
+            specs=setup.specs,
+            options=setup.options,
+            max_tokens=setup.max_tokens,
+            wants_output=state.wanted is not None,
+            traces=traces,
+        ),
+    )
+
+
+def segment_end(before: State, after: State, stop: object) -> SegmentEnd:
+    """What a segment came to, that began at one state and ended at another."""
+    said = after.messages[len(before.messages) :]
+    return SegmentEnd(
+        stop=stop,  # type: ignore[arg-type]
+        usage=_spent(used(before), used(after)),
+        replies=tuple([message for message in said if isinstance(message, Reply)]),
+        calls=after.progress.calls - before.progress.calls,
+    )
+
+
+def _spent(before: Usage, after: Usage) -> Usage:
+    if not before.tokens:
+        return after
+    cost = None if after.cost is None else after.cost - (before.cost or 0.0)
+    return Usage(
+        input_tokens=after.input_tokens - before.input_tokens,
+        output_tokens=after.output_tokens - before.output_tokens,
+        cached_tokens=after.cached_tokens - before.cached_tokens,
+        cache_written_tokens=after.cache_written_tokens - before.cache_written_tokens,
+        reasoning_tokens=after.reasoning_tokens - before.reasoning_tokens,
+        cost=cost,
+    )
+
+
+def call_end(execution: Execution) -> CallEnd:
+    """What became of a call, as observers are told."""
+    return CallEnd(execution.outcome, execution.result, execution.seconds, execution.attempts)
+
+
+def traced(first: RunStarted | RunResumed | None, trace: str) -> RunStarted | RunResumed | None:
+    """How a segment begins, with what observers call it."""
+    return first if first is None or not trace else replace(first, trace=trace)

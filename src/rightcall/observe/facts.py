@@ -1,0 +1,120 @@
+"""What a model, an error and an outcome are called in traces: few words, and nobody's content."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct
+from opentelemetry.trace import SpanKind
+from opentelemetry.util.types import AttributeValue
+
+from rightcall.core.message import Reply
+from rightcall.core.outcome import Failed, Outcome
+from rightcall.errors import RightcallError
+from rightcall.observe import conventions as names
+
+_PORTS = {"http": 80, "https": 443}
+_LONGEST_NAME = 128
+_MOST_ANSWERS = 32
+
+
+class ModelFacts(Struct, frozen=True):
+    """What is said of a model in every span and metric."""
+
+    name: str
+    provider: str
+    kind: SpanKind
+    """CLIENT for one over the wire, INTERNAL for one in this process."""
+    streams: bool
+    attributes: Mapping[str, AttributeValue]
+    """Operation, provider, model and server: what metrics are kept by."""
+    start: Mapping[str, AttributeValue]
+    """The same, and whether it streams: what a span begins with, and a sampler needs."""
+    _by_answer: dict[str, Mapping[str, AttributeValue]]
+
+    def answered(self, model: str) -> Mapping[str, AttributeValue]:
+        """What the metrics of a reply are kept by; ``model`` is who answered, as the vendor says."""
+        if not model:
+            return self.attributes
+        found = self._by_answer.get(model)
+        if found is None:
+            found = {**self.attributes, names.RESPONSE_MODEL: model}
+            if len(self._by_answer) < _MOST_ANSWERS:
+                self._by_answer[model] = found
+        return found
+
+
+_known: WeakKeyDictionary[Any, ModelFacts] = WeakKeyDictionary()
+
+
+def facts_of(model: Any) -> ModelFacts:
+    """The facts of a model; of several, those of the first that is asked."""
+    try:
+        known = _known.get(model)
+    except TypeError:
+        # One that cannot be kept by: it is looked at anew.
+        return _facts_of(model)
+    if known is None:
+        known = _facts_of(model)
+        _known[model] = known
+    return known
+
+
+def answering(model: Any, reply: Reply) -> ModelFacts:
+    """The facts of the model that answered, of several that might have."""
+    for member in getattr(model, "members", ()):
+        if member.name == reply.answered_by:
+            return facts_of(member.model)
+    return facts_of(model)
+
+
+def _facts_of(model: Any) -> ModelFacts:
+    members = getattr(model, "members", ())
+    if members:
+        return facts_of(members[0].model)
+    wire = getattr(model, "wire_model", model)
+    kind = type(wire).__name__
+    name = _word(wire, "asked_for") or _word(wire, "name") or kind
+    told = _word(wire, "provider") or kind
+    provider = names.PROVIDERS.get(told, told)
+    attributes: dict[str, AttributeValue] = {
+        names.OPERATION: "chat",
+        names.PROVIDER: provider,
+        names.REQUEST_MODEL: name,
+    }
+    place = _word(wire, "place")
+    if place:
+        there = urlsplit(place)
+        attributes[names.SERVER_ADDRESS] = there.hostname or ""
+        attributes[names.SERVER_PORT] = there.port or _PORTS.get(there.scheme, 0)
+    streams = getattr(wire, "streaming", True) is True
+    start = {**attributes, names.STREAM: True} if streams else attributes
+    kind_of_span = SpanKind.CLIENT if place else SpanKind.INTERNAL
+    return ModelFacts(name, provider, kind_of_span, streams, attributes, start, {})
+
+
+def _word(model: Any, name: str) -> str:
+    found = getattr(model, name, "")
+    return found[:_LONGEST_NAME] if isinstance(found, str) else ""
+
+
+def response_id(reply: Reply) -> str:
+    """The vendor's own name of a reply, where it has told one."""
+    for bag in reply.vendor.values():
+        found = bag.get("id") if isinstance(bag, Mapping) else None
+        if isinstance(found, str):
+            return found[:_LONGEST_NAME]
+    return ""
+
+
+def error_type(error: BaseException) -> str:
+    """What an exception is called: its kind, where vendors and networks have one, or its class."""
+    kind = getattr(error, "kind", "") if isinstance(error, RightcallError) else ""
+    return kind if isinstance(kind, str) and kind else type(error).__qualname__
+
+
+def failure_type(outcome: Outcome) -> str:
+    """What a call failed with: the exception's class, or the outcome in one word."""
+    raised = outcome.cause.partition(":")[0].strip() if isinstance(outcome, Failed) else ""
+    return raised[:_LONGEST_NAME] if raised.isidentifier() or "." in raised else outcome.kind

@@ -1,0 +1,84 @@
+"""The instruments: how long models, agents and tools take, what they use, and how calls end."""
+
+from collections.abc import Mapping
+
+from opentelemetry.metrics import Histogram, Meter
+from opentelemetry.util.types import AttributeValue
+
+from rightcall.core.parts import Usage
+from rightcall.observe import conventions as names
+from rightcall.observe.conventions import SECONDS_BUCKETS, TOKEN_BUCKETS, Convention
+
+
+class Instruments:
+    """What a meter is asked for, once, by the names of one state of the conventions."""
+
+    def __init__(self, meter: Meter, convention: Convention) -> None:
+        self._meter = meter
+        self.exchange_seconds = self._seconds(convention.exchange_seconds, "How long models take.")
+        self.first_chunk_seconds = self._seconds(
+            convention.first_chunk_seconds, "How long it takes until a reply begins to come."
+        )
+        self.agent_seconds = self._seconds(names.AGENT_SECONDS, "How long agents take.")
+        self.tool_seconds = self._seconds(names.TOOL_SECONDS, "How long tools take.")
+        self.tool_calls = meter.create_counter(
+            names.TOOL_CALLS, "{call}", "Calls, by their tools and outcomes."
+        )
+        self.agent_exchanges = self.agent_calls = None
+        if convention.counts_tokens:
+            self.agent_exchanges = meter.create_histogram(
+                names.AGENT_EXCHANGES, "{inference_call}", "Questions of an agent to its model."
+            )
+            self.agent_calls = meter.create_histogram(
+                names.AGENT_TOOL_CALLS, "{tool_call}", "Calls of an agent's that were run."
+            )
+        self.tokens = _CountedTokens(meter) if convention.counts_tokens else _TypedTokens(meter)
+
+    def _seconds(self, name: str, description: str) -> Histogram:
+        return self._meter.create_histogram(
+            name, "s", description, explicit_bucket_boundaries_advisory=SECONDS_BUCKETS
+        )
+
+
+def _tokens(meter: Meter, name: str) -> Histogram:
+    return meter.create_histogram(
+        name, "{token}", "Tokens of a reply.", explicit_bucket_boundaries_advisory=TOKEN_BUCKETS
+    )
+
+
+class _TypedTokens:
+    """The release's way: one histogram, input and output told apart by an attribute."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._usage = _tokens(meter, names.TOKEN_USAGE)
+
+    def record(self, usage: Usage, attributes: Mapping[str, AttributeValue]) -> None:
+        """Take what one reply used."""
+        for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
+            self._usage.record(tokens, {**attributes, names.TOKEN_TYPE: kind})
+
+
+class _CountedTokens:
+    """The later way: a counter for each kind, and a histogram of what single replies use."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._counters = {
+            field: meter.create_counter(f"{names.INFERENCE}usage.{name}", "{token}", "Tokens used.")
+            for field, name in (
+                ("input_tokens", "input_tokens"),
+                ("output_tokens", "output_tokens"),
+                ("cached_tokens", "cache_read.input_tokens"),
+                ("cache_written_tokens", "cache_write.input_tokens"),
+                ("reasoning_tokens", "reasoning.output_tokens"),
+            )
+        }
+        self._input = _tokens(meter, f"{names.INFERENCE}operation.input_tokens")
+        self._output = _tokens(meter, f"{names.INFERENCE}operation.output_tokens")
+
+    def record(self, usage: Usage, attributes: Mapping[str, AttributeValue]) -> None:
+        """Take what one reply used."""
+        for field, counter in self._counters.items():
+            if tokens := getattr(usage, field):
+                counter.add(tokens, attributes)
+        self._input.record(usage.input_tokens, attributes)
+        self._output.record(usage.output_tokens, attributes)

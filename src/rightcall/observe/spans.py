@@ -1,0 +1,354 @@
+"""The spans: an agent's around its model's and its tools', each the current one while it lasts."""
+
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
+from time import monotonic
+from typing import Any
+
+from msgspec import Struct
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import INVALID_SPAN, Link, Span, SpanKind, StatusCode, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import AttributeValue
+
+from rightcall.core.around import (
+    HEADERS,
+    CallEnd,
+    End,
+    ExchangeEnd,
+    Headers,
+    ModelExchange,
+    RunSegment,
+    SegmentEnd,
+    ToolCall,
+)
+from rightcall.core.parts import Usage
+from rightcall.core.sanitize import encodable
+from rightcall.observe import conventions as names
+from rightcall.observe.conventions import Convention
+from rightcall.observe.facts import (
+    ModelFacts,
+    answering,
+    error_type,
+    facts_of,
+    failure_type,
+    response_id,
+)
+from rightcall.observe.identity import CONVERSATION
+from rightcall.observe.metrics import Instruments
+from rightcall.observe.saying import Saying
+
+_LONGEST_NAME = 128
+_LONGEST_DESCRIPTION = 500
+_PAUSED = "paused"
+"""Of a call whose own run waits for a person: no outcome, as it has not come to its end."""
+_trace_context = TraceContextTextMapPropagator()
+
+
+class Telemetry(Struct, frozen=True, eq=False):
+    """What spans are made with."""
+
+    convention: Convention
+    tracer: Tracer
+    instruments: Instruments
+    saying: Saying
+    totals: str
+    """How the names of an agent's sums of tokens begin; empty for none."""
+    headers: Headers | None
+    """What requests to models carry."""
+    segment: ContextVar["SegmentWatch | None"]
+    """The run's own span, for those who have one of another observer's around them."""
+
+
+class _SpanWatch:
+    """A span that is the current one while what it stands for lasts."""
+
+    trace = ""
+
+    def __init__(
+        self,
+        by: Telemetry,
+        name: str,
+        kind: SpanKind,
+        attributes: Mapping[str, AttributeValue],
+        parent: Context | None = None,
+        links: tuple[Link, ...] = (),
+    ) -> None:
+        self.by = by
+        self.span: Span = by.tracer.start_span(name, parent, kind, attributes, links)
+        self.attributes = attributes
+        self.context = parent
+        self._token: Token[Context] | None = None
+        self.exists = self.span is not INVALID_SPAN
+        """Whether there is such a span: without an SDK there is none, and nothing to be current."""
+        if self.exists:
+            self.context = trace.set_span_in_context(self.span, parent)
+            self._token = contexts.attach(self.context)
+        self._began = monotonic()
+
+    def end(self, end: End | None, error: BaseException | None) -> None:
+        """Put into the span what it came to, and end it."""
+        seconds = monotonic() - self._began
+        try:
+            # Still inside, so that the examples which an SDK keeps of measurements are of this span.
+            self._tell(end, error, seconds)
+        finally:
+            self._leave()
+            if self._token is not None:
+                contexts.detach(self._token)
+            self.span.end()
+
+    def _tell(self, end: Any, error: BaseException | None, seconds: float) -> None:
+        """Put what is known at the end into span and metrics."""
+        raise NotImplementedError
+
+    def _leave(self) -> None:
+        """Take back what was set for inside, besides the current span."""
+
+    def _failed(self, kind: str) -> None:
+        """Mark the span as an error of that kind. Its words might be anybody's, and are not told."""
+        self.span.set_attribute(names.ERROR_TYPE, kind)
+        self.span.set_status(StatusCode.ERROR, kind)
+
+
+class SegmentWatch(_SpanWatch):
+    """``invoke_agent``: a run from its beginning, or where it goes on."""
+
+    def __init__(self, by: Telemetry, segment: RunSegment) -> None:
+        self._lasting = segment
+        self.agent, self.conversation = segment.agent, CONVERSATION.get()
+        facts = facts_of(segment.model)
+        attributes: dict[str, AttributeValue] = {
+            names.OPERATION: "invoke_agent",
+            names.REQUEST_MODEL: facts.name,
+            names.RUN: segment.run,
+        }
+        if self.agent:
+            attributes[names.AGENT_NAME] = self.agent
+        if by.convention.agent_has_provider:
+            attributes[names.PROVIDER] = facts.provider
+        if self.conversation:
+            attributes[names.CONVERSATION_ID] = attributes[names.SESSION] = self.conversation
+        name = f"invoke_agent {self.agent}" if self.agent else "invoke_agent"
+        super().__init__(by, name, SpanKind.INTERNAL, attributes, links=_links(segment.traces))
+        self._reset = by.segment.set(self)
+        self.trace = _traceparent(self.span)
+
+    def _leave(self) -> None:
+        self.by.segment.reset(self._reset)
+
+    def _tell(self, end: SegmentEnd | None, error: BaseException | None, seconds: float) -> None:
+        span, kind = self.span, ""
+        if error is not None:
+            kind = error_type(error)
+        elif end is not None and not end.stop.is_answer and end.stop.reason != "pending":
+            kind = end.stop.reason
+        if span.is_recording():
+            span.set_attributes(self._told(end))
+            self.by.saying.segment(span, self._lasting, end)
+        kept: dict[str, AttributeValue] = {names.REQUEST_MODEL: self.attributes[names.REQUEST_MODEL]}
+        named = {names.AGENT_NAME: self.agent} if self.agent else {}
+        kept |= named
+        if kind:
+            kept[names.ERROR_TYPE] = kind
+            self._failed(kind)
+        instruments = self.by.instruments
+        instruments.agent_seconds.record(seconds, kept)
+        if end is not None and instruments.agent_exchanges and instruments.agent_calls:
+            instruments.agent_exchanges.record(len(end.replies), named)
+            instruments.agent_calls.record(end.calls, named)
+
+    def _told(self, end: SegmentEnd | None) -> dict[str, AttributeValue]:
+        told = _asked(self._lasting, self.by.convention)
+        if end is not None:
+            told[names.STOP] = end.stop.reason
+            if end.replies:
+                finish = end.replies[-1].stop
+                told[names.FINISH_REASONS] = [names.FINISHES.get(finish, finish)]
+            told |= self._sums(end.usage)
+        return told
+
+    def _sums(self, usage: Usage) -> dict[str, AttributeValue]:
+        totals = self.by.totals
+        if not totals or not usage.tokens:
+            return {}
+        told = _usage(usage, self.by.convention, cached=self.by.convention.agent_has_provider)
+        told.pop(names.REASONING_TOKENS, None)
+        return {name.replace("gen_ai.usage.", totals): value for name, value in told.items()}
+
+
+class ExchangeWatch(_SpanWatch):
+    """``chat``: a question to a model."""
+
+    def __init__(self, by: Telemetry, exchange: ModelExchange) -> None:
+        self._lasting = exchange
+        self._facts = facts = facts_of(exchange.model)
+        attributes = facts.start
+        above = by.segment.get()
+        if above is not None and above.conversation:
+            known = {names.CONVERSATION_ID: above.conversation, names.SESSION: above.conversation}
+            attributes = {**attributes, **known}
+        super().__init__(by, f"chat {facts.name}", facts.kind, attributes)
+        self._headers = HEADERS.set(by.headers) if self.exists and by.headers else None
+
+    def _leave(self) -> None:
+        if self._headers is not None:
+            HEADERS.reset(self._headers)
+
+    def _tell(self, end: ExchangeEnd | None, error: BaseException | None, seconds: float) -> None:
+        by, span, facts = self.by, self.span, self._facts
+        kind = "" if error is None else error_type(error)
+        if end is not None:
+            facts = answering(self._lasting.model, end.reply)
+            kind = kind or ("error" if end.reply.stop == "error" else "")
+        if span.is_recording():
+            told = self._told(end, facts)
+            span.set_attributes(told)
+            if facts is not self._facts:
+                span.update_name(f"chat {facts.name}")
+            attributes = {**self.attributes, **told}
+            by.saying.exchange(span, self._lasting, end, attributes, self.context)
+        kept = facts.attributes
+        if end is not None:
+            kept = facts.answered(end.reply.model)
+            if end.reply.usage.tokens:
+                by.instruments.tokens.record(end.reply.usage, kept)
+            if end.first is not None and facts.streams:
+                by.instruments.first_chunk_seconds.record(end.first, kept)
+        if kind:
+            self._failed(kind)
+            kept = {**kept, names.ERROR_TYPE: kind}
+        by.instruments.exchange_seconds.record(seconds, kept)
+
+    def _told(self, end: ExchangeEnd | None, facts: ModelFacts) -> dict[str, AttributeValue]:
+        told = _asked(self._lasting.request, self.by.convention)
+        if end is None:
+            return told
+        if facts is not self._facts:
+            told |= facts.attributes
+        reply = end.reply
+        told[names.FINISH_REASONS] = [names.FINISHES.get(reply.stop, reply.stop)]
+        if reply.model:
+            told[names.RESPONSE_MODEL] = reply.model
+        if identity := response_id(reply):
+            told[names.RESPONSE_ID] = identity
+        if end.first is not None and facts.streams:
+            told[names.FIRST_CHUNK] = end.first
+        if reply.usage.tokens:
+            told |= _usage(reply.usage, self.by.convention, cached=True)
+        if reply.usage.cost is not None:
+            told[names.LANGFUSE_COST] = told[names.LOGFIRE_COST] = reply.usage.cost
+        return told
+
+
+class CallWatch(_SpanWatch):
+    """``execute_tool``: a call, also one that was not to be run."""
+
+    def __init__(self, by: Telemetry, call: ToolCall) -> None:
+        self._lasting = call
+        tool, above = call.tool, by.segment.get()
+        # A name that no tool has is the model's invention: in no span's name, and in no metric.
+        known = "" if tool is None else tool.name
+        attributes: dict[str, AttributeValue] = {
+            names.OPERATION: "execute_tool",
+            names.TOOL_NAME: known or encodable(call.call.name[:_LONGEST_NAME]),
+            names.TOOL_TYPE: "function",
+            names.CALL_ID: encodable(call.call.id),
+        }
+        if tool is not None and tool.description:
+            attributes[names.TOOL_DESCRIPTION] = encodable(tool.description[:_LONGEST_DESCRIPTION])
+        if call.early:
+            attributes[names.EARLY] = True
+        parent = None
+        if above is not None:
+            # One that starts while the reply still streams belongs to the run, as any other does.
+            parent = above.context
+            if by.convention.tool_has_agent and above.agent:
+                attributes[names.AGENT_NAME] = above.agent
+            if by.convention.tool_has_agent and above.conversation:
+                attributes[names.CONVERSATION_ID] = above.conversation
+        name = f"execute_tool {known}" if known else "execute_tool"
+        super().__init__(by, name, SpanKind.INTERNAL, attributes, parent)
+        self._known, self._agent = known, "" if above is None else above.agent
+
+    def _tell(self, end: CallEnd | None, error: BaseException | None, seconds: float) -> None:
+        span, outcome, kind = self.span, _PAUSED, ""
+        if end is not None:
+            outcome = end.outcome.kind
+            kind = failure_type(end.outcome) if end.result.is_error else ""
+        elif error is not None:
+            # What was started for nothing, and given up, is nobody's error.
+            outcome, kind = "cancelled", "" if self._lasting.early else error_type(error)
+        if span.is_recording():
+            span.set_attribute(names.OUTCOME, outcome)
+            if end is not None and end.attempts > 1:
+                span.set_attribute(names.ATTEMPTS, end.attempts)
+            self.by.saying.call(span, self._lasting, end)
+        if outcome == _PAUSED:
+            # It is counted when it has come to its end, wherever that is.
+            return
+        kept: dict[str, AttributeValue] = {names.TOOL_NAME: self._known or "_OTHER"}
+        self.by.instruments.tool_calls.add(1, {**kept, names.OUTCOME: outcome})
+        if self._agent:
+            kept[names.AGENT_NAME] = self._agent
+        if kind:
+            kept[names.ERROR_TYPE] = kind
+            self._failed(kind)
+        if self._known and (end is None or end.attempts):
+            kept[names.TOOL_TYPE] = "function"
+            self.by.instruments.tool_seconds.record(seconds, kept)
+
+
+def _asked(request: Any, convention: Convention) -> dict[str, AttributeValue]:
+    """What a model was asked for besides words."""
+    told: dict[str, AttributeValue] = {}
+    for option, name in names.OPTIONS.items():
+        value = request.options.get(option)
+        if value is not None:
+            told[name] = list(value) if option == "stop" else value
+    if request.max_tokens is not None:
+        told[names.MAX_TOKENS] = request.max_tokens
+    wants = request.wants_output if isinstance(request, RunSegment) else request.output is not None
+    if wants:
+        told[names.OUTPUT_TYPE] = "json"
+    level = request.options.get("reasoning")
+    if convention.reasoning_level and level is not None and not isinstance(request, RunSegment):
+        told[convention.reasoning_level] = str(level)
+    return told
+
+
+def _usage(usage: Usage, convention: Convention, *, cached: bool) -> dict[str, AttributeValue]:
+    told: dict[str, AttributeValue] = {
+        names.INPUT_TOKENS: usage.input_tokens,
+        names.OUTPUT_TOKENS: usage.output_tokens,
+    }
+    if cached and usage.cached_tokens:
+        told[names.CACHE_READ] = usage.cached_tokens
+    if cached and usage.cache_written_tokens:
+        told[convention.cache_write] = usage.cache_written_tokens
+    if usage.reasoning_tokens:
+        told[names.REASONING_TOKENS] = usage.reasoning_tokens
+    return told
+
+
+def _traceparent(span: Span) -> str:
+    """What names a span in other processes; nothing for one that does not exist."""
+    seen = span.get_span_context()
+    if not seen.is_valid:
+        return ""
+    return f"00-{seen.trace_id:032x}-{seen.span_id:016x}-{seen.trace_flags:02x}"
+
+
+def _links(traces: tuple[str, ...]) -> tuple[Link, ...]:
+    """Links to the earlier segments of a run."""
+    if not traces:
+        return ()
+    found = [
+        trace.get_current_span(
+            _trace_context.extract({"traceparent": each}, context=Context())
+        ).get_span_context()
+        for each in traces
+    ]
+    return tuple([Link(each) for each in found if each.is_valid])

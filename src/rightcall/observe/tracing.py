@@ -1,0 +1,123 @@
+"""Runs as traces: an agent's span around its model's and its tools', by OpenTelemetry's conventions.
+
+Only the API is used. Which spans are kept, where they go and what happens when they cannot is the SDK's,
+which the program sets up or does not; without one, nothing is made of what is told here.
+"""
+
+from collections.abc import Collection, Mapping
+from contextvars import ContextVar
+from fnmatch import fnmatchcase
+from importlib.metadata import version
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from opentelemetry import metrics, propagate, trace
+from opentelemetry._logs import LoggerProvider
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import NoOpTracerProvider, ProxyTracerProvider, TracerProvider
+
+from rightcall.core.around import Headers, Lasting, ModelExchange, RunSegment, ToolCall
+from rightcall.core.options import checked
+from rightcall.core.ports import Watch
+from rightcall.log import logger
+from rightcall.observe.content import Redact
+from rightcall.observe.conventions import chosen
+from rightcall.observe.metrics import Instruments
+from rightcall.observe.saying import Saying, Where, place_of
+from rightcall.observe.spans import CallWatch, ExchangeWatch, SegmentWatch, Telemetry
+from rightcall.record.redact import redact_secrets
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Hosts that are nobody else's."""
+
+Totals: TypeAlias = Literal["usage", "aggregated", "none"]
+_TOTALS: Mapping[Totals, str] = {
+    "usage": "gen_ai.usage.",
+    "aggregated": "gen_ai.aggregated_usage.",
+    "none": "",
+}
+"""How the names of an agent's sums of tokens begin; the second is no convention's, but Logfire's."""
+
+
+_NO_TRACERS = (ProxyTracerProvider, NoOpTracerProvider)
+_NO_METERS = ("_ProxyMeterProvider", "NoOpMeterProvider")
+"""What a program has that has set up no SDK."""
+
+
+class OpenTelemetry:
+    """An observer that makes spans and metrics of runs: ``Agent(…, observers=[OpenTelemetry()])``.
+
+    ``content`` has what was said sent as well: True or ``"span"`` in spans, ``"event"`` in events,
+    ``"both"``; unless given, ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` says. ``redact``
+    takes out secrets before; None takes out nothing. ``propagate_to`` are the hosts of models that are
+    told of the trace, as in ``"*.example.com"``: those on this machine, unless given. ``totals`` is what
+    an agent's sums of tokens are called: ``"usage"``, as the conventions have it, ``"aggregated"`` or
+    ``"none"`` for backends that add up all spans. The providers are the program's, unless given.
+    """
+
+    @checked("rc.observe.OpenTelemetry")
+    def __init__(
+        self,
+        *,
+        content: bool | Where | None = None,
+        redact: Redact | None = redact_secrets,
+        propagate_to: Collection[str] = LOOPBACK,
+        totals: Totals = "usage",
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+    ) -> None:
+        convention = chosen()
+        own, schema = version("rightcall"), convention.schema_url
+        meter = metrics.get_meter("rightcall", own, meter_provider, schema)
+        given = (tracer_provider, meter_provider, logger_provider)
+        self._is_silent = given == (None, None, None)
+        """Whether no SDK was there when it was last looked for."""
+        self._telemetry = Telemetry(
+            convention,
+            trace.get_tracer("rightcall", own, tracer_provider, schema),
+            Instruments(meter, convention),
+            Saying(place_of(content), redact or _as_it_is, logger_provider),
+            _TOTALS[totals],
+            _headers_for(tuple(propagate_to)) if propagate_to else None,
+            ContextVar("rightcall_segment", default=None),
+        )
+
+    def around(self, lasting: Lasting) -> Watch | None:
+        """Begin the span of something."""
+        if self._is_silent and (type(lasting) is not RunSegment or self._still_silent()):
+            return None
+        match lasting:
+            case ModelExchange():
+                return ExchangeWatch(self._telemetry, lasting)
+            case ToolCall():
+                return CallWatch(self._telemetry, lasting)
+            case RunSegment():
+                return SegmentWatch(self._telemetry, lasting)
+
+    def _still_silent(self) -> bool:
+        """Look whether there is still no SDK: once for a run, as looking takes longer than a span."""
+        tracers, meters = trace.get_tracer_provider(), metrics.get_meter_provider()
+        self._is_silent = isinstance(tracers, _NO_TRACERS) and type(meters).__name__ in _NO_METERS
+        return self._is_silent
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def _headers_for(hosts: tuple[str, ...]) -> Headers:
+    """What a request carries, as the program's propagator sets it; to strangers, nothing."""
+
+    def headers(url: str) -> Mapping[str, str]:
+        host = urlsplit(url).hostname or ""
+        carried: dict[str, str] = {}
+        if any(fnmatchcase(host, pattern) for pattern in hosts):
+            try:
+                propagate.inject(carried)
+            except Exception:
+                logger.exception("a propagator failed; the request goes without the trace")
+                return {}
+        return carried
+
+    return headers
