@@ -1,0 +1,1 @@
+"""Runs that outlive processes and machines, on an existing engine."""
