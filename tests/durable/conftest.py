@@ -14,17 +14,7 @@ _numbers = count(1)
 def postgres_server() -> Iterator[servers.Postgres | servers.EmbeddedPostgres]:
     """One PostgreSQL for all tests; each has a database of its own."""
     try:
-        with servers.postgres(safe=False) as server:
-            yield server
-    except servers.Absent as absent:
-        pytest.skip(str(absent))
-
-
-@pytest.fixture(scope="session")
-def restate_server() -> Iterator[servers.Restate]:
-    """One Restate for all tests."""
-    try:
-        with servers.restate() as server:
+        with servers.running_postgres(safe=False) as server:
             yield server
     except servers.Absent as absent:
         pytest.skip(str(absent))

@@ -15,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 HERE = Path(__file__).resolve().parents[2]
 RESTATE = Path(
     os.environ.get(
@@ -149,7 +151,7 @@ class EmbeddedPostgres:
 
 
 @contextmanager
-def postgres(*, safe: bool = True) -> Iterator[Postgres | EmbeddedPostgres]:
+def running_postgres(*, safe: bool = True) -> Iterator[Postgres | EmbeddedPostgres]:
     """A PostgreSQL for as long as the block lasts: Debian's, or one out of a wheel."""
     server: Postgres | EmbeddedPostgres
     try:
@@ -194,7 +196,7 @@ class Restate(Server):
 
 
 @contextmanager
-def restate() -> Iterator[Restate]:
+def running_restate() -> Iterator[Restate]:
     """A Restate server for as long as the block lasts."""
     server = Restate()
     try:
@@ -203,6 +205,24 @@ def restate() -> Iterator[Restate]:
     finally:
         server.stop()
         shutil.rmtree(server.home, ignore_errors=True)
+
+
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL's first database, for a fixture; skips in words without one."""
+    try:
+        with running_postgres(safe=False) as server:
+            yield server.database("first")
+    except Absent as absent:
+        pytest.skip(str(absent))
+
+
+def restate() -> Iterator[str]:
+    """The address of a Restate server, for a fixture; skips in words without one."""
+    try:
+        with running_restate() as server:
+            yield server.address
+    except Absent as absent:
+        pytest.skip(str(absent))
 
 
 def answers(url: str) -> bool:

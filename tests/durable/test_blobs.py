@@ -1,94 +1,122 @@
-"""Large texts go by reference: safe before their step is, checked when read, and gone with their run."""
+"""Long values go by reference: safe before their step is, checked when read, gone with their runs."""
 
 import threading
 
 import pytest
+from sqlalchemy import create_engine
 
-from durable.databases import engine_at
-from rightcall.durable.blobs import LARGE, Blobs, SqlBlobs
+from rightcall.durable.blobs import SqlBlobs
 from rightcall.errors import JournalError
 
 
+def engine_at(address):
+    return create_engine(address.replace("postgresql://", "postgresql+psycopg://"))
+
+
 @pytest.fixture
-def store(database):
+def blobs(database):
     engine = engine_at(database)
-    store = SqlBlobs(engine)
-    store.create()
-    yield store
+    blobs = SqlBlobs(engine)
+    blobs.create()
+    yield blobs
     engine.dispose()
 
 
-def count(store: SqlBlobs) -> int:
-    with store._engine.connect() as connection:
-        return connection.exec_driver_sql("select count(*) from rightcall_blobs").scalar()
+def kept(blobs: SqlBlobs) -> tuple[int, int]:
+    """How many values are kept, and how many names of owners."""
+    with blobs._engine.connect() as connection:
+        counts = [
+            connection.exec_driver_sql(f"select count(*) from {table}").scalar()
+            for table in ("rightcall_blobs", "rightcall_blob_runs")
+        ]
+    return counts[0], counts[1]
 
 
-async def test_a_small_text_stays_as_it_is(store):
-    text = '{"a":"' + "x" * (LARGE - 8) + '"}'
-    assert await Blobs(store).packed("r", text) == text
-    assert await Blobs(store).unpacked("r", text) == text
-    assert count(store) == 0
+async def test_ten_megabytes_come_back(blobs):
+    data = ('{"text":"' + "ä€𝄞\\n" * 1_000_000 + '"}').encode()
+    assert len(data) > 10_000_000
+    reference = await blobs.put("r", data)
+    assert reference.startswith("sha256:")
+    assert await blobs.get(reference) == data
 
 
-async def test_ten_megabytes_come_back(store):
-    blobs = Blobs(store)
-    text = '{"text":"' + "ä€𝄞\\n" * 1_000_000 + '"}'
-    assert len(text.encode()) > 10_000_000
-    reference = await blobs.packed("r", text)
-    assert len(reference) < 100
-    assert await blobs.unpacked("r", reference) == text
+async def test_the_same_bytes_are_kept_once_until_the_last_run_lets_go(blobs):
+    first = await blobs.put("a", b"x" * 1000)
+    assert await blobs.put("a", b"x" * 1000) == first == await blobs.put("b", b"x" * 1000)
+    assert kept(blobs) == (1, 2)
+    assert await blobs.drop(["a", "never-there"]) == 0
+    assert await blobs.get(first) == b"x" * 1000
+    assert await blobs.drop(["b"]) == 1
+    assert kept(blobs) == (0, 0)
+    with pytest.raises(JournalError, match="is gone"):
+        await blobs.get(first)
 
 
-async def test_bytes_count_and_not_characters(store):
-    text = '"' + "€" * (LARGE // 3) + '"'
-    assert (await Blobs(store).packed("r", text)).startswith("blob:sha256:")
+async def test_a_fork_has_what_its_run_had(blobs):
+    reference = await blobs.put("a", b"x")
+    await blobs.share("a", "b")
+    await blobs.share("a", "b")
+    assert await blobs.drop(["a"]) == 0
+    assert await blobs.get(reference) == b"x"
 
 
-async def test_the_same_text_is_kept_once_in_a_run_and_apart_in_each(store):
-    blobs, text = Blobs(store), '"' + "x" * LARGE + '"'
-    first = await blobs.packed("a", text)
-    assert await blobs.packed("a", text) == first == await blobs.packed("b", text)
-    assert count(store) == 2
-    store.drop(["a", "never-there"])
-    assert count(store) == 1
-    assert await blobs.unpacked("b", first) == text
-    with pytest.raises(JournalError, match=r"of run 'a': is gone"):
-        await blobs.unpacked("a", first)
-
-
-async def test_a_fork_has_what_its_run_had(store):
-    blobs, text = Blobs(store), '"' + "x" * LARGE + '"'
-    reference = await blobs.packed("a", text)
-    store.copy("a", "b")
-    store.copy("a", "b")
-    store.drop(["a"])
-    assert await blobs.unpacked("b", reference) == text
-
-
-async def test_what_was_changed_is_not_believed(store):
-    blobs = Blobs(store)
-    reference = await blobs.packed("r", '"' + "x" * LARGE + '"')
-    with store._engine.begin() as connection:
+async def test_what_was_changed_is_not_believed(blobs):
+    reference = await blobs.put("r", b"some bytes")
+    with blobs._engine.begin() as connection:
         connection.exec_driver_sql("update rightcall_blobs set data = substr(data, 2)")
     with pytest.raises(JournalError, match="does not hold what was put there"):
-        await blobs.unpacked("r", reference)
+        await blobs.get(reference)
 
 
-def test_many_may_make_the_table_at_once(database):
-    engines = [engine_at(database) for _ in range(4)]
+async def test_many_runs_are_let_go_at_once(blobs):
+    for number in range(30):
+        await blobs.put(f"r{number}", f"{number}".encode())
+    assert await blobs.drop([f"r{number}" for number in range(2000)]) == 30
+    assert await blobs.drop([]) == 0
+
+
+def together(*jobs):
+    """Do all at once, each in a thread; what they raised."""
     failures = []
 
-    def create(engine):
+    def work(job):
         try:
-            SqlBlobs(engine).create()
+            job()
         except Exception as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=create, args=(engine,)) for engine in engines]
+    threads = [threading.Thread(target=work, args=(job,)) for job in jobs]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    return failures
+
+
+def test_one_that_is_let_go_while_another_run_keeps_it_is_kept(database):
+    engines = [engine_at(database) for _ in range(2)]
+    first, second = [SqlBlobs(engine) for engine in engines]
+    first.create()
+
+    def lets_go():
+        for number in range(40):
+            first._put(f"a{number}", b"shared")
+            first._drop([f"a{number}"])
+
+    def keeps():
+        for number in range(40):
+            reference = second._put(f"b{number}", b"shared")
+            assert second._get(reference) == b"shared"
+            second._drop([f"b{number}"])
+
+    assert together(lets_go, keeps) == []
+    assert kept(first) == (0, 0)
     for engine in engines:
         engine.dispose()
-    assert failures == []
+
+
+def test_many_may_make_the_tables_at_once(database):
+    engines = [engine_at(database) for _ in range(4)]
+    assert together(*[SqlBlobs(engine).create for engine in engines]) == []
+    for engine in engines:
+        engine.dispose()
