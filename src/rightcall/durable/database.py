@@ -5,6 +5,8 @@ wait for each other, and a file that only its owner can read.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,22 @@ def open_database(address: str) -> Database:
     except sa.exc.ArgumentError as error:
         raise UsageError(f"{address!r} is no address of a database: {error}") from error
     return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgres(url)
+
+
+@contextmanager
+def migrating(database: Database) -> Iterator[None]:
+    """Tables may be made in here. Postgres has those who do so wait for each other by itself."""
+    if database.path is None:
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - not on every system
+
+    lock = os.open(database.path.with_name(f"{database.path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _sqlite(url: sa.URL) -> Database:

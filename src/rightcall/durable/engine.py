@@ -30,8 +30,8 @@ handed a task. A record is ``steps.Record`` as JSON, an input ``segment.Input``,
 INLINE = 64_000
 """Bytes of a value that an engine keeps itself; what is longer is put among the blobs."""
 
-MOST_RECOVERIES = 5
-"""How often a segment is begun again after a process that executed it died; then it is parked."""
+MOST_DEATHS = 5
+"""How many processes may die while they execute a segment; then it is parked."""
 
 Status: TypeAlias = Literal["queued", "running", "ended", "cancelled", "parked", "broken", "stranded"]
 """Where a segment stands. ``ended``: it has an outcome. ``parked``: too many processes died of it.
@@ -114,7 +114,7 @@ class Journal(Protocol):
         ...
 
     async def record(self, key: str, value: str, /) -> None:
-        """Keep a value under a key that is new. It is durable when this returns.
+        """Keep a value under a key, in place of what was there. It is durable when this returns.
 
         Raises RunHeld, and keeps nothing, where the segment is no longer this execution's: another has
         been given it, or it was cancelled.
