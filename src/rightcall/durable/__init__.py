@@ -1,1 +1,1 @@
-"""Runs that outlive processes and machines, on an existing engine."""
+"""Runs that outlive processes and machines, on an existing durable-execution engine."""
