@@ -1,0 +1,80 @@
+"""An address into connections to the database that an engine keeps its runs in.
+
+SQLite is opened as a store of record: a write-ahead log that is synced at every commit, writers that
+wait for each other, and a file that only its owner can read.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from msgspec import Struct
+from sqlalchemy import event
+
+from rightcall.errors import UsageError
+
+_PATIENCE = 30
+"""Seconds that a writer waits for another."""
+POOL = 16
+"""Connections to Postgres of one process."""
+SCHEMA = "dbos"
+"""Where DBOS keeps its tables in Postgres."""
+
+
+class Database(Struct, frozen=True, kw_only=True, eq=False):
+    """The database of an address."""
+
+    engine: sa.Engine
+    is_sqlite: bool
+    path: Path | None = None
+    """The file, of SQLite."""
+    lock_url: str = ""
+    """Where a connection that only holds a lock is made to, of Postgres."""
+
+    def table(self, name: str) -> str:
+        """A table of DBOS's, as SQL names it."""
+        return name if self.is_sqlite else f'"{SCHEMA}".{name}'
+
+
+def open_database(address: str) -> Database:
+    """The database of an address; nothing is connected to yet."""
+    try:
+        url = sa.make_url(address)
+    except sa.exc.ArgumentError as error:
+        raise UsageError(f"{address!r} is no address of a database: {error}") from error
+    return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgres(url)
+
+
+def _sqlite(url: sa.URL) -> Database:
+    if not url.database or url.database == ":memory:":
+        raise UsageError("a database in memory outlives no process; say sqlite:///runs.db")
+    path = Path(url.database).absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Made here, so that nobody else can read it from the start; what SQLite lays beside it follows.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    engine = sa.create_engine(url.set(database=str(path)), connect_args={"timeout": _PATIENCE})
+    event.listen(engine, "connect", _prepare)
+    return Database(engine=engine, is_sqlite=True, path=path)
+
+
+def _prepare(connection: Any, _: object) -> None:
+    # Transactions that write say so when they begin: one that read first could not wait for another.
+    connection.isolation_level = "IMMEDIATE"
+    connection.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _postgres(url: sa.URL) -> Database:
+    plain = url.set(drivername="postgresql")
+    engine = sa.create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_size=POOL,
+        max_overflow=POOL,
+        pool_pre_ping=True,
+        connect_args={"application_name": "rightcall", "connect_timeout": 10},
+    )
+    lock_url = plain.render_as_string(hide_password=False)
+    return Database(engine=engine, is_sqlite=False, lock_url=lock_url)
