@@ -175,7 +175,7 @@ class Restate(Server):
         self.home = Path(tempfile.mkdtemp(prefix="restate-"))
         ingress, admin, node = free_port(), free_port(), free_port()
         self.ingress, self.admin = f"http://127.0.0.1:{ingress}", f"http://127.0.0.1:{admin}"
-        self.address = f"restate://127.0.0.1:{ingress}?admin={admin}"
+        self.address = f"restate://127.0.0.1:{ingress}?admin={admin}&serve=127.0.0.1:{free_port()}"
         env = {
             **os.environ,
             "DO_NOT_TRACK": "1",

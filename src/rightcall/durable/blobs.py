@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam
-from sqlalchemy import text as sql
-
+from rightcall.core.extras import load
 from rightcall.errors import JournalError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, TextClause
+    from sqlalchemy import Connection, Engine
 
 _HASH = "sha256:"
 _MOST_AT_ONCE = 500
@@ -46,6 +44,7 @@ class SqlBlobs:
 
     def __init__(self, engine: "Engine", prefix: str = "rightcall") -> None:
         self._engine = engine
+        self._sql = load("sqlalchemy").text
         self._on_postgres = engine.dialect.name == "postgresql"
         self._blobs = f"{prefix}_blobs"
         self._owners = f"{prefix}_blob_runs"
@@ -56,16 +55,16 @@ class SqlBlobs:
         with self._engine.begin() as connection:
             if self._on_postgres:
                 # Two who create the same table at once would run into each other.
-                lock = sql("select pg_advisory_xact_lock(hashtext(:name))")
+                lock = self._sql("select pg_advisory_xact_lock(hashtext(:name))")
                 connection.execute(lock, {"name": self._blobs})
             tables = (
                 (self._blobs, f"ref text primary key, data {data} not null"),
                 (self._owners, "run text not null, ref text not null, primary key (run, ref)"),
             )
             for name, columns in tables:
-                connection.execute(sql(f"create table if not exists {name} ({columns})"))
+                connection.execute(self._sql(f"create table if not exists {name} ({columns})"))
             index = f"create index if not exists {self._owners}_ref on {self._owners} (ref)"
-            connection.execute(sql(index))
+            connection.execute(self._sql(index))
 
     async def put(self, run: str, data: bytes) -> str:
         """Keep bytes for a run. They are safe when this returns."""
@@ -89,14 +88,14 @@ class SqlBlobs:
             # An update that changes nothing, and not "do nothing": it locks the row, so that whoever
             # lets it go now for its last run finds this one's name beside it, or this finds it gone.
             connection.execute(
-                sql(
+                self._sql(
                     f"insert into {self._blobs} (ref, data) values (:ref, :data)"  # noqa: S608
                     " on conflict (ref) do update set ref = excluded.ref"
                 ),
                 {"ref": reference, "data": data},
             )
             connection.execute(
-                sql(
+                self._sql(
                     f"insert into {self._owners} (run, ref) values (:run, :ref)"  # noqa: S608
                     " on conflict (run, ref) do nothing"
                 ),
@@ -105,7 +104,7 @@ class SqlBlobs:
         return reference
 
     def _get(self, reference: str) -> bytes:
-        statement = sql(f"select data from {self._blobs} where ref = :ref")  # noqa: S608
+        statement = self._sql(f"select data from {self._blobs} where ref = :ref")  # noqa: S608
         with self._engine.connect() as connection:
             found = connection.execute(statement, {"ref": reference}).scalar()
         return checked_bytes(reference, None if found is None else bytes(found))
@@ -116,7 +115,7 @@ class SqlBlobs:
             " where run = :run on conflict (run, ref) do nothing"
         )
         with self._engine.begin() as connection:
-            connection.execute(sql(statement), {"run": run, "other": other})
+            connection.execute(self._sql(statement), {"run": run, "other": other})
 
     def _drop(self, runs: list[str]) -> int:
         gone = 0
@@ -129,21 +128,18 @@ class SqlBlobs:
         # The names go first: the first statement of a transaction must write, or SQLite may find later
         # that somebody else has written in between.
         statement = f"delete from {self._owners} where run in :runs returning ref"  # noqa: S608
-        found = connection.execute(_with_list(statement, "runs"), {"runs": runs}).scalars()
+        some = load("sqlalchemy").bindparam("runs", expanding=True)
+        found = connection.execute(self._sql(statement).bindparams(some), {"runs": runs}).scalars()
         gone = 0
         for reference in sorted(set(found)):
             values = {"ref": reference}
             if self._on_postgres:
                 # Wait for whoever is about to keep it: only the next statement sees what they wrote.
-                locked = sql(f"select 1 from {self._blobs} where ref = :ref for update")  # noqa: S608
+                locked = self._sql(f"select 1 from {self._blobs} where ref = :ref for update")  # noqa: S608
                 connection.execute(locked, values)
-            left = sql(
+            left = self._sql(
                 f"delete from {self._blobs} where ref = :ref"  # noqa: S608
                 f" and not exists (select 1 from {self._owners} where ref = :ref)"
             )
             gone += connection.execute(left, values).rowcount
         return gone
-
-
-def _with_list(statement: str, name: str) -> "TextClause":
-    return sql(statement).bindparams(bindparam(name, expanding=True))

@@ -34,9 +34,10 @@ class Database(Struct, frozen=True, kw_only=True, eq=False):
     lock_url: str = ""
     """Where a connection that only holds a lock is made to, of Postgres."""
 
-    def table(self, name: str) -> str:
-        """A table of DBOS's, as SQL names it."""
-        return name if self.is_sqlite else f'"{SCHEMA}".{name}'
+    def table(self, name: str, *columns: str) -> sa.TableClause:
+        """A table of DBOS's, with those of its columns that are looked at."""
+        schema = None if self.is_sqlite else SCHEMA
+        return sa.table(name, *[sa.column(column) for column in columns], schema=schema)
 
 
 def open_database(address: str) -> Database:

@@ -36,7 +36,7 @@ from rightcall.log import logger
 APPLICATION = "rightcall"
 WORKFLOW = "rightcall.segment"
 VERSION = f"rightcall-journal-{JOURNAL_VERSION}"
-"""DBOS's own version is a hash of the code and of DBOS: every deployment would strand what is under way."""
+"""DBOS would take a hash of the code and of itself: every deployment would strand what is under way."""
 _POLL = 0.1
 """Seconds between two looks into a queue, and two at what was cancelled."""
 _PEERS = 0.5
@@ -55,12 +55,21 @@ class Row(Struct, frozen=True):
 
 def rows_of(database: Database, workflow: str) -> list[Row]:
     """The steps of a workflow, in the order in which they were recorded."""
-    query = sa.text(
-        "SELECT function_id, function_name, output, completed_at_epoch_ms "
-        f"FROM {database.table('operation_outputs')} WHERE workflow_uuid = :id ORDER BY function_id"
+    steps = database.table(
+        "operation_outputs",
+        "workflow_uuid",
+        "function_id",
+        "function_name",
+        "output",
+        "completed_at_epoch_ms",
+    ).c
+    query = (
+        sa.select(steps.function_id, steps.function_name, steps.output, steps.completed_at_epoch_ms)
+        .where(steps.workflow_uuid == workflow)
+        .order_by(steps.function_id)
     )
     with database.engine.connect() as connection:
-        rows = connection.execute(query, {"id": workflow}).all()
+        rows = connection.execute(query).all()
     return [Row(int(n), str(key), str(value), (at or 0) / 1000) for n, key, value, at in rows]
 
 
@@ -115,6 +124,14 @@ class Worker:
         self._execute = execute
         self._loop = asyncio.get_running_loop()
         self._liveness: Liveness = liveness_of(database)
+        self._status = database.table(
+            "workflow_status",
+            "workflow_uuid",
+            "status",
+            "executor_id",
+            "owner_xid",
+            "application_version",
+        ).c
         self._going: dict[tuple[str, str], _Going] = {}
         self._cancelled: set[tuple[str, str]] = set()
         self._look = asyncio.Event()
@@ -239,13 +256,18 @@ class Worker:
     def _look_at_peers(self) -> None:
         """Have DBOS take back what dead processes were at."""
         self._liveness.hold()
-        query = sa.text(
-            f"SELECT DISTINCT executor_id FROM {self._database.table('workflow_status')} "
-            "WHERE status = 'PENDING' AND application_version = :version AND executor_id <> :own"
+        under_way = self._status.status == "PENDING"
+        query = (
+            sa.select(self._status.executor_id)
+            .distinct()
+            .where(
+                under_way,
+                self._status.application_version == VERSION,
+                self._status.executor_id != self._liveness.name,
+            )
         )
         with self._database.engine.connect() as connection:
-            values = {"version": VERSION, "own": self._liveness.name}
-            names = [str(name) for name in connection.execute(query, values).scalars()]
+            names = [str(name) for name in connection.execute(query).scalars()]
         for name in self._liveness.dead(names):
             logger.warning("the worker %s is dead; others go on with its runs", name)
             DBOS._recover_pending_workflows([name])  # noqa: SLF001 - the public one resets what was counted
@@ -255,12 +277,12 @@ class Worker:
         going = list(self._going.values())
         if not going:
             return
-        query = sa.text(
-            f"SELECT workflow_uuid, status, owner_xid FROM {self._database.table('workflow_status')} "
-            "WHERE workflow_uuid IN :ids"
-        ).bindparams(sa.bindparam("ids", expanding=True))
+        status = self._status
+        query = sa.select(status.workflow_uuid, status.status, status.owner_xid).where(
+            status.workflow_uuid.in_([each.workflow for each in going])
+        )
         with self._database.engine.connect() as connection:
-            rows = connection.execute(query, {"ids": [each.workflow for each in going]}).all()
+            rows = connection.execute(query).all()
         owners = {str(name): owner for name, status, owner in rows if status == "PENDING"}
         for each in going:
             at = (each.workflow, each.owner)
