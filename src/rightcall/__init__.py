@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from rightcall import (
         builtin,
+        durable,
         errors,
         local,
         manifest,
@@ -130,6 +131,7 @@ _HOMES = {
     "check": "gate.executor",
     "code": "programs.code_tool",
     "connect": "models.connect",
+    "durable": "durable",
     "errors": "errors",
     "events": "loop.events",
     "fallback": "models.fallback",
@@ -213,6 +215,7 @@ __all__ = [
     "check",
     "code",
     "connect",
+    "durable",
     "errors",
     "events",
     "fallback",

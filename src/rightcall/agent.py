@@ -123,7 +123,7 @@ class Agent(Generic[Deps, Out]):
         **settings: Unpack[AgentSettings],
     ) -> None:
         check_model_options(settings.get("options", {}))
-        self._opened, self.name = Opened(), name
+        self._opened, self.name, self.output = Opened(), name, output
         self.trust = trust = settings.get("trust")
         self._basis = basis = Basis(
             model=self._opened.model(model),

@@ -95,10 +95,11 @@ class DbosEngine:
             "queue_name": job.queue,
             "workflow_id": job.id,
             "app_version": VERSION,
-            "priority": job.priority,
             # Always some lane: what has none would never be taken from a queue that counts by lanes.
             "queue_partition_key": job.lane or _NO_LANE,
         }
+        if job.priority:
+            options["priority"] = job.priority
         await self._client.enqueue_async(options, json.encode(job).decode())
         standing = await self._found(job.run, job.segment)
         return standing.job

@@ -22,7 +22,7 @@ from rightcall.core.request import ToolChoice
 from rightcall.durable.engine import INLINE, Blobs, Channel, Job, Journal
 from rightcall.durable.live import Publisher
 from rightcall.durable.steps import steps_of
-from rightcall.errors import JournalError, RightcallError, RunHeld
+from rightcall.errors import JournalError, RightcallError, RunHeld, RunStopped
 from rightcall.log import run_logger
 from rightcall.loop.events import Event, RunEnd
 from rightcall.loop.result import RunResult
@@ -63,14 +63,19 @@ class GoOn(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="go_on"):
     settings: Settings = Settings()
 
 
+class Quit(Struct, frozen=True, kw_only=True, tag="quit"):
+    """In place of a later segment: the run was cancelled while it waited."""
+
+
 class Elsewhere(Struct, frozen=True, kw_only=True, tag="elsewhere"):
     """An input that is too long to stand in the job."""
 
     blob: str
 
 
-Input: TypeAlias = Begin | GoOn
-_INPUT: json.Decoder[Begin | GoOn | Elsewhere] = json.Decoder(Begin | GoOn | Elsewhere)
+Input: TypeAlias = Begin | GoOn | Quit
+"""What a segment is executed with."""
+_INPUT: json.Decoder[Input | Elsewhere] = json.Decoder(Input | Elsewhere)
 _ENCODER = json.Encoder(order="sorted")
 """The same input is the same text, whoever submits it."""
 
@@ -179,6 +184,8 @@ class Segments:
                 "and fork the run from where it stood",
             )
         given = await read_input(job, self._blobs)
+        if isinstance(given, Quit):
+            raise RunStopped(job.run, "cancelled")
         steps = await steps_of(journal, self._blobs, job.run)
         publisher = Publisher(self._channel, job, journal.attempt)
         async with self._shared(job, given.settings) as shared, publisher:
