@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from durable import servers
-from rightcall.durable.engine import MOST_RECOVERIES, Job, Queue
+from rightcall.durable.engine import MOST_DEATHS, Job, Queue
 from rightcall.durable.restate_engine import RestateEngine
 from rightcall.errors import JournalError, RunHeld, UsageError
 
@@ -151,7 +151,7 @@ async def test_one_that_kills_its_workers_is_parked(server, run):
         await engine.submit(job(run))
         parked = await engine.wait(run, 0)
         assert parked.status == "parked"
-        assert parked.reason == f"{MOST_RECOVERIES + 1} processes died while they executed it"
+        assert parked.reason == f"{MOST_DEATHS} processes died while they executed it"
 
 
 async def test_what_an_execution_raises_is_kept_as_the_reason(server, run):
