@@ -278,6 +278,8 @@ class App:
         ``at`` is the step's key, as ``show`` lists them; ``new`` the name, made up unless given.
         """
         engine, name = await self._at(), new or f"{run}~{urandom(4).hex()}"
+        if await engine.segments(name):
+            raise UsageError(f"there is a run {name!r} already; name the fork otherwise")
         keys: list[str] = []
         for segment in await engine.segments(run):
             for step in await engine.history(run, segment.job.segment):
