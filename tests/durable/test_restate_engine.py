@@ -190,6 +190,10 @@ async def test_a_fork_begins_with_what_was_recorded_before_a_key(server, run):
         assert forked.outcome == f"{new} knew {{'a': '1'}}"
         assert forked.forked_from == f"{run}/0"
         assert [step.key for step in await engine.history(new, 0)] == ["a", "b"]
+        with pytest.raises(UsageError, match="has recorded no step 'c'"):
+            await engine.fork(run, 0, "c", f"{run} third")
+        with pytest.raises(UsageError, match="already"):
+            await engine.fork(run, 0, "b", new)
 
 
 async def test_long_values_are_kept_until_their_last_run_is_deleted(server, run):
