@@ -1,6 +1,6 @@
 """The durable jobs by rightcall, and the same with workers in other processes. See jobs.py.
 
-    work ADDRESS AT_ONCE               a worker, until it is ended
+work ADDRESS AT_ONCE               a worker, until it is ended
 """
 
 import asyncio
@@ -46,8 +46,9 @@ async def sign(paper: str) -> str:
 def script(request: rc.Request) -> rc.Reply | str:
     """What a scripted model says to what it has seen."""
     turn = sum(isinstance(message, rc.Reply) for message in request.messages)
-    (said,) = request.messages[0].content
-    job, turns = prompt_of(str(getattr(said, "text", "")))
+    first = request.messages[0]
+    assert isinstance(first, rc.User)
+    job, turns = prompt_of("".join(part.text for part in first.content if isinstance(part, rc.Text)))
     if job == "kill":
         act("model")
         calls = [call("quick", run="r"), call("charge", run="r")] if turn == 0 else []
@@ -96,9 +97,7 @@ async def waiting(address: str, runs: int) -> Figures:
     """Runs that wait for a person: what they cost, and how long it takes to list them and go on."""
     async with app_at(address) as app:
         async with measured(runs) as figures:
-            handles = [
-                await app.submit("bench", "wait", run=f"w{number}") for number in range(runs)
-            ]
+            handles = [await app.submit("bench", "wait", run=f"w{number}") for number in range(runs)]
             for handle in handles:
                 assert (await handle.result()).pending
         async with measured(1) as listing:

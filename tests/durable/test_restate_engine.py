@@ -6,7 +6,6 @@ from itertools import count
 
 import pytest
 
-from durable import servers
 from rightcall.durable.engine import MOST_DEATHS, Job, Queue
 from rightcall.durable.restate_engine import RestateEngine
 from rightcall.errors import JournalError, RunHeld, UsageError
@@ -15,13 +14,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 _numbers = count(1)
 
 
-@pytest.fixture(scope="module")
-def server():
-    try:
-        with servers.running_restate() as server:
-            yield server
-    except servers.Absent as absent:
-        pytest.skip(str(absent))
+@pytest.fixture
+def server(restate_server):
+    return restate_server
 
 
 @pytest.fixture

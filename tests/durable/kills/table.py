@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -111,12 +112,12 @@ async def keeping(workers: Workers) -> AsyncIterator[None]:
         await workers.keep()
 
 
-async def at_places(address: str, workers: Workers, places: tuple[str, ...]) -> Count:
+async def at_places(address: str, workers: Workers, places: tuple[str, ...], prefix: str = "p") -> Count:
     """Kill once at each place, with one run at a time."""
     count = Count(failovers=[])
     async with rc.durable.App(address) as app:
         for number, place in enumerate(places):
-            run = f"p{number}"
+            run = f"{prefix}{number}"
             (workers.folder / "kill").write_text(place)
             async with keeping(workers):
                 await seen_to_its_end(app, run, count, workers)
@@ -199,8 +200,10 @@ async def restarted(address: str, workers: Workers, server: servers.Server) -> s
         begun = time.monotonic()
         # As a crash, and not in good order. PostgreSQL has children, which SIGQUIT ends with it.
         how = signal.SIGQUIT if isinstance(server, servers.Postgres) else signal.SIGKILL
-        await asyncio.to_thread(server.stop, how)
-        await asyncio.to_thread(server.start)
+        # In a thread of its own: all others may be waiting for the server.
+        with ThreadPoolExecutor(1) as thread:
+            await asyncio.get_running_loop().run_in_executor(thread, server.stop, how)
+            await asyncio.get_running_loop().run_in_executor(thread, server.start)
         down = time.monotonic() - begun
         await asyncio.gather(*runs)
     assert (count.lost, count.repeated, count.again) == (0, 0, 0), count
