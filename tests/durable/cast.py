@@ -9,6 +9,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from time import time
 from typing import Any
 
 import rightcall as rc
@@ -98,6 +99,16 @@ async def rest() -> str:
     return "rested"
 
 
+@rc.tool(effect="read")
+async def tick(context: rc.Context) -> str:
+    """Say for a second what time it is."""
+    log("tick")
+    for _ in range(40):
+        context.progress(time())
+        await asyncio.sleep(0.025)
+    return "ticked"
+
+
 @rc.tool(effect="write")
 def pay_and_die() -> str:
     """Pay, and die before anybody knows."""
@@ -153,7 +164,7 @@ def always_die() -> str:
 
 
 TOOLS: list[Any] = [
-    add, look, put, pay, refund, wait, rest, pay_and_die, look_and_die, put_and_die, pay_or_ask,
+    add, look, put, pay, refund, wait, rest, tick, pay_and_die, look_and_die, put_and_die, pay_or_ask,
     fetch, always_die,
 ]  # fmt: skip
 
