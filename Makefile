@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
+.PHONY: help setup demo tour test chaos test-browser test-durable test-install test-langchain test-pythons \
 	test-transformers conformance features check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
@@ -73,6 +73,13 @@ test-langchain: ## run the tests that need LangChain and LangGraph, in an enviro
 	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		-e '.[langchain]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-langchain/bin/python -m pytest -q -p no:langsmith_plugin tests/test_langchain.py
+
+# Restate's server has no other licence than for use: it is fetched here, and no part of rightcall.
+test-durable: $(READY) ## kill workers on SQLite, PostgreSQL and Restate, and hold each to the same contract (some minutes)
+	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix .node @restatedev/restate-server@1.7.12 \
+		|| echo "no npm, so no Restate: its tests are skipped"
+	@RIGHTCALL_DURABLE=1 $(BIN)/python -m pytest -q tests/durable
+	@$(BIN)/python tests/durable/kills/table.py
 
 CHAOS_SECONDS ?= 120
 CHAOS_RUNS ?= 5000

@@ -116,9 +116,14 @@ class Postgres(Server):
 
     def database(self, name: str) -> str:
         """A new database of that name: its address."""
-        create = [str(self._bin / "psql"), "-q", "-h", str(self.home), "-U", "test", "-d", "postgres"]
-        subprocess.run([*create, "-c", f'create database "{name}"'], check=True, capture_output=True)
+        self.ask("postgres", f'create database "{name}"')
         return f"postgresql://test@/{name}?host={self.home}"
+
+    def ask(self, database: str, sql: str) -> str:
+        """What a statement gives, as text."""
+        psql = [str(self._bin / "psql"), "-qtA", "-h", str(self.home), "-U", "test", "-d", database]
+        done = subprocess.run([*psql, "-c", sql], check=True, capture_output=True, text=True)
+        return done.stdout.strip()
 
 
 class EmbeddedPostgres:
@@ -184,6 +189,9 @@ class Restate(Server):
             "RESTATE_NODE_NAME": "test",
             "RESTATE_LISTEN_MODE": "tcp",
             "RESTATE_LOG_FILTER": "warn",
+            # Whoever does not answer is taken for dead within seconds; by default it is a minute.
+            "RESTATE_HTTP_KEEP_ALIVE_OPTIONS__INTERVAL": "1s",
+            "RESTATE_HTTP_KEEP_ALIVE_OPTIONS__TIMEOUT": "2s",
             "RESTATE_BIND_ADDRESS": f"127.0.0.1:{node}",
             "RESTATE_ADVERTISED_ADDRESS": f"http://127.0.0.1:{node}",
             "RESTATE_INGRESS__BIND_ADDRESS": f"127.0.0.1:{ingress}",

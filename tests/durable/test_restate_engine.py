@@ -6,8 +6,7 @@ from itertools import count
 
 import pytest
 
-from durable import servers
-from rightcall.durable.engine import MOST_RECOVERIES, Job, Queue
+from rightcall.durable.engine import MOST_DEATHS, Job, Queue
 from rightcall.durable.restate_engine import RestateEngine
 from rightcall.errors import JournalError, RunHeld, UsageError
 
@@ -15,13 +14,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 _numbers = count(1)
 
 
-@pytest.fixture(scope="module")
-def server():
-    try:
-        with servers.running_restate() as server:
-            yield server
-    except servers.Absent as absent:
-        pytest.skip(str(absent))
+@pytest.fixture
+def server(restate_server):
+    return restate_server
 
 
 @pytest.fixture
@@ -151,7 +146,7 @@ async def test_one_that_kills_its_workers_is_parked(server, run):
         await engine.submit(job(run))
         parked = await engine.wait(run, 0)
         assert parked.status == "parked"
-        assert parked.reason == f"{MOST_RECOVERIES + 1} processes died while they executed it"
+        assert parked.reason == f"{MOST_DEATHS} processes died while they executed it"
 
 
 async def test_what_an_execution_raises_is_kept_as_the_reason(server, run):
@@ -190,6 +185,10 @@ async def test_a_fork_begins_with_what_was_recorded_before_a_key(server, run):
         assert forked.outcome == f"{new} knew {{'a': '1'}}"
         assert forked.forked_from == f"{run}/0"
         assert [step.key for step in await engine.history(new, 0)] == ["a", "b"]
+        with pytest.raises(UsageError, match="has recorded no step 'c'"):
+            await engine.fork(run, 0, "c", f"{run} third")
+        with pytest.raises(UsageError, match="already"):
+            await engine.fork(run, 0, "b", new)
 
 
 async def test_long_values_are_kept_until_their_last_run_is_deleted(server, run):

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,6 +19,9 @@ from rightcall.errors import UsageError
 
 _PATIENCE = 30
 """Seconds that a writer waits for another."""
+_AWAY = 120.0
+"""Seconds for which a Postgres that was there is waited for."""
+_PAUSE = 0.2
 POOL = 16
 """Connections to Postgres of one process."""
 SCHEMA = "dbos"
@@ -95,5 +99,31 @@ def _postgres(url: sa.URL) -> Database:
         pool_pre_ping=True,
         connect_args={"application_name": "rightcall", "connect_timeout": 10},
     )
+    event.listen(engine, "do_connect", _Patient().connect)
     lock_url = plain.render_as_string(hide_password=False)
     return Database(engine=engine, is_sqlite=False, lock_url=lock_url)
+
+
+class _Patient:
+    """Connects to a server that was there before, and waits for one that is being restarted.
+
+    Whoever asks for a connection then waits as for a slow answer, and no run fails of a restart. DBOS
+    tries again by itself, but knows only some of the words in which a connection fails.
+    """
+
+    def __init__(self) -> None:
+        self._was_there = False
+
+    def connect(self, dialect: Any, _: object, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """A connection; the driver's own error where nobody ever answered, or not for a long time."""
+        end = monotonic() + _AWAY
+        while True:
+            try:
+                made = dialect.connect(*arguments, **options)
+            except dialect.loaded_dbapi.OperationalError:
+                if not self._was_there or monotonic() > end:
+                    raise
+                sleep(_PAUSE)
+            else:
+                self._was_there = True
+                return made

@@ -134,8 +134,12 @@ class RestateEngine:
             raise UsageError(f"there is no segment {segment} of a run {run!r}")
         steps = await recorded(self._client, name)
         keys = [step["key"] for step in steps]
-        kept = steps[: keys.index(before)] if before in keys else steps
+        if before not in keys:
+            raise UsageError(f"the run {run!r} has recorded no step {before!r}")
+        kept = steps[: keys.index(before)]
         job = replace(found[0].job, run=new)
+        if await self._invocations(_of_run(new)):
+            raise UsageError(f"there is a run {new!r} already; name the fork otherwise")
         await self.blobs.share(run, new)
         seed = {"steps": kept, "forked_from": name, "at": time()}
         await self._client.send(JOURNAL, job.id, "seed", seed)

@@ -63,7 +63,9 @@ async def recorded(client: RestateClient, name: str) -> list[dict[str, Any]]:
         f"select value_utf8 from state where service_name = {quoted(JOURNAL)}"  # noqa: S608
         f" and service_key = {quoted(name)} and key like 's/%' order by key"
     )
-    return [json.decode(row["value_utf8"]) for row in rows]
+    steps = [json.decode(row["value_utf8"]) for row in rows]
+    # A key that was recorded again stands where it first stood, with what it came to last.
+    return list({step["key"]: step for step in steps}.values())
 
 
 class Worker:
