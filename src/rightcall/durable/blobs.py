@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from rightcall.core.extras import load
+from rightcall.durable.database import in_thread
 from rightcall.errors import JournalError
 from rightcall.log import logger
 
@@ -98,7 +99,7 @@ class SqlBlobs:
         lost, end = load("sqlalchemy").exc.OperationalError, monotonic() + _PATIENCE
         while True:
             try:
-                return await asyncio.to_thread(work)
+                return await in_thread(work)
             except lost:
                 if not self._on_postgres or monotonic() > end:
                     raise

@@ -13,7 +13,7 @@ from time import monotonic, time
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from rightcall.durable.database import Database
+from rightcall.durable.database import Database, in_thread
 
 POLL = 0.03
 """Seconds between two looks of one who watches."""
@@ -73,18 +73,18 @@ class SqlChannel:
         """Write events for those who watch the run, if anybody does."""
         if monotonic() - self._asked > _ASK:
             self._asked = monotonic()
-            self._watched = await asyncio.to_thread(self._who_is_watched)
+            self._watched = await in_thread(self._who_is_watched)
         if run in self._watched:
-            await asyncio.to_thread(self._publish, run, texts)
+            await in_thread(self._publish, run, texts)
 
     async def follow(self, run: str) -> AsyncIterator[Sequence[str]]:
         """The events that are written from now on."""
-        last, said = await asyncio.to_thread(self._begin, run), monotonic()
+        last, said = await in_thread(self._begin, run), monotonic()
         while True:
             if monotonic() - said > _WATCH / 2:
                 said = monotonic()
-                await asyncio.to_thread(self._say, run)
-            rows = await asyncio.to_thread(self._after, run, last)
+                await in_thread(self._say, run)
+            rows = await in_thread(self._after, run, last)
             last = rows[-1][0] if rows else last
             yield [text for _, text in rows]
             await asyncio.sleep(POLL)

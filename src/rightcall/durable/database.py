@@ -5,17 +5,20 @@ wait for each other, and a file that only its owner can read.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from msgspec import Struct
 from sqlalchemy import event
 
 from rightcall.errors import UsageError
+from rightcall.gate.threads import Job as ThreadJob
+from rightcall.gate.threads import Threads
 
 _PATIENCE = 30
 """Seconds that a writer waits for another."""
@@ -26,6 +29,17 @@ POOL = 16
 """Connections to Postgres of one process."""
 SCHEMA = "dbos"
 """Where DBOS keeps its tables in Postgres."""
+
+
+_THREADS = Threads()
+"""Apart from those of tools, and from asyncio's: while a database is away they all wait for it."""
+R = TypeVar("R")
+
+
+async def in_thread(function: Callable[..., R], *arguments: Any, **options: Any) -> R:
+    """Ask the database something, where that holds up nobody else."""
+    found: R = await _THREADS.run(partial(function, *arguments, **options), ThreadJob())
+    return found
 
 
 class Database(Struct, frozen=True, kw_only=True, eq=False):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from rightcall.durable.blobs import SqlBlobs
 from rightcall.durable.channel import SqlChannel
-from rightcall.durable.database import Database, migrating, open_database
+from rightcall.durable.database import Database, in_thread, migrating, open_database
 from rightcall.durable.dbos_worker import APPLICATION, VERSION, WORKFLOW, Worker, rows_of
 from rightcall.durable.engine import (
     MOST_DEATHS,
@@ -65,7 +65,7 @@ class DbosEngine:
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
         """Connect, make the tables, and begin to work where there is something to execute."""
-        await asyncio.to_thread(self._connect)
+        await in_thread(self._connect)
         if execute is not None and queues:
             self._worker = Worker(self._database, self._client, execute)
             await self._worker.open(queues)
@@ -100,7 +100,7 @@ class DbosEngine:
         }
         if job.priority:
             options["priority"] = job.priority
-        await self._client.enqueue_async(options, json.encode(job).decode())
+        await in_thread(self._client.enqueue, options, json.encode(job).decode())
         standing = await self._found(job.run, job.segment)
         return standing.job
 
@@ -118,7 +118,7 @@ class DbosEngine:
             each.job.id for each in await self.segments(run) if each.status in ("queued", "running")
         ]
         if active:
-            await self._client.cancel_workflows_async(active, cancel_children=True)
+            await in_thread(self._client.cancel_workflows, active, cancel_children=True)
             if self._worker is not None:
                 self._worker.look_for_cancelled()
         return bool(active)
@@ -126,13 +126,13 @@ class DbosEngine:
     async def fork(self, run: str, segment: int, before: str, new: str) -> None:
         """Have DBOS copy the workflow, with its steps before the one of that key."""
         old = await self._found(run, segment)
-        steps = await asyncio.to_thread(rows_of, self._database, old.job.id)
+        steps = await in_thread(rows_of, self._database, old.job.id)
         start = next((step.number for step in steps if step.key == before), None)
         if start is None:
             raise UsageError(f"the run {run!r} has recorded no step {before!r}")
         await self.blobs.share(run, new)
         try:
-            await asyncio.to_thread(
+            await in_thread(
                 self._client._sys_db.fork_workflow,  # noqa: SLF001 - the public one makes up an id
                 [old.job.id],
                 [segment_id(new, segment)],
@@ -146,14 +146,15 @@ class DbosEngine:
 
     async def history(self, run: str, segment: int) -> Sequence[StepRecord]:
         """The steps of a segment."""
-        rows = await asyncio.to_thread(rows_of, self._database, segment_id(run, segment))
+        rows = await in_thread(rows_of, self._database, segment_id(run, segment))
         return [StepRecord(key=row.key, value=row.value, at=row.at) for row in rows]
 
     async def segments(
         self, run: str | None = None, *, before: float | None = None, limit: int | None = None
     ) -> Sequence[Segment]:
         """The segments of one run, or of all."""
-        rows = await self._client.list_workflows_async(
+        rows = await in_thread(
+            self._client.list_workflows,
             name=WORKFLOW,
             workflow_id_prefix=None if run is None else f"{run}/",
             sort_desc=True,
@@ -170,7 +171,7 @@ class DbosEngine:
         """Forget runs, and what only they refer to."""
         ids = [each.job.id for run in runs for each in await self.segments(run)]
         if ids:
-            await self._client.delete_workflows_async(ids)
+            await in_thread(self._client.delete_workflows, ids)
         await self.blobs.drop(runs)
 
     async def close(self, *, patience: float = 0.0) -> None:
@@ -179,13 +180,13 @@ class DbosEngine:
             await self._worker.close(patience)
             self._worker = None
         if self._client_field is not None:
-            await asyncio.to_thread(self._client_field.destroy)
+            await in_thread(self._client_field.destroy)
             self._client_field = None
-        await asyncio.to_thread(self.channel.close)
-        await asyncio.to_thread(self._database.engine.dispose)
+        await in_thread(self.channel.close)
+        await in_thread(self._database.engine.dispose)
 
     async def _found(self, run: str, segment: int) -> Segment:
-        rows = await self._client.list_workflows_async(workflow_ids=[segment_id(run, segment)])
+        rows = await in_thread(self._client.list_workflows, workflow_ids=[segment_id(run, segment)])
         if not rows:
             raise UsageError(f"there is no run {run!r} with a segment {segment}")
         return _segment(rows[0])

@@ -7,10 +7,10 @@ dead. The same look finds segments of its own that were cancelled, and cancels w
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from time import time
+from time import monotonic, time
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,7 +20,7 @@ from dbos._error import DBOSWorkflowCancelledError, DBOSWorkflowConflictIDError
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.durable.database import Database
+from rightcall.durable.database import Database, in_thread
 from rightcall.durable.engine import (
     JOURNAL_VERSION,
     MOST_DEATHS,
@@ -41,6 +41,10 @@ _POLL = 0.1
 """Seconds between two looks into a queue, and two at what was cancelled."""
 _PEERS = 0.5
 """Seconds between two looks at the other workers."""
+_HANDED_ON = "handed_on"
+"""The key under which a worker that closes leaves a segment to others. It holds no step."""
+_GIVEN_UP = 10.0
+"""Seconds for which a workflow may be this process's and not executed by it: taken, or about to end."""
 _JOB: json.Decoder[Job] = json.Decoder(Job)
 
 
@@ -86,6 +90,13 @@ class DbosJournal:
 
     async def record(self, key: str, value: str) -> None:
         """Write a step; refused by DBOS, in the same transaction, where another owns the workflow."""
+        await in_thread(self._record, key, value)
+
+    def note_handed_on(self) -> None:
+        """Write that this execution ended because its process did, and not the other way round."""
+        self._record(_HANDED_ON, "{}")
+
+    def _record(self, key: str, value: str) -> None:
         self._last += 1
         result = {
             "workflow_uuid": self._workflow,
@@ -98,13 +109,10 @@ class DbosJournal:
             "child_workflow_id": None,
         }
         try:
-            await asyncio.to_thread(self._record, result)
+            self._system.record_operation_result(result, owner_xid=self._owner)
         except DBOSWorkflowConflictIDError as error:
             run, _ = parse_segment_id(self._workflow)
             raise RunHeld(run, "another worker, or it was cancelled") from error
-
-    def _record(self, result: dict[str, Any]) -> None:
-        self._system.record_operation_result(result, owner_xid=self._owner)
 
 
 class _Going(Struct, frozen=True, eq=False):
@@ -113,6 +121,7 @@ class _Going(Struct, frozen=True, eq=False):
     workflow: str
     owner: str
     future: "Future[str]"
+    journal: DbosJournal
 
 
 class Worker:
@@ -134,6 +143,8 @@ class Worker:
         ).c
         self._going: dict[tuple[str, str], _Going] = {}
         self._cancelled: set[tuple[str, str]] = set()
+        self._lost: dict[str, float] = {}
+        """Workflows that are this process's and that it does not execute, and since when."""
         self._look = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -143,10 +154,10 @@ class Worker:
             raise UsageError("this process works on a durable app already, and DBOS is one per process")
         _Working.worker = self
         try:
-            await asyncio.to_thread(self._launch, queues)
+            await in_thread(self._launch, queues)
         except BaseException:
             _Working.worker = None
-            await asyncio.to_thread(self._liveness.release)
+            await in_thread(self._liveness.release)
             raise
         self._tasks = [
             self._loop.create_task(self._again_and_again(self._look_at_peers, _PEERS, None)),
@@ -180,28 +191,45 @@ class Worker:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.to_thread(self._stop_taking)
-        going = [asyncio.wrap_future(each.future) for each in self._going.values()]
-        if going:
-            await asyncio.wait(going, timeout=patience)
-        for each in list(self._going.values()):
-            each.future.cancel()
-        await asyncio.gather(*going, return_exceptions=True)
-        await asyncio.to_thread(self._leave)
+        await in_thread(self._stop_taking)
+        ends = [asyncio.wrap_future(each.future) for each in list(self._going.values())]
+        if ends:
+            await asyncio.wait(ends, timeout=patience)
+        left = [each for each in list(self._going.values()) if each.future.cancel()]
+        await asyncio.gather(*ends, return_exceptions=True)
+        await in_thread(self._leave, left)
         _Working.worker = None
 
     def _stop_taking(self) -> None:
         for stop in _instance().background_thread_stop_events:
             stop.set()
 
-    def _leave(self) -> None:
+    def _leave(self, left: Sequence[_Going]) -> None:
         """End DBOS and give the lock back. What was under way is anybody's from then on."""
-        system = _instance()._sys_db  # noqa: SLF001 - DBOS has no word for handing work over
-        with suppress(sa.exc.SQLAlchemyError):
-            for pending in system.get_pending_workflows(self._liveness.name, VERSION):
-                system.reenqueue_for_recovery(pending.workflow_id, [self._liveness.name], "default")
+        try:
+            for each in left:
+                self._hand_on(each)
+        except sa.exc.SQLAlchemyError:
+            logger.warning("what was under way is left to be found by others", exc_info=True)
         DBOS.destroy()
         self._liveness.release()
+
+    def _hand_on(self, going: _Going) -> None:
+        """Queue a segment again that this process leaves: it did not die of it, and that counts."""
+        try:
+            going.journal.note_handed_on()
+        except RunHeld:
+            # It ended meanwhile, or is another's.
+            return
+        status = self._database.table("workflow_status", "workflow_uuid", "recovery_attempts")
+        with self._database.engine.begin() as connection:
+            connection.execute(
+                sa.update(status)
+                .where(status.c.workflow_uuid == going.workflow)
+                .values(recovery_attempts=status.c.recovery_attempts - 1)
+            )
+        system = _instance()._sys_db  # noqa: SLF001 - DBOS has no word for handing work over
+        system.reenqueue_for_recovery(going.workflow, [self._liveness.name], "default")
 
     async def run(self, text: str) -> str:
         """Execute the workflow of the DBOS context; called by DBOS, on a loop of its own."""
@@ -209,12 +237,12 @@ class Worker:
         assert context is not None
         assert context.owner_xid is not None
         workflow, owner = context.workflow_id, context.owner_xid
-        journal = await asyncio.to_thread(self._journal, workflow, owner)
+        journal = await in_thread(self._journal, workflow, owner)
         run, segment = parse_segment_id(workflow)
         job = replace(_JOB.decode(text), run=run, segment=segment)
         future = asyncio.run_coroutine_threadsafe(self._executed(job, journal), self._loop)
         at = (workflow, owner)
-        self._going[at] = _Going(workflow, owner, future)
+        self._going[at] = _Going(workflow, owner, future, journal)
         try:
             return await asyncio.wrap_future(future)
         except RunHeld:
@@ -234,24 +262,29 @@ class Worker:
     def _journal(self, workflow: str, owner: str) -> DbosJournal:
         system = _instance()._sys_db  # noqa: SLF001 - where DBOS writes steps
         status = system.get_workflow_status(workflow)
+        rows = rows_of(self._database, workflow)
         attempt = 1 if status is None else status["recovery_attempts"] or 1
-        return DbosJournal(system, workflow, owner, attempt, rows_of(self._database, workflow))
+        attempt += sum(row.key == _HANDED_ON for row in rows)
+        return DbosJournal(system, workflow, owner, attempt, rows)
 
-    async def _again_and_again(self, look: Any, seconds: float, wake: asyncio.Event | None) -> None:
+    async def _again_and_again(
+        self, look: Callable[[], None], seconds: float, wake: asyncio.Event | None
+    ) -> None:
+        is_away = False
         while True:
             try:
-                await asyncio.to_thread(look)
-            except Exception:
-                # The database is away, or restarts; there is nothing to be found out until it is back.
-                logger.warning("a worker could not look after its runs; trying again", exc_info=True)
-                await asyncio.sleep(seconds)
-            if wake is None:
-                await asyncio.sleep(seconds)
-                continue
+                await in_thread(look)
+                is_away = False
+            except Exception as error:  # noqa: BLE001 - whatever it is, others depend on the next look
+                # The database is away, or restarts; nothing can be found out until it is back.
+                log = logger.debug if is_away else logger.warning
+                log("a worker cannot look after its runs, and tries again: %s", error)
+                is_away = True
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await wake.wait()
-            wake.clear()
+                    await (wake or asyncio.Event()).wait()
+            if wake is not None:
+                wake.clear()
 
     def _look_at_peers(self) -> None:
         """Have DBOS take back what dead processes were at."""
@@ -268,9 +301,23 @@ class Worker:
         )
         with self._database.engine.connect() as connection:
             names = [str(name) for name in connection.execute(query).scalars()]
+        self._take_back_lost()
         for name in self._liveness.dead(names):
             logger.warning("the worker %s is dead; others go on with its runs", name)
             DBOS._recover_pending_workflows([name])  # noqa: SLF001 - the public one resets what was counted
+
+    def _take_back_lost(self) -> None:
+        """Queue workflows again that DBOS has given up here: it could not write how they ended."""
+        system = _instance()._sys_db  # noqa: SLF001 - DBOS counts on a restart to find them
+        pending = {
+            each.workflow_id for each in system.get_pending_workflows(self._liveness.name, VERSION)
+        }
+        going, now = {each.workflow for each in list(self._going.values())}, monotonic()
+        self._lost = {name: self._lost.get(name, now) for name in pending - going}
+        for name, since in self._lost.items():
+            if now - since > _GIVEN_UP:
+                logger.warning("the segment %s was given up here; it is queued again", name)
+                system.reenqueue_for_recovery(name, [self._liveness.name], "default")
 
     def _look_at_own(self) -> None:
         """Cancel segments that are no longer this process's: cancelled, or taken over."""

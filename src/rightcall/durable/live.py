@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.core.events import CallDelta, ReasoningDelta, StreamEvent, SubagentEvent, TextDelta
 from rightcall.durable.engine import Channel, Job
+from rightcall.durable.steps import encodable
 from rightcall.log import run_logger
 from rightcall.loop.events import RunEnd
 
@@ -101,7 +102,7 @@ class Publisher:
             for n, event in enumerate(events, 1)
         ]
         try:
-            await self._channel.publish(self._run, [_ENCODER.encode(each).decode() for each in sent])
+            await self._channel.publish(self._run, [encodable(_ENCODER, each).decode() for each in sent])
         except Exception:
             # Watching changes nothing: the run goes on, and its end is read from the store.
             run_logger.exception("run %s: live events were not sent", self._run)

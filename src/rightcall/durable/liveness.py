@@ -21,7 +21,7 @@ from rightcall.log import logger
 _KEEPALIVES = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
 """Of the one connection that holds the lock: the server learns within some ten seconds that a machine
 is gone, where the default is hours."""
-GRACE = 3.0
+GRACE = 10.0
 """Seconds after a lost connection in which nobody is judged: all locks went with the server, and the
 living need time to take theirs again."""
 

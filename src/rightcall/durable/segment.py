@@ -21,7 +21,7 @@ from rightcall.core.message import Transcript, User
 from rightcall.core.request import ToolChoice
 from rightcall.durable.engine import INLINE, Blobs, Channel, Job, Journal
 from rightcall.durable.live import Publisher
-from rightcall.durable.steps import steps_of
+from rightcall.durable.steps import encodable, steps_of
 from rightcall.errors import JournalError, RightcallError, RunHeld, RunStopped
 from rightcall.log import run_logger
 from rightcall.loop.events import Event, RunEnd
@@ -113,7 +113,7 @@ async, and may give an async context manager, which is left when the segment end
 
 async def written(run: str, given: Input, blobs: Blobs) -> str:
     """An input as the text of a job."""
-    text = _ENCODER.encode(given)
+    text = encodable(_ENCODER, given)
     if len(text) > INLINE:
         text = _ENCODER.encode(Elsewhere(blob=await blobs.put(run, text)))
     return text.decode()
@@ -172,7 +172,7 @@ class Segments:
             else:
                 run_logger.exception("run %s: segment %d failed", job.run, job.segment)
                 outcome = Outcome(kind="failed", code=type(error).__name__, message=str(error))
-        return _ENCODER.encode(outcome).decode()
+        return encodable(_ENCODER, outcome).decode()
 
     async def _go(self, job: Job, journal: Journal) -> RunResult[Any]:
         agent = self._agents.get(job.agent)

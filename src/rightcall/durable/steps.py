@@ -8,11 +8,13 @@ worked out again.
 """
 
 from collections.abc import Awaitable, Callable
+from json import dumps, loads
 from typing import TypeAlias
 
-from msgspec import DecodeError, Raw, Struct, json
+from msgspec import DecodeError, Raw, Struct, json, to_builtins
 
 from rightcall.core.entry import CallFinished, CallStarted, Entry, Nested, RunStarted, StepDone
+from rightcall.core.sanitize import encodable_json
 from rightcall.durable.engine import INLINE, Blobs, Journal
 from rightcall.errors import JournalError
 from rightcall.record.entry_text import decode, encode
@@ -93,12 +95,24 @@ class DurableSteps:
 async def read(value: str, blobs: Blobs, where: str) -> Pairs:
     """The entries of a record, by their keys."""
     try:
-        record = _RECORD.decode(value)
+        record = _decoded(value)
         if record.blob:
-            record = _RECORD.decode(await blobs.get(record.blob))
-    except DecodeError as error:
+            record = _decoded((await blobs.get(record.blob)).decode())
+    except (DecodeError, ValueError) as error:
         raise JournalError(where, f"this is not a record of a step: {error}") from error
     return [(key, decode(bytes(entry), where)) for key, entry in record.entries]
+
+
+def _decoded(text: str) -> Record:
+    try:
+        return _RECORD.decode(text)
+    except DecodeError:
+        if "\\ud" not in text.lower():
+            raise
+    # Half of a surrogate pair, which msgspec does not read: each entry is taken out by other means.
+    plain = loads(text)
+    pairs = [(str(key), Raw(dumps(entry).encode())) for key, entry in plain.get("entries", ())]
+    return Record(entries=tuple(pairs), blob=plain.get("blob", ""))
 
 
 async def steps_of(journal: Journal, blobs: Blobs, run: str) -> DurableSteps:
@@ -107,6 +121,14 @@ async def steps_of(journal: Journal, blobs: Blobs, run: str) -> DurableSteps:
     for key, value in journal.known.items():
         known += await read(value, blobs, f"the run {run!r}, {key}")
     return DurableSteps(journal, blobs, run, known)
+
+
+def encodable(encoder: json.Encoder, value: object) -> bytes:
+    """A value as JSON, with a replacement character for half of a surrogate pair."""
+    try:
+        return encoder.encode(value)
+    except UnicodeEncodeError:
+        return encoder.encode(encodable_json(to_builtins(value)))
 
 
 def must_be_kept(entry: Entry) -> bool:
