@@ -182,7 +182,7 @@ async def test_closing_hands_what_is_under_way_to_others(database, run):
         await app.submit("worker", "pay wait", run=run)
         await until(lambda: "wait" in cast.logged())
     assert cast.logged() == ["pay", "wait", "wait cancelled"]
-    for count in range(2, 8):
+    for count in range(2, 4):
         async with opened(database) as app:
             await until(lambda: cast.logged().count("wait") == count)  # noqa: B023
             assert (await app.show(run)).info.attempts == 1, "nobody died of it"

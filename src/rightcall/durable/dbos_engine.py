@@ -7,17 +7,15 @@ not among its public calls. ``tests/durable`` holds what is relied on.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
 from msgspec import json
-from msgspec.structs import replace
 
 from rightcall.durable.blobs import SqlBlobs
 from rightcall.durable.channel import SqlChannel
 from rightcall.durable.database import Database, in_thread, migrating, open_database
-from rightcall.durable.dbos_worker import APPLICATION, VERSION, WORKFLOW, Worker, rows_of
+from rightcall.durable.dbos_worker import APPLICATION, VERSION, WORKFLOW, Worker, job_of, rows_of
 from rightcall.durable.engine import (
     MOST_DEATHS,
     Caps,
@@ -27,7 +25,6 @@ from rightcall.durable.engine import (
     Segment,
     Status,
     StepRecord,
-    parse_segment_id,
     segment_id,
 )
 from rightcall.errors import UsageError
@@ -45,7 +42,8 @@ _STATUSES: dict[str, Status] = {
     "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "parked",
 }
 _NO_LANE = "-"
-_JOB: json.Decoder[Job] = json.Decoder(Job)
+_AT_ONCE = 32
+"""Segments of a run that are looked for together."""
 
 
 class DbosEngine:
@@ -106,11 +104,21 @@ class DbosEngine:
 
     async def wait(self, run: str, segment: int) -> Segment:
         """Look again and again until the segment neither waits nor goes on."""
-        pause = _POLL
-        while (found := await self._found(run, segment)).status in ("queued", "running"):
+        pause, found = _POLL, await self._found(run, segment)
+        while found.status in ("queued", "running"):
             await asyncio.sleep(pause)
             pause = min(pause * 1.1, _SLOWEST_POLL)
+            if await in_thread(self._is_over, found.job.id):
+                found = await self._found(run, segment)
         return found
+
+    def _is_over(self, workflow: str) -> bool:
+        """Whether it is worth while to read a segment again."""
+        table = self._database.table("workflow_status", "workflow_uuid", "status")
+        query = sa.select(table.c.status).where(table.c.workflow_uuid == workflow)
+        with self._database.engine.connect() as connection:
+            status = connection.execute(query).scalar()
+        return _STATUSES.get(str(status)) not in ("queued", "running")
 
     async def cancel(self, run: str) -> bool:
         """Cancel what waits or goes on, here at once, elsewhere when the worker looks next."""
@@ -135,7 +143,7 @@ class DbosEngine:
             await in_thread(
                 self._client._sys_db.fork_workflow,  # noqa: SLF001 - the public one makes up an id
                 [old.job.id],
-                [segment_id(new, segment)],
+                [segment_id(new, 0)],
                 [start],
                 application_version=VERSION,
                 queue_name=old.job.queue,
@@ -153,19 +161,25 @@ class DbosEngine:
         self, run: str | None = None, *, before: float | None = None, limit: int | None = None
     ) -> Sequence[Segment]:
         """The segments of one run, or of all."""
-        rows = await in_thread(
-            self._client.list_workflows,
-            name=WORKFLOW,
-            workflow_id_prefix=None if run is None else f"{run}/",
-            sort_desc=True,
-            limit=limit,
-        )
-        found = [_segment(row) for row in rows]
-        return [
-            each
-            for each in found
-            if (run is None or each.job.run == run) and (before is None or each.updated < before)
-        ]
+        if run is not None:
+            found = await self._of_run(run)
+        else:
+            rows = await in_thread(
+                self._client.list_workflows, name=WORKFLOW, sort_desc=True, limit=limit
+            )
+            found = [_segment(row) for row in rows]
+        return [each for each in found if before is None or each.updated < before]
+
+    async def _of_run(self, run: str) -> list[Segment]:
+        """The segments of a run, latest first. By their ids: no index helps to find how one begins."""
+        found: list[Segment] = []
+        while len(found) % _AT_ONCE == 0:
+            ids = [segment_id(run, len(found) + number) for number in range(_AT_ONCE)]
+            rows = await in_thread(self._client.list_workflows, workflow_ids=ids)
+            if not rows:
+                break
+            found += [_segment(row) for row in rows]
+        return sorted(found, key=lambda each: -each.job.segment)
 
     async def delete(self, runs: Sequence[str]) -> None:
         """Forget runs, and what only they refer to."""
@@ -193,10 +207,8 @@ class DbosEngine:
 
 
 def _segment(row: WorkflowStatus) -> Segment:
-    run, number = parse_segment_id(row.workflow_id)
-    given: Any = None if row.input is None else row.input["args"][0]
-    # A fork's job is its original's, under another name.
-    job = replace(_JOB.decode(given), run=run, segment=number)
+    assert row.input is not None
+    job = job_of(row.input["args"][0], row.workflow_id)
     status = _STATUSES[row.status]
     if status in ("queued", "running") and row.app_version != VERSION:
         status = "stranded"

@@ -77,6 +77,12 @@ def rows_of(database: Database, workflow: str) -> list[Row]:
     return [Row(int(n), str(key), str(value), (at or 0) / 1000) for n, key, value, at in rows]
 
 
+def job_of(text: str, workflow: str) -> Job:
+    """The job of a workflow. A fork has its original's text: its name, and no deadline, are its own."""
+    job, (run, segment) = _JOB.decode(text), parse_segment_id(workflow)
+    return job if job.run == run else replace(job, run=run, segment=segment, deadline=None)
+
+
 class DbosJournal:
     """The steps of one workflow, written by the execution that owns it."""
 
@@ -238,8 +244,7 @@ class Worker:
         assert context.owner_xid is not None
         workflow, owner = context.workflow_id, context.owner_xid
         journal = await in_thread(self._journal, workflow, owner)
-        run, segment = parse_segment_id(workflow)
-        job = replace(_JOB.decode(text), run=run, segment=segment)
+        job = job_of(text, workflow)
         future = asyncio.run_coroutine_threadsafe(self._executed(job, journal), self._loop)
         at = (workflow, owner)
         self._going[at] = _Going(workflow, owner, future, journal)

@@ -227,7 +227,10 @@ class Engine(Protocol):
         ...
 
     async def fork(self, run: str, segment: int, before: str, new: str, /) -> None:
-        """Submit a copy of a segment as one of another run, with what was recorded before a key."""
+        """Submit a copy of a segment as another run's first, with what was recorded before a key.
+
+        It has no deadline. UsageError where there is a run of that name.
+        """
         ...
 
     async def history(self, run: str, segment: int, /) -> Sequence[StepRecord]:

@@ -127,7 +127,7 @@ class RestateEngine:
         return bool(rows)
 
     async def fork(self, run: str, segment: int, before: str, new: str) -> None:
-        """Submit a copy of a segment as one of another run, with what was recorded before a key."""
+        """Submit a copy of a segment as another run's first, with what was recorded before a key."""
         name = segment_id(run, segment)
         found = await self._find(f"target_service_key = {quoted(name)}", name)
         if not found:
@@ -137,7 +137,7 @@ class RestateEngine:
         if before not in keys:
             raise UsageError(f"the run {run!r} has recorded no step {before!r}")
         kept = steps[: keys.index(before)]
-        job = replace(found[0].job, run=new)
+        job = replace(found[0].job, run=new, segment=0, deadline=None)
         if await self._invocations(_of_run(new)):
             raise UsageError(f"there is a run {new!r} already; name the fork otherwise")
         await self.blobs.share(run, new)

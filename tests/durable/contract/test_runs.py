@@ -112,6 +112,19 @@ async def test_a_fork_keeps_what_came_before_its_step(working, run):
     assert len(set(keys)) == 2, "a fork is another run, so its keys are others"
 
 
+async def test_a_fork_of_what_went_on_after_a_pause_has_no_deadline(working, run):
+    async with working() as app:
+        waiting = await (await app.submit("worker", "refund pay", run=run, deadline=3)).result()
+        await app.decide(run, {each.call_id: True for each in waiting.pending})
+        await app.result(run)
+        await asyncio.sleep(3)
+        fork = await app.fork(run, at="t2.0.pay.started")
+        assert (await fork.result()).text == "done after 2 turns"
+        info = (await app.show(fork.run)).info
+    assert (info.segment, info.forked_from) == (0, f"{run}/1")
+    assert cast.logged() == ["refund", "pay", "pay"]
+
+
 async def test_a_budget_holds_across_segments(working, run):
     async with working() as app:
         budget = rc.Budget(turns=2)
