@@ -7,9 +7,9 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-otel test-pythons \
+.PHONY: help setup demo tour test chaos test-browser test-durable test-install test-langchain test-otel test-pythons \
 	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-grammar bench-programs bench-tau \
+	bench bench-setup bench-parts bench-agentdojo bench-durable bench-embedded bench-evals bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
 
 help: ## show this help
@@ -86,6 +86,13 @@ test-otel: ## send a run to Arize Phoenix, in an environment of their own (850 M
 	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 RIGHTCALL_SCREENSHOT=$(SCREENSHOT) .venv-otel/bin/python -m pytest -q \
 		-p pytest_asyncio.plugin -p pytest_timeout tests/observe/test_phoenix.py
 
+# Restate's server has no other licence than for use: it is fetched here, and no part of rightcall.
+test-durable: $(READY) ## kill workers on SQLite, PostgreSQL and Restate, and hold each to the same contract (some minutes)
+	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix .node @restatedev/restate-server@1.7.12 \
+		|| echo "no npm, so no Restate: its tests are skipped"
+	@RIGHTCALL_DURABLE=1 $(BIN)/python -m pytest -q tests/durable
+	@$(BIN)/python tests/durable/kills/table.py
+
 CHAOS_SECONDS ?= 120
 CHAOS_RUNS ?= 5000
 
@@ -160,6 +167,13 @@ bench-tools-peers: ## the same searches by fastmcp and pydantic-ai, in an enviro
 	@.venv-bench-tools/bin/python -m pip install --quiet --disable-pip-version-check -e . fastmcp==4.1.2 pydantic-ai-slim==2.66.0
 	@.venv-bench-tools/bin/python bench/catalogue/find_by_peers.py
 
+bench-durable: $(READY) ## durable runs beside LangGraph's and pydantic-ai's, and a hundredth of a large cluster (a quarter of an hour)
+	@test -x .venv-durable/bin/python || $(PYTHON) -m venv .venv-durable
+	@.venv-durable/bin/python -m pip install --quiet --disable-pip-version-check 'pydantic-ai-slim[dbos]==2.66.0' dbos==3.3.0 \
+		langgraph==1.2.20 langgraph-checkpoint-sqlite==3.1.2 langgraph-checkpoint-postgres==3.2.0 'psycopg[binary,pool]'
+	@PYTHONPATH=tests/durable $(BIN)/python bench/durable.py
+	@PYTHONPATH=tests/durable $(BIN)/python bench/durable_capacity.py
+
 # A part of it: make bench-agentdojo AGENTDOJO='--row rules banking'
 AGENTDOJO ?=
 
@@ -180,5 +194,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from rightcall import (
         builtin,
+        durable,
         errors,
         local,
         manifest,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
         trust,
         wire,
     )
-    from rightcall.agent import Agent, ask
+    from rightcall.agent import Agent
     from rightcall.batching.batch import batch
     from rightcall.core import outcome
     from rightcall.core.budget import Budget, Stop
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from rightcall.models.fallback import fallback
     from rightcall.plan.planning import Plan
     from rightcall.programs.code_tool import code
+    from rightcall.question import ask
     from rightcall.request.retry import Retry
     from rightcall.tools.footprint import footprint
     from rightcall.tools.linting import lint
@@ -125,12 +127,13 @@ _HOMES = {
     "User": "core.message",
     "Veto": "gate.hooks",
     "Window": "loop.window",
-    "ask": "agent",
+    "ask": "question",
     "batch": "batching.batch",
     "builtin": "builtin",
     "check": "gate.executor",
     "code": "programs.code_tool",
     "connect": "models.connect",
+    "durable": "durable",
     "errors": "errors",
     "events": "loop.events",
     "fallback": "models.fallback",
@@ -215,6 +218,7 @@ __all__ = [
     "check",
     "code",
     "connect",
+    "durable",
     "errors",
     "events",
     "fallback",

@@ -25,7 +25,7 @@ from rightcall.declare.function import tool
 from rightcall.declare.output import form_of
 from rightcall.declare.toolbox import ToolSource
 from rightcall.declare.verdicts import Then, Thresholds
-from rightcall.errors import LimitReached, RightcallError, ToolFailure, UsageError
+from rightcall.errors import RightcallError, ToolFailure, UsageError
 from rightcall.gate.checked_async import checked_async
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Decisions, decided_about, guard_above
@@ -44,7 +44,6 @@ from rightcall.loop.setup import (
     Instructions,
     ModelSource,
     Overrides,
-    QuestionOptions,
     RecoverOptions,
     ResumeOptions,
     RunOptions,
@@ -124,7 +123,8 @@ class Agent(Generic[Deps, Out]):
         **settings: Unpack[AgentSettings],
     ) -> None:
         check_model_options(settings.get("options", {}))
-        self._opened, self.name, self._executor = Opened(), name, Executor(concurrency=concurrency)
+        self._opened, self.name, self.output = Opened(), name, output
+        self._executor = Executor(concurrency=concurrency)
         self.trust = trust = settings.get("trust")
         self._basis = basis = Basis(
             model=self._opened.model(model),
@@ -375,27 +375,3 @@ class Agent(Generic[Deps, Out]):
         if basis is self._basis and self._is_fixed and mode == basis.mode:
             return setup
         return basis.applied(setup, mode)
-
-
-@checked("rc.ask")
-def ask(
-    prompt: Prompt,
-    *,
-    model: ModelSource = "embedded",
-    tools: ToolSource | None = None,
-    **options: Unpack[QuestionOptions],
-) -> str:
-    """One question, one answer: the text of an agent's reply. Raises when a run ends without one.
-
-    Without a model it is the embedded one; without tools, arithmetic and the date and time.
-    """
-    if tools is None:
-        from rightcall.builtin import default_tools  # noqa: PLC0415 - light until used
-
-        tools = default_tools()
-    result = Agent(model, tools).run_sync(prompt, **options)
-    if not result.stop.is_answer:
-        error = LimitReached(f"the run ended without an answer: {result.stop}")
-        error.result = result
-        raise error
-    return result.text

@@ -12,6 +12,7 @@ The first split is blame::
         JournalLocked       ... because somebody else has its file locked
       RunHeld               another process, or another task of this one, holds the run
       AlreadyDecided        somebody else has answered what a run waited for
+      RunStopped            a durable run failed, was cancelled, or cannot go on
       ProtocolError         them: bytes or events that break the agreed form
         TruncatedStream     ... by ending in the middle
       VendorError           them: a well-formed refusal from a model's vendor
@@ -183,6 +184,19 @@ class AlreadyDecided(RightcallError):
         self.run = run
         self.decisions = decisions
         """The decisions that stand, by call id."""
+
+
+class RunStopped(RightcallError):
+    """A durable run has no result to give: it failed, was cancelled, or no worker can go on with it."""
+
+    code = "run_stopped"
+
+    def __init__(self, run: str, status: str, reason: str = "") -> None:
+        super().__init__(f"the run {run!r} is {status}" + (f": {reason}" if reason else ""))
+        self.run = run
+        self.status = status
+        """``failed``, ``cancelled``, ``parked`` or ``stranded``."""
+        self.reason = reason
 
 
 class EncodeError(RightcallError):

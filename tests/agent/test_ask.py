@@ -4,7 +4,7 @@ import pytest
 
 from agent.kit import Desk, told
 from rightcall import Budget
-from rightcall.agent import ask
+from rightcall.question import ask
 from rightcall.core.budget import Stop
 from rightcall.errors import LimitReached, VendorError
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply

@@ -66,6 +66,7 @@ APPROVED = [
     "check",
     "code",
     "connect",
+    "durable",
     "errors",
     "events",
     "fallback",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from rightcall.cli.durable_arguments import runs, worker
 from rightcall.cli.eval_arguments import evaluate
 from rightcall.cli.journal_arguments import journal
 from rightcall.cli.options import (
@@ -369,6 +370,10 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
         "mcp": Command("list, pin and verify the tools of MCP servers", mcp),
         "serve-mcp": Command("serve tools to others over MCP", serve_mcp),
         "eval": Command("ask a file of questions, run nothing, and judge the calls", evaluate),
+    },
+    "let it last": {
+        "worker": Command("execute an app's durable runs, beside any number of others", worker),
+        "runs": Command("list, watch, answer, cancel and fork durable runs", runs),
     },
     "keep it safe": {
         "audit": Command("say which of an agent's tools are dangerous together", audit),

@@ -13,6 +13,7 @@ from rightcall.core.budget import Budget, Stop
 from rightcall.core.call import Repair
 from rightcall.core.decision import Evidence, FinalDecision, Grant
 from rightcall.core.events import ModelChange
+from rightcall.core.facts import Effect
 from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.outcome import OutcomeKind
@@ -114,6 +115,7 @@ class CallStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
 
     key: str
     call_id: str
+    effect: Effect = "write"
 
 
 class CallFinished(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="call_finished"):

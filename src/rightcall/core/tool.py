@@ -119,6 +119,10 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
     dry_run: bool = False
     """Takes part in dry runs whatever its effect: it is run, and ``Context.dry_run`` tells it so."""
+    reconcile: Callable[[str], Any] | None = None
+    """Says what became of a ``write`` that was cut off by a crash, given its ``Context.key``: what it
+    returned, or None if it did not happen, and then it is run. Plain or async. Without it, or where it
+    raises, the model is told that the call may have run."""
     errors: ErrorWords | None = None
     """What the model reads of an exception that is no ToolFailure: ``"words"`` for the first line of its
     message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
@@ -161,6 +165,7 @@ class RawOptions(LimitOptions, total=False):
     serial: bool
     repair: bool
     dry_run: bool
+    reconcile: Callable[[str], Any] | None
     errors: ErrorWords | None
     strict: bool | None
     deferred: bool

@@ -41,6 +41,10 @@ class Declared(Protocol):
     def input(self) -> str: ...
     @property
     def grammar(self) -> Mapping[str, str]: ...
+    @property
+    def effect(self) -> str: ...
+    @property
+    def reconcile(self) -> Callable[[str], Any] | None: ...
 
 
 def check_tool(tool: Declared) -> None:
@@ -50,6 +54,7 @@ def check_tool(tool: Declared) -> None:
         _check_handler(tool)
     _check_roles(tool)
     _check_text(tool)
+    _check_reconcile(tool)
     _check_examples(tool)
 
 
@@ -144,6 +149,20 @@ def _check_roles(tool: Declared) -> None:
                 raise DeclarationError(
                     tool.name, f"there is no parameter {name!r}.", where=f"facts.{where}"
                 )
+
+
+def _check_reconcile(tool: Declared) -> None:
+    if tool.reconcile is None:
+        return
+    if not callable(tool.reconcile):
+        raise DeclarationError(tool.name, "reconcile is a function of a key.", where="reconcile")
+    if tool.effect != "write":
+        raise DeclarationError(
+            tool.name,
+            f"after a crash a call whose effect is {tool.effect} is run again, and nobody is asked.",
+            where="reconcile",
+            fix='Say effect="write", or leave reconcile out.',
+        )
 
 
 def _check_examples(tool: Declared) -> None:

@@ -47,6 +47,7 @@ class ToolOptions(LimitOptions, total=False):
     serial: bool
     repair: bool
     dry_run: bool
+    reconcile: Callable[[str], Any] | None
     errors: ErrorWords | None
     strict: bool | None
     deferred: bool
@@ -254,6 +255,7 @@ def _from_partial(
         serial=base.serial,
         repair=base.repair,
         dry_run=base.dry_run,
+        reconcile=base.reconcile,
         errors=base.errors,
         strict=base.strict,
         deferred=base.deferred,

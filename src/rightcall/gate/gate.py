@@ -36,13 +36,14 @@ from rightcall.core.decision import (
 from rightcall.core.entry import CallChecked, CallDecided, CallStarted, Entry, HookAnswered, StepDone
 from rightcall.core.jsontext import dump
 from rightcall.core.options import fits
-from rightcall.core.outcome import Denied, DryRun, Failed, Interrupted, Outcome, Returned
+from rightcall.core.outcome import Denied, DryRun, Failed, Outcome, Returned
 from rightcall.core.ports import Steps, Tools
 from rightcall.core.sanitize import encodable_json
 from rightcall.errors import UsageError
 from rightcall.gate.check import Refused, check, takes_long
-from rightcall.gate.execution import Execution, not_run
+from rightcall.gate.execution import Execution
 from rightcall.gate.hooks import NO_HOOKS, HookChain
+from rightcall.gate.reconcile import reconciled
 from rightcall.gate.remembered import recognised, remember
 from rightcall.gate.screened import screened
 from rightcall.gate.threads import Job, current
@@ -122,11 +123,14 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
         steps, hooks, call, effect = self.steps, self.hooks, checked.call, checked.tool.effect
         may_have_run = effect == "write" and not checked.tool.delegates
         if steps is not None and may_have_run and steps.was_started(key):
-            return not_run(call, Interrupted())
+            known = await reconciled(checked, execute)
+            if known is not None:
+                return known
         if hooks.has("before_tool") and not hooks.changes_calls:
             await hooks.before_tool(checked, partial(self._carried_out, checked))
         if steps is not None and effect != "pure":
-            await steps.note(f"{key}.started", CallStarted(key=key, call_id=call.id))
+            started = CallStarted(key=key, call_id=call.id, effect=effect)
+            await steps.note(f"{key}.started", started)
         await remember(self.guard, checked)
         with watched_by(self.guard):
             execution = await execute(checked)

@@ -107,7 +107,7 @@ class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
         callable_tools = [
             tool for tool in tools if setup.answer is None or tool.name != setup.answer.name
         ]
-        for name in self.levels.keys() - {tool.name for tool in callable_tools}:
+        for name in sorted(self.levels.keys() - {tool.name for tool in callable_tools}):
             there = ", ".join(tool.name for tool in callable_tools)
             raise UsageError(f"rc.Plan(levels=…): there is no tool {name!r}; there is {there}")
         stubs = stubs_for(callable_tools)

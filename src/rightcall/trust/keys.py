@@ -76,7 +76,8 @@ def reference(noun: str, token: str) -> int:
 
 def references_to(want: Want, token: str) -> Iterator[int]:
     """The ways in which a short number may have been said to identify what a parameter is for."""
-    nouns = {noun.removesuffix("s") for noun in want.nouns}
+    # In one order in every process: the first that somebody said is the one that counts.
+    nouns = sorted({noun.removesuffix("s") for noun in want.nouns})
     return (reference(noun, token) for noun in (*_ALWAYS, *nouns))
 
 

@@ -1,0 +1,198 @@
+"""Durable runs at an address: listed, shown, watched, answered, cancelled, forked and forgotten."""
+
+import asyncio
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import cast
+
+from msgspec import to_builtins
+
+from rightcall.cli import NO_ANSWER, OK
+from rightcall.cli.load import found_at
+from rightcall.cli.wording import json_line, one_line, result_line, write
+from rightcall.core.decision import Allow, Deny, FinalDecision
+from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.sanitize import encodable_json, printable
+from rightcall.durable.app import App
+from rightcall.durable.live import Live
+from rightcall.durable.standing import RunInfo
+from rightcall.errors import RunStopped, UsageError
+from rightcall.loop.result import RunEnd
+
+_HEAD = ("updated", "run", "agent", "status", "why")
+_DAY = 24 * 3600.0
+_WIDE = 100
+
+
+def run(options: Namespace) -> int:
+    """Do what the action says."""
+    return asyncio.run(_asked(options))
+
+
+async def _asked(options: Namespace) -> int:
+    async with App(_address(options.where)) as app:
+        try:
+            return await _ACTIONS[options.action](app, options)
+        except RunStopped as stopped:
+            print(printable(f"rightcall: {stopped}"), file=sys.stderr)
+            return NO_ANSWER
+
+
+def _address(where: str) -> str:
+    if "://" in where:
+        return where
+    app = found_at("runs", where)
+    if not isinstance(app, App):
+        raise UsageError(f"{where} is not an rc.durable.App, and no address such as sqlite:///runs.db")
+    return app.address
+
+
+async def _list(app: App, options: Namespace) -> int:
+    found = await app.list(limit=options.count)
+    chosen = [each for each in found if options.status in (None, each.status)]
+    if options.json:
+        sys.stdout.writelines(json_line(_plain(each)) for each in chosen)
+        return OK
+    _print_table([_HEAD, *[_cells(each) for each in chosen]])
+    return OK
+
+
+async def _show(app: App, options: Namespace) -> int:
+    shown = await app.show(options.run)
+    if options.json:
+        steps: list[JsonObject] = [
+            {"segment": segment, "key": step.key, "at": step.at, "bytes": len(step.value)}
+            for segment, kept in shown.steps.items()
+            for step in kept
+        ]
+        sys.stdout.write(json_line({**_plain(shown.info), "steps": steps}))
+        return OK
+    info = shown.info
+    _print_table([_HEAD, _cells(info)])
+    for proposal in info.pending:
+        arguments = one_line(str(proposal.arguments), _WIDE)
+        print(printable(f"waits for a yes: {proposal.call_id}  {proposal.name} {arguments}"))
+    for segment, kept in shown.steps.items():
+        for step in kept:
+            print(printable(f"{_time(step.at)}  {segment}  {step.key}"))
+    return OK
+
+
+async def _watch(app: App, options: Namespace) -> int:
+    last: Live | None = None
+    async for last in app.watch(options.run):
+        if options.json:
+            sys.stdout.write(json_line(_event(last)))
+            sys.stdout.flush()
+        else:
+            _tell(last)
+    assert last is not None
+    assert isinstance(last.event, RunEnd)
+    return OK if last.event.result.stop.is_answer else NO_ANSWER
+
+
+def _event(live: Live) -> JsonObject:
+    end = live.event if isinstance(live.event, RunEnd) else None
+    told = {"type": "RunEnd", "stop": str(end.result.stop), "text": end.result.text} if end else None
+    return {
+        "run": live.run,
+        "segment": live.segment,
+        "attempt": live.attempt,
+        "seq": live.seq,
+        "event": _plain(told or live.event),
+    }
+
+
+def _tell(live: Live) -> None:
+    match live.event:
+        case TextDelta(text):
+            sys.stdout.write(printable(text))
+            sys.stdout.flush()
+        case ReplyEnd(reply) if reply.text:
+            print()
+        case CallEnd(call=call):
+            print(printable(f"{call.name} {one_line(call.arguments, _WIDE)}"), file=sys.stderr)
+        case ResultEnd(result, seconds):
+            told = f"{result.name}: {result_line(result, _WIDE)} ({seconds:.1f} s)"
+            print(printable(told), file=sys.stderr)
+        case RunEnd(result):
+            waits = ", ".join(f"{each.name} ({each.call_id})" for each in result.pending)
+            told = f"waits for a yes: {waits}" if waits else str(result.stop)
+            print(printable(f"{live.run}: {told}"), file=sys.stderr)
+        case _:
+            pass
+
+
+async def _approve(app: App, options: Namespace) -> int:
+    return await _decide(app, options, Allow(), Deny())
+
+
+async def _deny(app: App, options: Namespace) -> int:
+    return await _decide(app, options, Deny(options.reason), Allow())
+
+
+async def _decide(app: App, options: Namespace, said: FinalDecision, other: FinalDecision) -> int:
+    pending = [each.call_id for each in (await app.show(options.run)).info.pending]
+    if not pending and not options.calls:
+        raise UsageError(f"the run {options.run!r} waits for nobody")
+    calls = options.calls or [each for each in pending if each not in options.others]
+    decisions = {**dict.fromkeys(calls, said), **dict.fromkeys(options.others, other)}
+    await app.decide(options.run, decisions)
+    return OK
+
+
+async def _cancel(app: App, options: Namespace) -> int:
+    if await app.cancel(options.run):
+        return OK
+    print(printable(f"rightcall: the run {options.run!r} is over already"), file=sys.stderr)
+    return NO_ANSWER
+
+
+async def _fork(app: App, options: Namespace) -> int:
+    handle = await app.fork(options.run, at=options.at, new=options.new)
+    write(handle.run, sys.stdout)
+    return OK
+
+
+async def _gc(app: App, options: Namespace) -> int:
+    gone = await app.gc(older=options.older * _DAY)
+    print(f"{gone} {'run' if gone == 1 else 'runs'} forgotten", file=sys.stderr)
+    return OK
+
+
+_ACTIONS = {
+    "list": _list,
+    "show": _show,
+    "watch": _watch,
+    "approve": _approve,
+    "deny": _deny,
+    "cancel": _cancel,
+    "fork": _fork,
+    "gc": _gc,
+}
+
+
+def _cells(info: RunInfo) -> tuple[str, ...]:
+    pending = ", ".join(f"{each.name} ({each.call_id})" for each in info.pending)
+    why = info.reason or (f"waits for {pending}" if pending else info.stop)
+    return (_time(info.updated), info.run, info.agent, info.status, one_line(why, _WIDE))
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _plain(told: object) -> JsonObject:
+    """What can be written as JSON, whatever a model or a tool has said."""
+    return cast("JsonObject", encodable_json(to_builtins(told)))
+
+
+def _print_table(rows: Sequence[Iterable[str]]) -> None:
+    cells = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(_HEAD) - 1)]
+    for row in cells:
+        padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*padded, row[-1]]).rstrip())

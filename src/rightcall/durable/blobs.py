@@ -1,0 +1,169 @@
+"""Long values under the hash of what they hold, in tables beside an engine's own.
+
+An engine reads its rows to list runs and sends them to whoever recovers one, and some limit them to a
+few megabytes. So a long value is put here before the step that refers to it is recorded: a reference
+that can be read never points at nothing. A value is kept once, for all the runs that put it, and goes
+with the last of them. One that a killed process put and never referred to goes with its run too.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+from rightcall.core.extras import load
+from rightcall.durable.database import in_thread
+from rightcall.errors import JournalError
+from rightcall.log import logger
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+Made = TypeVar("Made")
+
+_PATIENCE = 120.0
+"""Seconds for which a server that is away is waited for."""
+_PAUSE = 0.5
+_HASH = "sha256:"
+_MOST_AT_ONCE = 500
+"""Runs whose values are let go in one transaction: SQLite takes only so many parameters."""
+
+
+def reference_to(data: bytes) -> str:
+    """The name of these bytes."""
+    return _HASH + sha256(data).hexdigest()
+
+
+def checked_bytes(reference: str, data: bytes | None) -> bytes:
+    """What was found under a reference. Raises JournalError where it is not what was put there."""
+    if data is None:
+        raise JournalError(
+            f"the blob {reference}",
+            "is gone: it was deleted by hand, or the database is older than the steps that refer to it",
+        )
+    if reference_to(data) != reference:
+        raise JournalError(f"the blob {reference}", "does not hold what was put there")
+    return data
+
+
+class SqlBlobs:
+    """Long values in two tables, of SQLite or of Postgres: what they hold, and whose they are."""
+
+    def __init__(self, engine: "Engine", prefix: str = "rightcall") -> None:
+        self._engine = engine
+        self._sql = load("sqlalchemy").text
+        self._on_postgres = engine.dialect.name == "postgresql"
+        self._blobs = f"{prefix}_blobs"
+        self._owners = f"{prefix}_blob_runs"
+
+    def create(self) -> None:
+        """Make the tables where they are not there yet; any number of processes may do so at once."""
+        data = "bytea" if self._on_postgres else "blob"
+        with self._engine.begin() as connection:
+            if self._on_postgres:
+                # Two who create the same table at once would run into each other.
+                lock = self._sql("select pg_advisory_xact_lock(hashtext(:name))")
+                connection.execute(lock, {"name": self._blobs})
+            tables = (
+                (self._blobs, f"ref text primary key, data {data} not null"),
+                (self._owners, "run text not null, ref text not null, primary key (run, ref)"),
+            )
+            for name, columns in tables:
+                connection.execute(self._sql(f"create table if not exists {name} ({columns})"))
+            index = f"create index if not exists {self._owners}_ref on {self._owners} (ref)"
+            connection.execute(self._sql(index))
+
+    async def put(self, run: str, data: bytes) -> str:
+        """Keep bytes for a run. They are safe when this returns."""
+        return await self._patiently(partial(self._put, run, data))
+
+    async def get(self, reference: str) -> bytes:
+        """The bytes of that reference, checked."""
+        return await self._patiently(partial(self._get, reference))
+
+    async def share(self, run: str, other: str) -> None:
+        """Keep everything that is kept for one run for another, too: its fork refers to it."""
+        await self._patiently(partial(self._share, run, other))
+
+    async def drop(self, runs: Sequence[str]) -> int:
+        """Let go of what was kept for these runs; how many values went."""
+        return await self._patiently(partial(self._drop, list(runs)))
+
+    async def _patiently(self, work: Callable[[], Made]) -> Made:
+        """Do it in a thread, and again while the server is away; each of these may be done twice.
+
+        Otherwise a run would fail of a server that is being restarted.
+        """
+        lost, end = load("sqlalchemy").exc.OperationalError, monotonic() + _PATIENCE
+        while True:
+            try:
+                return await in_thread(work)
+            except lost:
+                if not self._on_postgres or monotonic() > end:
+                    raise
+                logger.warning("the database is away; trying again", exc_info=True)
+            await asyncio.sleep(_PAUSE)
+
+    def _put(self, run: str, data: bytes) -> str:
+        reference = reference_to(data)
+        with self._engine.begin() as connection:
+            # An update that changes nothing, and not "do nothing": it locks the row, so that whoever
+            # lets it go now for its last run finds this one's name beside it, or this finds it gone.
+            connection.execute(
+                self._sql(
+                    f"insert into {self._blobs} (ref, data) values (:ref, :data)"  # noqa: S608
+                    " on conflict (ref) do update set ref = excluded.ref"
+                ),
+                {"ref": reference, "data": data},
+            )
+            connection.execute(
+                self._sql(
+                    f"insert into {self._owners} (run, ref) values (:run, :ref)"  # noqa: S608
+                    " on conflict (run, ref) do nothing"
+                ),
+                {"run": run, "ref": reference},
+            )
+        return reference
+
+    def _get(self, reference: str) -> bytes:
+        statement = self._sql(f"select data from {self._blobs} where ref = :ref")  # noqa: S608
+        with self._engine.connect() as connection:
+            found = connection.execute(statement, {"ref": reference}).scalar()
+        return checked_bytes(reference, None if found is None else bytes(found))
+
+    def _share(self, run: str, other: str) -> None:
+        statement = (
+            f"insert into {self._owners} (run, ref) select :other, ref from {self._owners}"  # noqa: S608
+            " where run = :run on conflict (run, ref) do nothing"
+        )
+        with self._engine.begin() as connection:
+            connection.execute(self._sql(statement), {"run": run, "other": other})
+
+    def _drop(self, runs: list[str]) -> int:
+        gone = 0
+        for at in range(0, len(runs), _MOST_AT_ONCE):
+            with self._engine.begin() as connection:
+                gone += self._let_go(connection, runs[at : at + _MOST_AT_ONCE])
+        return gone
+
+    def _let_go(self, connection: "Connection", runs: list[str]) -> int:
+        # The names go first: the first statement of a transaction must write, or SQLite may find later
+        # that somebody else has written in between.
+        statement = f"delete from {self._owners} where run in :runs returning ref"  # noqa: S608
+        some = load("sqlalchemy").bindparam("runs", expanding=True)
+        found = connection.execute(self._sql(statement).bindparams(some), {"runs": runs}).scalars()
+        gone = 0
+        for reference in sorted(set(found)):
+            values = {"ref": reference}
+            if self._on_postgres:
+                # Wait for whoever is about to keep it: only the next statement sees what they wrote.
+                locked = self._sql(f"select 1 from {self._blobs} where ref = :ref for update")  # noqa: S608
+                connection.execute(locked, values)
+            left = self._sql(
+                f"delete from {self._blobs} where ref = :ref"  # noqa: S608
+                f" and not exists (select 1 from {self._owners} where ref = :ref)"
+            )
+            gone += connection.execute(left, values).rowcount
+        return gone

@@ -1,0 +1,143 @@
+"""An address into connections to the database that an engine keeps its runs in.
+
+SQLite is opened as a store of record: a write-ahead log that is synced at every commit, writers that
+wait for each other, and a file that only its owner can read.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from msgspec import Struct
+from sqlalchemy import event
+
+from rightcall.errors import UsageError
+from rightcall.gate.threads import Job as ThreadJob
+from rightcall.gate.threads import Threads
+
+_PATIENCE = 30
+"""Seconds that a writer waits for another."""
+_AWAY = 120.0
+"""Seconds for which a Postgres that was there is waited for."""
+_PAUSE = 0.2
+POOL = 16
+"""Connections to Postgres of one process."""
+SCHEMA = "dbos"
+"""Where DBOS keeps its tables in Postgres."""
+
+
+_THREADS = Threads()
+"""Apart from those of tools, and from asyncio's: while a database is away they all wait for it."""
+R = TypeVar("R")
+
+
+async def in_thread(function: Callable[..., R], *arguments: Any, **options: Any) -> R:
+    """Ask the database something, where that holds up nobody else."""
+    found: R = await _THREADS.run(partial(function, *arguments, **options), ThreadJob())
+    return found
+
+
+class Database(Struct, frozen=True, kw_only=True, eq=False):
+    """The database of an address."""
+
+    engine: sa.Engine
+    is_sqlite: bool
+    path: Path | None = None
+    """The file, of SQLite."""
+    lock_url: str = ""
+    """Where a connection that only holds a lock is made to, of Postgres."""
+
+    def table(self, name: str, *columns: str) -> sa.TableClause:
+        """A table of DBOS's, with those of its columns that are looked at."""
+        schema = None if self.is_sqlite else SCHEMA
+        return sa.table(name, *[sa.column(column) for column in columns], schema=schema)
+
+
+def open_database(address: str) -> Database:
+    """The database of an address; nothing is connected to yet."""
+    try:
+        url = sa.make_url(address)
+    except sa.exc.ArgumentError as error:
+        raise UsageError(f"{address!r} is no address of a database: {error}") from error
+    return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgres(url)
+
+
+@contextmanager
+def migrating(database: Database) -> Iterator[None]:
+    """Tables may be made in here. Postgres has those who do so wait for each other by itself."""
+    if database.path is None:
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - not on every system
+
+    lock = os.open(database.path.with_name(f"{database.path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _sqlite(url: sa.URL) -> Database:
+    if not url.database or url.database == ":memory:":
+        raise UsageError("a database in memory outlives no process; say sqlite:///runs.db")
+    path = Path(url.database).absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Made here, so that nobody else can read it from the start; what SQLite lays beside it follows.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    engine = sa.create_engine(url.set(database=str(path)), connect_args={"timeout": _PATIENCE})
+    event.listen(engine, "connect", _prepare)
+    return Database(engine=engine, is_sqlite=True, path=path)
+
+
+def _prepare(connection: Any, _: object) -> None:
+    # Transactions that write say so when they begin: one that read first could not wait for another.
+    connection.isolation_level = "IMMEDIATE"
+    connection.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _postgres(url: sa.URL) -> Database:
+    plain = url.set(drivername="postgresql")
+    engine = sa.create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_size=POOL,
+        max_overflow=POOL,
+        pool_pre_ping=True,
+        connect_args={"application_name": "rightcall", "connect_timeout": 10},
+    )
+    event.listen(engine, "do_connect", _Patient().connect)
+    lock_url = plain.render_as_string(hide_password=False)
+    return Database(engine=engine, is_sqlite=False, lock_url=lock_url)
+
+
+class _Patient:
+    """Connects to a server that was there before, and waits for one that is being restarted.
+
+    Whoever asks for a connection then waits as for a slow answer, and no run fails of a restart. DBOS
+    tries again by itself, but knows only some of the words in which a connection fails.
+    """
+
+    def __init__(self) -> None:
+        self._was_there = False
+
+    def connect(self, dialect: Any, _: object, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """A connection; the driver's own error where nobody ever answered, or not for a long time."""
+        end = monotonic() + _AWAY
+        while True:
+            try:
+                made = dialect.connect(*arguments, **options)
+            except dialect.loaded_dbapi.OperationalError:
+                if not self._was_there or monotonic() > end:
+                    raise
+                sleep(_PAUSE)
+            else:
+                self._was_there = True
+                return made

@@ -1,0 +1,236 @@
+"""DBOS as the engine: its workflows are segments, its rows their journals, on SQLite or on Postgres.
+
+A client and, where there is something to execute, a worker (``dbos_worker``). DBOS is pinned to a minor
+version: reading the steps of a workflow as they were written, and forking to an id of our choice, are
+not among its public calls. ``tests/durable`` holds what is relied on.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
+from msgspec import json
+
+from rightcall.durable.blobs import SqlBlobs
+from rightcall.durable.channel import SqlChannel
+from rightcall.durable.database import Database, in_thread, migrating, open_database
+from rightcall.durable.dbos_worker import APPLICATION, VERSION, WORKFLOW, Worker, job_of, rows_of
+from rightcall.durable.engine import (
+    MOST_DEATHS,
+    Caps,
+    Execute,
+    Job,
+    Queue,
+    Segment,
+    Status,
+    StepRecord,
+    segment_id,
+)
+from rightcall.errors import UsageError
+
+_POLL = 0.05
+_SLOWEST_POLL = 0.25
+"""Seconds between two looks at a segment that is waited for: more the longer it takes."""
+_STATUSES: dict[str, Status] = {
+    "DELAYED": "queued",
+    "ENQUEUED": "queued",
+    "PENDING": "running",
+    "SUCCESS": "ended",
+    "ERROR": "broken",
+    "CANCELLED": "cancelled",
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "parked",
+}
+_NO_LANE = "-"
+_AT_ONCE = 32
+"""Segments of a run that are looked for together."""
+
+
+class DbosEngine:
+    """DBOS behind the seam."""
+
+    def __init__(self, address: str) -> None:
+        self._database: Database = open_database(address)
+        self.blobs = SqlBlobs(self._database.engine)
+        self.channel = SqlChannel(self._database)
+        self.caps = Caps(
+            name="DBOS on SQLite" if self._database.is_sqlite else "DBOS on Postgres",
+            hosts=not self._database.is_sqlite,
+            live=True,
+        )
+        self._client_field: DBOSClient | None = None
+        self._worker: Worker | None = None
+
+    async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
+        """Connect, make the tables, and begin to work where there is something to execute."""
+        await in_thread(self._connect)
+        if execute is not None and queues:
+            self._worker = Worker(self._database, self._client, execute)
+            await self._worker.open(queues)
+
+    def _connect(self) -> None:
+        client = DBOSClient(
+            system_database_engine=self._database.engine,
+            serializer=DBOSPortableJSONSerializer(),
+            application_name=APPLICATION,
+        )
+        with migrating(self._database):
+            client._sys_db.run_migrations()  # noqa: SLF001 - a client may be the first to come
+            self.blobs.create()
+            self.channel.create()
+        self._client_field = client
+
+    @property
+    def _client(self) -> DBOSClient:
+        if self._client_field is None:
+            raise UsageError("this is not open; say async with app, or await app.open()")
+        return self._client_field
+
+    async def submit(self, job: Job) -> Job:
+        """Put a segment into its queue, and see which one stands."""
+        options: EnqueueOptions = {
+            "workflow_name": WORKFLOW,
+            "queue_name": job.queue,
+            "workflow_id": job.id,
+            "app_version": VERSION,
+            # Always some lane: what has none would never be taken from a queue that counts by lanes.
+            "queue_partition_key": job.lane or _NO_LANE,
+        }
+        if job.priority:
+            options["priority"] = job.priority
+        await in_thread(self._client.enqueue, options, json.encode(job).decode())
+        standing = await self._found(job.run, job.segment)
+        return standing.job
+
+    async def wait(self, run: str, segment: int) -> Segment:
+        """Look again and again until the segment neither waits nor goes on."""
+        pause, found = _POLL, await self._found(run, segment)
+        while found.status in ("queued", "running"):
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.1, _SLOWEST_POLL)
+            if await in_thread(self._is_over, found.job.id):
+                found = await self._found(run, segment)
+        return found
+
+    def _is_over(self, workflow: str) -> bool:
+        """Whether it is worth while to read a segment again."""
+        table = self._database.table("workflow_status", "workflow_uuid", "status")
+        query = sa.select(table.c.status).where(table.c.workflow_uuid == workflow)
+        with self._database.engine.connect() as connection:
+            status = connection.execute(query).scalar()
+        return _STATUSES.get(str(status)) not in ("queued", "running")
+
+    async def cancel(self, run: str) -> bool:
+        """Cancel what waits or goes on, here at once, elsewhere when the worker looks next."""
+        active = [
+            each.job.id for each in await self.segments(run) if each.status in ("queued", "running")
+        ]
+        if active:
+            await in_thread(self._client.cancel_workflows, active, cancel_children=True)
+            if self._worker is not None:
+                self._worker.look_for_cancelled()
+        return bool(active)
+
+    async def fork(self, run: str, segment: int, before: str, new: str) -> None:
+        """Have DBOS copy the workflow, with its steps before the one of that key."""
+        old = await self._found(run, segment)
+        steps = await in_thread(rows_of, self._database, old.job.id)
+        start = next((step.number for step in steps if step.key == before), None)
+        if start is None:
+            raise UsageError(f"the run {run!r} has recorded no step {before!r}")
+        await self.blobs.share(run, new)
+        try:
+            await in_thread(
+                self._client._sys_db.fork_workflow,  # noqa: SLF001 - the public one makes up an id
+                [old.job.id],
+                [segment_id(new, 0)],
+                [start],
+                application_version=VERSION,
+                queue_name=old.job.queue,
+                queue_partition_key=old.job.lane or _NO_LANE,
+            )
+        except sa.exc.IntegrityError as error:
+            raise UsageError(f"there is a run {new!r} already; name the fork otherwise") from error
+
+    async def history(self, run: str, segment: int) -> Sequence[StepRecord]:
+        """The steps of a segment."""
+        rows = await in_thread(rows_of, self._database, segment_id(run, segment))
+        return [StepRecord(key=row.key, value=row.value, at=row.at) for row in rows]
+
+    async def segments(
+        self, run: str | None = None, *, before: float | None = None, limit: int | None = None
+    ) -> Sequence[Segment]:
+        """The segments of one run, or of all."""
+        if run is not None:
+            found = await self._of_run(run)
+        else:
+            rows = await in_thread(
+                self._client.list_workflows, name=WORKFLOW, sort_desc=True, limit=limit
+            )
+            found = [_segment(row) for row in rows]
+        return [each for each in found if before is None or each.updated < before]
+
+    async def _of_run(self, run: str) -> list[Segment]:
+        """The segments of a run, latest first. By their ids: no index helps to find how one begins."""
+        found: list[Segment] = []
+        while len(found) % _AT_ONCE == 0:
+            ids = [segment_id(run, len(found) + number) for number in range(_AT_ONCE)]
+            rows = await in_thread(self._client.list_workflows, workflow_ids=ids)
+            if not rows:
+                break
+            found += [_segment(row) for row in rows]
+        return sorted(found, key=lambda each: -each.job.segment)
+
+    async def delete(self, runs: Sequence[str]) -> None:
+        """Forget runs, and what only they refer to."""
+        ids = [each.job.id for run in runs for each in await self.segments(run)]
+        if ids:
+            await in_thread(self._client.delete_workflows, ids)
+        await self.blobs.drop(runs)
+
+    async def close(self, *, patience: float = 0.0) -> None:
+        """Stop working, and disconnect."""
+        if self._worker is not None:
+            await self._worker.close(patience)
+            self._worker = None
+        if self._client_field is not None:
+            await in_thread(self._client_field.destroy)
+            self._client_field = None
+        await in_thread(self.channel.close)
+        await in_thread(self._database.engine.dispose)
+
+    async def _found(self, run: str, segment: int) -> Segment:
+        rows = await in_thread(self._client.list_workflows, workflow_ids=[segment_id(run, segment)])
+        if not rows:
+            raise UsageError(f"there is no run {run!r} with a segment {segment}")
+        return _segment(rows[0])
+
+
+def _segment(row: WorkflowStatus) -> Segment:
+    assert row.input is not None
+    job = job_of(row.input["args"][0], row.workflow_id)
+    status = _STATUSES[row.status]
+    if status in ("queued", "running") and row.app_version != VERSION:
+        status = "stranded"
+    return Segment(
+        job=job,
+        status=status,
+        outcome=row.output if isinstance(row.output, str) else "",
+        reason=_reason(row, status),
+        attempts=row.recovery_attempts or 0,
+        created=(row.created_at or 0) / 1000,
+        updated=(row.updated_at or 0) / 1000,
+        worker=row.executor_id or "",
+        forked_from=row.forked_from or "",
+    )
+
+
+def _reason(row: WorkflowStatus, status: Status) -> str:
+    if status == "parked":
+        return f"{MOST_DEATHS} processes died while they executed it, the last of them {row.executor_id}"
+    if status == "stranded":
+        return (
+            f"it was begun as {row.app_version!r}, and workers of this rightcall go on with {VERSION!r} "
+            "alone; start a worker of the version that began it, or cancel it"
+        )
+    return str(row.error) if status == "broken" else ""

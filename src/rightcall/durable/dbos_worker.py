@@ -1,0 +1,378 @@
+"""A process that executes segments for DBOS: taken from queues, journalled in DBOS's rows, supervised.
+
+DBOS hands out work, keeps it and fences it: what an execution writes is refused once another owns the
+workflow. What open-source DBOS does not do is notice that another process is dead. So each worker looks
+whose workflows are under way and whether they live (``liveness``), and has DBOS recover those of the
+dead. The same look finds segments of its own that were cancelled, and cancels what they do.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from time import monotonic, time
+from typing import Any
+
+import sqlalchemy as sa
+from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
+from dbos._context import get_local_dbos_context
+from dbos._error import DBOSWorkflowCancelledError, DBOSWorkflowConflictIDError
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rightcall.durable.database import Database, in_thread
+from rightcall.durable.engine import (
+    JOURNAL_VERSION,
+    MOST_DEATHS,
+    Execute,
+    Job,
+    Queue,
+    parse_segment_id,
+)
+from rightcall.durable.liveness import Liveness, liveness_of
+from rightcall.errors import RunHeld, UsageError
+from rightcall.log import logger
+
+APPLICATION = "rightcall"
+WORKFLOW = "rightcall.segment"
+VERSION = f"rightcall-journal-{JOURNAL_VERSION}"
+"""DBOS would take a hash of the code and of itself: every deployment would strand what is under way."""
+_POLL = 0.1
+"""Seconds between two looks into a queue, and two at what was cancelled."""
+_PEERS = 0.5
+"""Seconds between two looks at the other workers."""
+_HANDED_ON = "handed_on"
+"""The key under which a worker that closes leaves a segment to others. It holds no step."""
+_GIVEN_UP = 10.0
+"""Seconds for which a workflow may be this process's and not executed by it: taken, or about to end."""
+_JOB: json.Decoder[Job] = json.Decoder(Job)
+
+
+class Row(Struct, frozen=True):
+    """A step as DBOS keeps it."""
+
+    number: int
+    key: str
+    value: str
+    at: float
+
+
+def rows_of(database: Database, workflow: str) -> list[Row]:
+    """The steps of a workflow, in the order in which they were recorded."""
+    steps = database.table(
+        "operation_outputs",
+        "workflow_uuid",
+        "function_id",
+        "function_name",
+        "output",
+        "completed_at_epoch_ms",
+    ).c
+    query = (
+        sa.select(steps.function_id, steps.function_name, steps.output, steps.completed_at_epoch_ms)
+        .where(steps.workflow_uuid == workflow)
+        .order_by(steps.function_id)
+    )
+    with database.engine.connect() as connection:
+        rows = connection.execute(query).all()
+    return [Row(int(n), str(key), str(value), (at or 0) / 1000) for n, key, value, at in rows]
+
+
+def job_of(text: str, workflow: str) -> Job:
+    """The job of a workflow. A fork has its original's text: its name, and no deadline, are its own."""
+    job, (run, segment) = _JOB.decode(text), parse_segment_id(workflow)
+    return job if job.run == run else replace(job, run=run, segment=segment, deadline=None)
+
+
+class DbosJournal:
+    """The steps of one workflow, written by the execution that owns it."""
+
+    def __init__(self, system: Any, workflow: str, owner: str, attempt: int, rows: list[Row]) -> None:
+        self.attempt = attempt
+        self.known = {row.key: row.value for row in rows}
+        self._system = system
+        self._workflow = workflow
+        self._owner = owner
+        self._last = max((row.number for row in rows), default=0)
+
+    async def record(self, key: str, value: str) -> None:
+        """Write a step; refused by DBOS, in the same transaction, where another owns the workflow."""
+        await in_thread(self._record, key, value)
+
+    def note_handed_on(self) -> None:
+        """Write that this execution ended because its process did, and not the other way round."""
+        self._record(_HANDED_ON, "{}")
+
+    def _record(self, key: str, value: str) -> None:
+        self._last += 1
+        result = {
+            "workflow_uuid": self._workflow,
+            "function_id": self._last,
+            "function_name": key,
+            "output": value,
+            "error": None,
+            "serialization": DBOSPortableJSONSerializer().name(),
+            "started_at_epoch_ms": int(time() * 1000),
+            "child_workflow_id": None,
+        }
+        try:
+            self._system.record_operation_result(result, owner_xid=self._owner)
+        except DBOSWorkflowConflictIDError as error:
+            run, _ = parse_segment_id(self._workflow)
+            raise RunHeld(run, "another worker, or it was cancelled") from error
+
+
+class _Going(Struct, frozen=True, eq=False):
+    """A segment that this process executes."""
+
+    workflow: str
+    owner: str
+    future: "Future[str]"
+    journal: DbosJournal
+
+
+class Worker:
+    """Executes segments until it is closed. There is one in a process, as there is one DBOS."""
+
+    def __init__(self, database: Database, client: DBOSClient, execute: Execute) -> None:
+        self._database = database
+        self._client = client
+        self._execute = execute
+        self._loop = asyncio.get_running_loop()
+        self._liveness: Liveness = liveness_of(database)
+        self._status = database.table(
+            "workflow_status",
+            "workflow_uuid",
+            "status",
+            "executor_id",
+            "owner_xid",
+            "application_version",
+        ).c
+        self._going: dict[tuple[str, str], _Going] = {}
+        self._cancelled: set[tuple[str, str]] = set()
+        self._lost: dict[str, float] = {}
+        """Workflows that are this process's and that it does not execute, and since when."""
+        self._look = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def open(self, queues: Sequence[Queue]) -> None:
+        """Launch DBOS on these queues, and begin to supervise."""
+        if _Working.worker is not None:
+            raise UsageError("this process works on a durable app already, and DBOS is one per process")
+        _Working.worker = self
+        try:
+            await in_thread(self._launch, queues)
+        except BaseException:
+            _Working.worker = None
+            await in_thread(self._liveness.release)
+            raise
+        self._tasks = [
+            self._loop.create_task(self._again_and_again(self._look_at_peers, _PEERS, None)),
+            self._loop.create_task(self._again_and_again(self._look_at_own, _POLL, self._look)),
+        ]
+
+    def _launch(self, queues: Sequence[Queue]) -> None:
+        self._liveness.hold()
+        for queue in queues:
+            self._client.register_queue(queue.name, **_limits(queue))
+        config = DBOSConfig(
+            name=APPLICATION,
+            system_database_engine=self._database.engine,
+            application_version=VERSION,
+            executor_id=self._liveness.name,
+            serializer=DBOSPortableJSONSerializer(),
+            run_migrations=False,
+            enable_otlp=False,
+            log_level="CRITICAL",
+        )
+        DBOS(config=config)
+        DBOS.listen_queues([queue.name for queue in queues])
+        DBOS.launch()
+
+    def look_for_cancelled(self) -> None:
+        """Look at this process's segments now."""
+        self._look.set()
+
+    async def close(self, patience: float) -> None:
+        """Take nothing more, wait for what goes on, and hand the rest to others."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await in_thread(self._stop_taking)
+        ends = [asyncio.wrap_future(each.future) for each in list(self._going.values())]
+        if ends:
+            await asyncio.wait(ends, timeout=patience)
+        left = [each for each in list(self._going.values()) if each.future.cancel()]
+        await asyncio.gather(*ends, return_exceptions=True)
+        await in_thread(self._leave, left)
+        _Working.worker = None
+
+    def _stop_taking(self) -> None:
+        for stop in _instance().background_thread_stop_events:
+            stop.set()
+
+    def _leave(self, left: Sequence[_Going]) -> None:
+        """End DBOS and give the lock back. What was under way is anybody's from then on."""
+        try:
+            for each in left:
+                self._hand_on(each)
+        except sa.exc.SQLAlchemyError:
+            logger.warning("what was under way is left to be found by others", exc_info=True)
+        DBOS.destroy()
+        self._liveness.release()
+
+    def _hand_on(self, going: _Going) -> None:
+        """Queue a segment again that this process leaves: it did not die of it, and that counts."""
+        try:
+            going.journal.note_handed_on()
+        except RunHeld:
+            # It ended meanwhile, or is another's.
+            return
+        status = self._database.table("workflow_status", "workflow_uuid", "recovery_attempts")
+        with self._database.engine.begin() as connection:
+            connection.execute(
+                sa.update(status)
+                .where(status.c.workflow_uuid == going.workflow)
+                .values(recovery_attempts=status.c.recovery_attempts - 1)
+            )
+        system = _instance()._sys_db  # noqa: SLF001 - DBOS has no word for handing work over
+        system.reenqueue_for_recovery(going.workflow, [self._liveness.name], "default")
+
+    async def run(self, text: str) -> str:
+        """Execute the workflow of the DBOS context; called by DBOS, on a loop of its own."""
+        context = get_local_dbos_context()
+        assert context is not None
+        assert context.owner_xid is not None
+        workflow, owner = context.workflow_id, context.owner_xid
+        journal = await in_thread(self._journal, workflow, owner)
+        job = job_of(text, workflow)
+        future = asyncio.run_coroutine_threadsafe(self._executed(job, journal), self._loop)
+        at = (workflow, owner)
+        self._going[at] = _Going(workflow, owner, future, journal)
+        try:
+            return await asyncio.wrap_future(future)
+        except RunHeld:
+            # DBOS's own word for it; it then waits for what the owner comes to.
+            raise DBOSWorkflowConflictIDError(workflow) from None
+        except (asyncio.CancelledError, CancelledError):
+            if at in self._cancelled:
+                raise DBOSWorkflowCancelledError(workflow) from None
+            raise
+        finally:
+            self._going.pop(at, None)
+            self._cancelled.discard(at)
+
+    async def _executed(self, job: Job, journal: DbosJournal) -> str:
+        return await self._execute(job, journal)
+
+    def _journal(self, workflow: str, owner: str) -> DbosJournal:
+        system = _instance()._sys_db  # noqa: SLF001 - where DBOS writes steps
+        status = system.get_workflow_status(workflow)
+        rows = rows_of(self._database, workflow)
+        attempt = 1 if status is None else status["recovery_attempts"] or 1
+        attempt += sum(row.key == _HANDED_ON for row in rows)
+        return DbosJournal(system, workflow, owner, attempt, rows)
+
+    async def _again_and_again(
+        self, look: Callable[[], None], seconds: float, wake: asyncio.Event | None
+    ) -> None:
+        is_away = False
+        while True:
+            try:
+                await in_thread(look)
+                is_away = False
+            except Exception as error:  # noqa: BLE001 - whatever it is, others depend on the next look
+                # The database is away, or restarts; nothing can be found out until it is back.
+                log = logger.debug if is_away else logger.warning
+                log("a worker cannot look after its runs, and tries again: %s", error)
+                is_away = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await (wake or asyncio.Event()).wait()
+            if wake is not None:
+                wake.clear()
+
+    def _look_at_peers(self) -> None:
+        """Have DBOS take back what dead processes were at."""
+        self._liveness.hold()
+        under_way = self._status.status == "PENDING"
+        query = (
+            sa.select(self._status.executor_id)
+            .distinct()
+            .where(
+                under_way,
+                self._status.application_version == VERSION,
+                self._status.executor_id != self._liveness.name,
+            )
+        )
+        with self._database.engine.connect() as connection:
+            names = [str(name) for name in connection.execute(query).scalars()]
+        self._take_back_lost()
+        for name in self._liveness.dead(names):
+            logger.warning("the worker %s is dead; others go on with its runs", name)
+            DBOS._recover_pending_workflows([name])  # noqa: SLF001 - the public one resets what was counted
+
+    def _take_back_lost(self) -> None:
+        """Queue workflows again that DBOS has given up here: it could not write how they ended."""
+        system = _instance()._sys_db  # noqa: SLF001 - DBOS counts on a restart to find them
+        pending = {
+            each.workflow_id for each in system.get_pending_workflows(self._liveness.name, VERSION)
+        }
+        going, now = {each.workflow for each in list(self._going.values())}, monotonic()
+        self._lost = {name: self._lost.get(name, now) for name in pending - going}
+        for name, since in self._lost.items():
+            if now - since > _GIVEN_UP:
+                logger.warning("the segment %s was given up here; it is queued again", name)
+                system.reenqueue_for_recovery(name, [self._liveness.name], "default")
+
+    def _look_at_own(self) -> None:
+        """Cancel segments that are no longer this process's: cancelled, or taken over."""
+        going = list(self._going.values())
+        if not going:
+            return
+        status = self._status
+        query = sa.select(status.workflow_uuid, status.status, status.owner_xid).where(
+            status.workflow_uuid.in_([each.workflow for each in going])
+        )
+        with self._database.engine.connect() as connection:
+            rows = connection.execute(query).all()
+        owners = {str(name): owner for name, status, owner in rows if status == "PENDING"}
+        for each in going:
+            at = (each.workflow, each.owner)
+            if owners.get(each.workflow) != each.owner and at in self._going:
+                self._cancelled.add(at)
+                each.future.cancel()
+
+
+class _Working:
+    """The worker of this process, for the one workflow that DBOS is told of."""
+
+    worker: Worker | None = None
+
+
+@DBOS.workflow(name=WORKFLOW, max_recovery_attempts=MOST_DEATHS - 1)
+async def segment(job: str) -> str:
+    """Execute one segment."""
+    worker = _Working.worker
+    if worker is None:
+        raise UsageError("no worker is open in this process")
+    return await worker.run(job)
+
+
+def _instance() -> DBOS:
+    from dbos._dbos import _get_dbos_instance  # noqa: PLC0415 - the launched one
+
+    return _get_dbos_instance()
+
+
+def _limits(queue: Queue) -> dict[str, Any]:
+    """A queue's limits as DBOS names them."""
+    rate = None if queue.rate is None else {"limit": queue.rate[0], "period": queue.rate[1]}
+    shared = {"concurrency": queue.everywhere, "limiter": rate}
+    prefix = {"concurrency": "global_concurrency", "limiter": "limiter"}
+    if queue.lanes:
+        prefix = {"concurrency": "partition_concurrency", "limiter": "partition_limiter"}
+    return {
+        "worker_concurrency": queue.concurrency,
+        "polling_interval_sec": _POLL,
+        **{prefix[name]: value for name, value in shared.items()},
+    }

@@ -1,0 +1,160 @@
+"""Live events of a run: written where it goes on, read where it is watched, and kept nowhere.
+
+Each carries its run, segment, attempt and number. A process that took a run over begins a new attempt,
+and what the one before it still says is dropped. Pieces of text that come within a moment are sent as
+one. None of it is in the journal: what a run came to is read from there when it is over.
+"""
+
+import asyncio
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rightcall.core.events import CallDelta, ReasoningDelta, StreamEvent, SubagentEvent, TextDelta
+from rightcall.durable.engine import Channel, Job
+from rightcall.durable.steps import encodable
+from rightcall.log import run_logger
+from rightcall.loop.events import RunEnd
+
+PAUSE = 0.04
+"""Seconds for which events gather before they are sent."""
+
+
+class Live(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that happened in a run, seen from wherever."""
+
+    run: str
+    segment: int
+    attempt: int
+    """Which execution of the segment it was: more than 1 after a process died."""
+    seq: int
+    """Its number within the attempt; one that is missing was lost on the way."""
+    event: StreamEvent | RunEnd
+
+
+class _Sent(Struct, frozen=True, kw_only=True):
+    """A live event as it travels."""
+
+    segment: int
+    attempt: int
+    seq: int
+    event: StreamEvent
+
+
+_SENT: json.Decoder[_Sent] = json.Decoder(_Sent)
+_ENCODER = json.Encoder()
+
+
+class Publisher:
+    """Sends the events of one segment, a few together."""
+
+    def __init__(self, channel: Channel, job: Job, attempt: int) -> None:
+        self._channel = channel
+        self._run, self._segment, self._attempt = job.run, job.segment, attempt
+        self._events: list[StreamEvent] = []
+        self._wake = asyncio.Event()
+        self._seq = 0
+        self._task: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.get_running_loop().create_task(self._send())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._wake.set()
+        assert self._task is not None
+        if kind is not None:
+            self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def show(self, event: StreamEvent) -> None:
+        """Send an event soon."""
+        last = self._events[-1] if self._events else None
+        merged = None if last is None else _together(last, event)
+        if merged is None:
+            self._events.append(event)
+        else:
+            self._events[-1] = merged
+        self._wake.set()
+
+    async def _send(self) -> None:
+        while self._events or not self._over.is_set():
+            await self._wake.wait()
+            self._wake.clear()
+            events, self._events = self._events, []
+            if events:
+                await self._publish(events)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE):
+                    await self._over.wait()
+
+    async def _publish(self, events: list[StreamEvent]) -> None:
+        first, self._seq = self._seq, self._seq + len(events)
+        sent = [
+            _Sent(segment=self._segment, attempt=self._attempt, seq=first + n, event=_plain(event))
+            for n, event in enumerate(events, 1)
+        ]
+        try:
+            await self._channel.publish(self._run, [encodable(_ENCODER, each).decode() for each in sent])
+        except Exception:
+            # Watching changes nothing: the run goes on, and its end is read from the store.
+            run_logger.exception("run %s: live events were not sent", self._run)
+
+
+class Latest:
+    """Reads what a channel carries of a run, without what attempts that were passed over still say."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._last = (-1, 0, 0)
+
+    def read(self, text: str) -> Live | None:
+        """The event; None where a later attempt has begun, or it has been seen."""
+        sent = _SENT.decode(text)
+        at = (sent.segment, sent.attempt, sent.seq)
+        if at <= self._last:
+            return None
+        self._last = at
+        return Live(
+            run=self._run,
+            segment=sent.segment,
+            attempt=sent.attempt,
+            seq=sent.seq,
+            event=sent.event,
+        )
+
+    def last(self, segment: int, end: RunEnd) -> Live:
+        """The end of a run, as it is stored."""
+        attempt, seq = self._last[1:] if self._last[0] == segment else (1, 0)
+        return Live(run=self._run, segment=segment, attempt=max(attempt, 1), seq=seq + 1, event=end)
+
+
+def _together(last: StreamEvent, event: StreamEvent) -> StreamEvent | None:
+    """Two pieces of one text as one; None where they are not."""
+    match last, event:
+        case TextDelta(before), TextDelta(text):
+            return TextDelta(before + text)
+        case ReasoningDelta(before), ReasoningDelta(text):
+            return ReasoningDelta(before + text)
+        case CallDelta(index=same, text=before), CallDelta(index=index, text=text) if same == index:
+            return CallDelta(index, before + text)
+        case _:
+            return None
+
+
+def _plain(event: StreamEvent) -> StreamEvent:
+    """The event without what cannot travel: a view of arguments that are still being written."""
+    match event:
+        case CallDelta(index, text):
+            return CallDelta(index, text)
+        case SubagentEvent(event=inside):
+            return replace(event, event=_plain(inside))
+        case _:
+            return event

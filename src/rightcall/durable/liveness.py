@@ -1,0 +1,174 @@
+"""Which processes live: each holds a lock under its own name for as long as it does.
+
+A lock goes with its process, however that ends: SQLite's neighbours lock files, Postgres' clients hold
+an advisory lock of their session. So whoever gets the lock of another knows that it is dead. That is a
+verdict about processes and nothing else; what becomes of a dead one's runs is the engine's to say.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Protocol
+from uuid import uuid4
+
+import psycopg
+
+from rightcall.durable.database import Database
+from rightcall.log import logger
+
+_KEEPALIVES = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
+"""Of the one connection that holds the lock: the server learns within some ten seconds that a machine
+is gone, where the default is hours."""
+GRACE = 10.0
+"""Seconds after a lost connection in which nobody is judged: all locks went with the server, and the
+living need time to take theirs again."""
+
+
+class Liveness(Protocol):
+    """Holds this process's lock, and finds those who have lost theirs. For one thread."""
+
+    name: str
+    """This process, to the others."""
+
+    def hold(self) -> None:
+        """Take this process's lock, or make sure of it."""
+        ...
+
+    def dead(self, names: Iterable[str], /) -> Iterator[str]:
+        """Those of the processes that do not live. While one is looked at, nobody else finds it dead."""
+        ...
+
+    def release(self) -> None:
+        """Give the lock back."""
+        ...
+
+
+def liveness_of(database: Database) -> Liveness:
+    """The locks that go with a database."""
+    name = f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex[:12]}"
+    if database.path is None:
+        return SessionLocks(name, database.lock_url)
+    return FileLocks(name, database.path.with_name(f"{database.path.name}.workers"))
+
+
+class FileLocks:
+    """Locks on files in a folder beside the database."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self._folder = folder
+        self._held: int | None = None
+
+    def hold(self) -> None:
+        """Make and lock this process's file."""
+        if self._held is None:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._held = os.open(self._path(self.name), os.O_CREAT | os.O_RDWR, 0o600)
+            _lock(self._held)
+
+    def dead(self, names: Iterable[str]) -> Iterator[str]:
+        """Those whose file is not locked, or is gone."""
+        for name in names:
+            with _if_free(self._path(name)) as is_free:
+                if is_free:
+                    yield name
+                    self._path(name).unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Unlock the file, and take it away."""
+        if self._held is not None:
+            self._path(self.name).unlink(missing_ok=True)
+            os.close(self._held)
+            self._held = None
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.lock"
+
+
+@contextmanager
+def _if_free(path: Path) -> Iterator[bool]:
+    """Whether a file is nobody's; it is ours while we are in here."""
+    try:
+        file = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        # Given back, or never taken.
+        yield True
+        return
+    try:
+        with suppress(BlockingIOError):
+            _lock(file)
+            yield True
+            return
+        yield False
+    finally:
+        os.close(file)
+
+
+def _lock(file: int) -> None:
+    import fcntl  # noqa: PLC0415 - not on every system, and asked for by nobody else
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class SessionLocks:
+    """Advisory locks of a session with Postgres."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name = name
+        self._address = address
+        self._session: psycopg.Connection | None = None
+        self._was_lost = False
+        self._judges_from = 0.0
+
+    def hold(self) -> None:
+        """Connect and take this process's lock; again, where the session was lost."""
+        if self._session is not None:
+            try:
+                self._session.execute("SELECT 1")
+            except psycopg.OperationalError:
+                logger.warning("the session that shows that this worker lives was lost; taking another")
+                self.release()
+                self._was_lost = True
+            else:
+                return
+        session = psycopg.connect(
+            self._address,
+            autocommit=True,
+            options=_KEEPALIVES,
+            application_name="rightcall alive",
+            connect_timeout=5,
+        )
+        session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [_key(self.name)])
+        self._session = session
+        if self._was_lost:
+            self._was_lost, self._judges_from = False, monotonic() + GRACE
+
+    def dead(self, names: Iterable[str]) -> Iterator[str]:
+        """Those whose lock can be had."""
+        if self._session is None or monotonic() < self._judges_from:
+            return
+        for name in names:
+            taken = self._ask("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", name)
+            if taken:
+                try:
+                    yield name
+                finally:
+                    self._ask("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", name)
+
+    def release(self) -> None:
+        """End the session, and the lock with it."""
+        if self._session is not None:
+            with suppress(psycopg.Error):
+                self._session.close()
+        self._session = None
+
+    def _ask(self, query: str, name: str) -> bool:
+        assert self._session is not None
+        row = self._session.execute(query, [_key(name)]).fetchone()
+        return bool(row and row[0])
+
+
+def _key(name: str) -> str:
+    return f"rightcall worker {name}"

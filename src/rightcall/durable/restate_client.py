@@ -1,0 +1,160 @@
+"""A Restate server, over HTTP: its handlers are called, and its tables are asked.
+
+What changes something goes through the ingress and is durable once it is accepted. What is only read
+is asked of the server itself, in SQL, and so needs no worker to be there.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from rightcall.errors import TransportError, TransportTimeout, UsageError
+
+_PATIENCE = 30.0
+"""Seconds for which a call waits for a worker, and for a server that is being restarted."""
+_PAUSE = 0.1
+_NOT_FOUND = 404
+_BAD = 400
+_SHAPE = "restate://HOST:PORT?admin=9070&serve=127.0.0.1:9080"
+_KNOWN = frozenset({"admin", "serve", "reach"})
+
+
+class Places:
+    """An address taken apart: where the server is, and where workers are to be reached by it.
+
+    ``restate://HOST:PORT`` is the ingress. ``admin`` is the port of its administration, on the same
+    host; ``serve`` is where workers listen, the same for all workers of one machine; ``reach`` is how
+    the server reaches them, where that differs: a load balancer, or a name inside a cluster.
+    """
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        if parts.hostname is None or (unknown := options.keys() - _KNOWN):
+            wrong = f"; there is no {', '.join(sorted(unknown))}" if parts.hostname else ""
+            raise UsageError(f"an address of Restate is {_SHAPE}, and not {address!r}{wrong}")
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        self.ingress = f"http://{host}:{parts.port or 8080}"
+        self.admin = f"http://{host}:{options.get('admin', '9070')}"
+        serve = options.get("serve", "127.0.0.1:9080")
+        self.host, _, port = serve.rpartition(":")
+        if not (self.host and port.isdecimal()):
+            raise UsageError(f"serve= in {address!r} is HOST:PORT, as in {_SHAPE}")
+        self.port = int(port)
+        self.reach = options.get("reach", f"http://{serve}")
+
+
+class RestateClient:
+    """One server, and the connections to it."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._session: aiohttp.ClientSession | None = None
+
+    def open(self) -> None:
+        """Begin to hold connections; they belong to the event loop that runs now."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
+        )
+
+    async def close(self) -> None:
+        """Let the connections go."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def call(self, service: str, key: str, handler: str, body: Any) -> Any:
+        """What a handler of an object answers, once a worker has run it."""
+        data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+        path = f"/{service}/{quote(key, safe='')}/{handler}"
+        answer = await self._ingress("POST", path, data, kind)
+        return msgspec.json.decode(answer) if answer else None
+
+    async def send(self, service: str, key: str, handler: str, body: Any) -> Mapping[str, Any]:
+        """Have a handler run as soon as a worker can: which invocation that is, and if it is new."""
+        path = f"/{service}/{quote(key, safe='')}/{handler}/send"
+        answer = await self._ingress("POST", path, msgspec.json.encode(body), "application/json")
+        return msgspec.json.decode(answer, type=dict[str, Any])
+
+    async def attach(self, service: str, key: str) -> bool:
+        """Wait for the end of a workflow, however it ends; False if there is none of that name."""
+        url = f"{self._places.ingress}/restate/workflow/{service}/{quote(key, safe='')}/attach"
+        while True:
+            try:
+                async with self._open().get(URL(url, encoded=True)) as answer:
+                    await answer.read()
+                    return answer.status != _NOT_FOUND
+            except aiohttp.ClientError:
+                # The server is being restarted: what it holds outlives it.
+                await asyncio.sleep(_PAUSE)
+
+    async def query(self, sql: str) -> list[dict[str, Any]]:
+        """The rows that a question in SQL finds in the server's tables."""
+        answer = await self._admin("POST", "/query", {"query": sql})
+        return msgspec.json.decode(answer, type=dict[str, list[dict[str, Any]]])["rows"]
+
+    async def register(self) -> None:
+        """Tell the server where the workers are, and have it look what they serve."""
+        await self._admin("POST", "/deployments", {"uri": self._places.reach})
+
+    async def manage(self, invocation: str, what: str) -> None:
+        """Kill an invocation, or forget one that is over. One that is gone already is as good."""
+        await self._admin("PATCH", f"/invocations/{invocation}/{what}", None, absent=True)
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise UsageError("this app is not open: async with app: ...")
+        return self._session
+
+    async def _ingress(self, method: str, path: str, data: bytes, kind: str) -> bytes:
+        status, answer = await self._request(
+            method, f"{self._places.ingress}{path}", data, {"content-type": kind}
+        )
+        if status == _NOT_FOUND:
+            raise UsageError(
+                f"the Restate server at {self._places.ingress} knows no worker of this app yet; "
+                "start one, which tells the server where it is"
+            )
+        if status >= _BAD:
+            raise TransportError(f"{self._places.ingress}{path}: {status} {answer.decode()[:500]}")
+        return answer
+
+    async def _admin(self, method: str, path: str, body: Any, *, absent: bool = False) -> bytes:
+        url = f"{self._places.admin}{path}"
+        data = b"" if body is None else msgspec.json.encode(body)
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        status, answer = await self._request(method, url, data, headers)
+        if status >= _BAD and not (absent and status == _NOT_FOUND):
+            raise TransportError(f"{url}: {status} {answer.decode()[:500]}")
+        return answer
+
+    async def _request(
+        self, method: str, url: str, data: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        """Ask, and ask again while nobody listens. All that is asked may be asked twice."""
+        where, lost = URL(url, encoded=True), None
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while True:
+                    try:
+                        async with self._open().request(
+                            method, where, data=data, headers=headers
+                        ) as answer:
+                            return answer.status, await answer.read()
+                    except aiohttp.ClientError as error:
+                        lost = error
+                        await asyncio.sleep(_PAUSE)
+        except TimeoutError:
+            said = f"is not to be reached: {lost}" if lost else "has no worker that answers"
+            raise TransportTimeout(f"the Restate server at {url} {said}") from lost
+
+
+def quoted(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,156 @@
+"""What a Restate server keeps for us: the journal of a segment, and a long value, as objects.
+
+The server runs the handlers of one object one at a time, in a worker, and keeps what they set. Each of
+them is run again if its worker dies, and must then do the same: so whatever it needs to know of the
+time comes with the call. Of an object's state only what a call needs is read.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from rightcall.core.extras import load
+from rightcall.durable.engine import JOURNAL_VERSION
+
+JOURNAL = f"rightcall{JOURNAL_VERSION}_journal"
+BLOB = f"rightcall{JOURNAL_VERSION}_blob"
+_HEAD = "head"
+_NEW: Mapping[str, Any] = {
+    "attempt": 0,
+    "left": 0,
+    "steps": 0,
+    "over": "",
+    "worker": "",
+    "forked_from": "",
+    "at": 0.0,
+}
+
+
+async def _head(context: Any) -> dict[str, Any]:
+    return await context.get(_HEAD) or dict(_NEW)
+
+
+def _refusal(head: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+    """Who has the segment, where it is not the execution that speaks; nothing where it is."""
+    if head["over"]:
+        return f"nobody: it is {head['over']}"
+    return "" if head["attempt"] == told["attempt"] else str(head["worker"])
+
+
+def _keep(context: Any, head: dict[str, Any], key: str, value: str, at: float) -> None:
+    context.set(f"s/{head['steps']:09d}", {"key": key, "value": value, "at": at})
+    head |= {"steps": head["steps"] + 1, "at": at}
+
+
+async def begin(context: Any, told: dict[str, Any]) -> dict[str, Any]:
+    """Give the segment to an execution: from now on no older one can record."""
+    head = await _head(context)
+    if head["over"]:
+        return {"over": head["over"]}
+    head |= {"attempt": head["attempt"] + 1, "worker": told["worker"], "at": told["at"]}
+    context.set(_HEAD, head)
+    context.set("job", told["job"])
+    return {"over": "", "attempt": head["attempt"], "deaths": head["attempt"] - 1 - head["left"]}
+
+
+async def record(context: Any, told: dict[str, Any]) -> str:
+    """Keep a step of the execution that has the segment."""
+    head = await _head(context)
+    if held := _refusal(head, told):
+        return held
+    _keep(context, head, told["key"], told["value"], told["at"])
+    context.set(_HEAD, head)
+    return ""
+
+
+async def leave(context: Any, told: dict[str, Any]) -> str:
+    """Take note that an execution ended in good order, with its worker: that is no death."""
+    head = await _head(context)
+    if held := _refusal(head, told):
+        return held
+    context.set(_HEAD, head | {"left": head["left"] + 1})
+    return ""
+
+
+async def finish(context: Any, told: dict[str, Any]) -> str:
+    """Keep how the segment ended."""
+    head = await _head(context)
+    if held := _refusal(head, told):
+        return held
+    context.set("end", told["end"])
+    context.set(_HEAD, head | {"over": told["end"]["status"], "at": told["at"]})
+    return ""
+
+
+async def fence(context: Any, told: dict[str, Any]) -> None:
+    """End the segment here: whoever executes it still can record nothing more."""
+    head = await _head(context)
+    if not head["over"]:
+        context.set(_HEAD, head | {"over": "cancelled", "at": told["at"]})
+        context.set("end", {"status": "cancelled"})
+
+
+async def seed(context: Any, told: dict[str, Any]) -> None:
+    """Begin a fork with the steps that it has from its run."""
+    context.clear_all()
+    head = dict(_NEW) | {"forked_from": told["forked_from"], "at": told["at"]}
+    for step in told["steps"]:
+        _keep(context, head, step["key"], step["value"], step["at"])
+    context.set(_HEAD, head)
+
+
+async def forget(context: Any, _: dict[str, Any]) -> None:
+    """Clear everything away."""
+    context.clear_all()
+
+
+async def own(context: Any, told: dict[str, Any]) -> bool:
+    """Keep it for a run; whether there is anything yet."""
+    keys = await context.state_keys()
+    context.set(f"for/{told['run']}", {"at": told["at"]})
+    return "whole" in keys
+
+
+async def piece(context: Any, data: bytes) -> None:
+    """Keep a piece: six digits that say which, and the bytes."""
+    number = data[:6].decode()
+    context.set(f"p/{number}", data[6:], serde=load("restate.serde").BytesSerde())
+
+
+async def whole(context: Any, pieces: int) -> None:
+    """Take note that all pieces are there."""
+    context.set("whole", pieces)
+
+
+async def disown(context: Any, told: dict[str, Any]) -> bool:
+    """Let it go for a run; whether it was the last."""
+    name = f"for/{told['run']}"
+    keys = await context.state_keys()
+    if name not in keys:
+        return False
+    if any(key.startswith("for/") and key != name for key in keys):
+        context.clear(name)
+        return False
+    context.clear_all()
+    return True
+
+
+def journals() -> Any:
+    """The object that keeps the journal of a segment, by its name."""
+    return _object(JOURNAL, begin, record, leave, finish, fence, seed, forget)
+
+
+def blobs() -> Any:
+    """The object that keeps one long value, by its hash: in pieces, and for whom."""
+    blob = _object(BLOB, own, whole, disown)
+    as_bytes = load("restate.serde").BytesSerde()
+    blob.handler(accept="application/octet-stream", input_serde=as_bytes)(piece)
+    return blob
+
+
+def _object(name: str, *handlers: Callable[..., Awaitable[Any]]) -> Any:
+    # What a call was given need not be kept once it is over: the state is what counts.
+    made = load("restate").VirtualObject(name, enable_lazy_state=True, journal_retention=timedelta(0))
+    for handler in handlers:
+        made.handler()(handler)
+    return made

@@ -1,0 +1,243 @@
+"""A worker of a Restate server: serves segments as workflows, and the objects that keep their journals.
+
+The server calls the workers. All workers of a machine listen at one address, and the kernel gives each
+new connection to one of them; a connection carries few calls at a time, so that the server opens
+several. When a worker dies its connections break, and the server calls again, and so reaches another.
+
+A segment is a workflow of the name ``RUN/N``. It runs as plain code: what it does is recorded in an
+object of the same name (``restate_objects.py``), which counts executions and refuses what an older one
+wants to record.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from datetime import timedelta
+from time import time
+from typing import Any
+
+from msgspec import json, to_builtins
+
+from rightcall.core.extras import load
+from rightcall.durable.engine import JOURNAL_VERSION, MOST_DEATHS, Execute, Job, Queue
+from rightcall.durable.restate_client import Places, RestateClient, quoted
+from rightcall.durable.restate_objects import JOURNAL, blobs, journals
+from rightcall.errors import RunHeld
+from rightcall.log import logger
+
+SEGMENT = f"rightcall{JOURNAL_VERSION}_segment"
+_LONG = timedelta(days=3650)
+"""How long the server keeps what is over: until somebody deletes it."""
+_SILENCE = timedelta(days=1)
+"""How long a segment may say nothing to the server: a model or a tool may take long."""
+_STREAMS = 8
+"""Calls that one connection carries; the server opens another for the next, to whichever worker."""
+_gone: ContextVar[asyncio.Event | None] = ContextVar("gone", default=None)
+
+
+class RestateJournal:
+    """The journal of one segment, in the hands of one execution of it."""
+
+    def __init__(self, client: RestateClient, name: str, attempt: int, known: Mapping[str, str]) -> None:
+        self._client, self._name = client, name
+        self.attempt = attempt
+        self.known = known
+
+    async def record(self, key: str, value: str) -> None:
+        """Keep a value under a key that is new."""
+        await self.tell("record", {"key": key, "value": value})
+
+    async def tell(self, handler: str, body: Mapping[str, Any]) -> None:
+        """Have the object take something from this execution; RunHeld if the segment is not its own."""
+        told = {"attempt": self.attempt, "at": time(), **body}
+        held = await self._client.call(JOURNAL, self._name, handler, told)
+        if held:
+            raise RunHeld(self._name.rpartition("/")[0], held)
+
+
+async def recorded(client: RestateClient, name: str) -> list[dict[str, Any]]:
+    """The steps of a segment as they were recorded: key, value and time, in their order."""
+    rows = await client.query(
+        f"select value_utf8 from state where service_name = {quoted(JOURNAL)}"  # noqa: S608
+        f" and service_key = {quoted(name)} and key like 's/%' order by key"
+    )
+    steps = [json.decode(row["value_utf8"]) for row in rows]
+    # A key that was recorded again stands where it first stood, with what it came to last.
+    return list({step["key"]: step for step in steps}.values())
+
+
+class Worker:
+    """Executes segments for as long as it is open."""
+
+    def __init__(self, client: RestateClient, places: Places, execute: Execute, name: str) -> None:
+        self._client, self._places, self._execute, self._name = client, places, execute, name
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._running: set[asyncio.Task[str]] = set()
+        self._closing = False
+        self._stop = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+        self._restate = load("restate")
+
+    async def open(self, queues: tuple[Queue, ...]) -> None:
+        """Listen, and tell the server where."""
+        self._slots = {queue.name: asyncio.Semaphore(queue.concurrency) for queue in queues}
+        config = load("hypercorn.config").Config()
+        config.bind = [f"fd://{self._listen()}"]
+        config.accesslog, config.errorlog = None, None
+        config.h2_max_concurrent_streams = _STREAMS
+        config.graceful_timeout = 1.0
+        app = watched(self._restate.app([self._segments(), journals(), blobs()], protocol="bidi"))
+        serve = load("hypercorn.asyncio").serve
+        self._serving = asyncio.create_task(serve(app, config, shutdown_trigger=self._stop.wait))
+        await self._client.register()
+
+    async def close(self, patience: float) -> None:
+        """Take nothing more, wait for what goes on, and leave the rest to other workers."""
+        self._closing = True
+        if self._running and patience > 0:
+            await asyncio.wait(self._running, timeout=patience)
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+        self._stop.set()
+        if self._serving is not None:
+            await self._serving
+
+    def _listen(self) -> int:
+        where = socket.getaddrinfo(self._places.host, self._places.port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(where[0], socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where[4])
+        listener.listen(512)
+        return listener.detach()
+
+    def _segments(self) -> Any:
+        policy = self._restate.InvocationRetryPolicy(
+            initial_interval=timedelta(milliseconds=50),
+            exponentiation_factor=2.0,
+            max_interval=timedelta(seconds=1),
+            max_attempts=1_000_000_000,
+        )
+        workflow = self._restate.Workflow(
+            SEGMENT,
+            inactivity_timeout=_SILENCE,
+            abort_timeout=_SILENCE,
+            journal_retention=_LONG,
+            invocation_retry_policy=policy,
+        )
+
+        async def run(_: Any, job: dict[str, Any]) -> str:
+            return await self._run(json.decode(json.encode(job), type=Job))
+
+        workflow.main(workflow_retention=_LONG)(run)
+        return workflow
+
+    async def _run(self, job: Job) -> str:
+        retry = load("restate.exceptions").RetryableError
+        slots = self._slots.get(job.queue)
+        if slots is None or self._closing:
+            # Another worker has that queue; this connection leads there sooner or later.
+            raise retry(f"this worker does not serve the queue {job.queue!r}")
+        async with slots:
+            task = asyncio.create_task(self._attempt(job))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            try:
+                return await unless_gone(task)
+            except asyncio.CancelledError:
+                if self._closing:
+                    raise retry("this worker is closing") from None
+                raise
+            except RunHeld as held:
+                # Another execution has it, or will be told that there is nothing left to do.
+                raise retry(str(held)) from None
+
+    async def _attempt(self, job: Job) -> str:
+        """Execute a segment once, and keep how it ended."""
+        begun = await self._client.call(
+            JOURNAL, job.id, "begin", {"worker": self._name, "at": time(), "job": to_builtins(job)}
+        )
+        if begun["over"]:
+            return str(begun["over"])
+        steps = await recorded(self._client, job.id)
+        known = {step["key"]: step["value"] for step in steps}
+        journal = RestateJournal(self._client, job.id, begun["attempt"], known)
+        if begun["deaths"] >= MOST_DEATHS:
+            reason = f"{begun['deaths']} processes died while they executed it"
+            return await _finish(journal, {"status": "parked", "reason": reason})
+        try:
+            end = await self._outcome(job, journal)
+        except asyncio.CancelledError:
+            if self._closing:
+                with suppress(RunHeld):
+                    await journal.tell("leave", {})
+            raise
+        return await _finish(journal, end)
+
+    async def _outcome(self, job: Job, journal: RestateJournal) -> dict[str, str]:
+        left = None if job.deadline is None else max(job.deadline - time(), 0.0)
+        try:
+            async with asyncio.timeout(left) as limit:
+                return {"status": "ended", "outcome": await self._execute(job, journal)}
+        except RunHeld:
+            raise
+        except TimeoutError as error:
+            if limit.expired():
+                return {"status": "cancelled", "reason": "its deadline has passed"}
+            return _broken(job, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is kept and shown
+            return _broken(job, error)
+
+
+def _broken(job: Job, error: Exception) -> dict[str, str]:
+    logger.error("segment %s broke: %s", job.id, error, exc_info=error)
+    return {"status": "broken", "reason": f"{type(error).__name__}: {error}"}
+
+
+async def _finish(journal: RestateJournal, end: dict[str, str]) -> str:
+    await journal.tell("finish", {"end": end})
+    return end["status"]
+
+
+async def unless_gone(task: asyncio.Task[str]) -> str:
+    """What a task gives, while the server listens; without it, it is cancelled.
+
+    A server that has cancelled a segment, or given it to another worker, breaks off the call.
+    """
+    gone = _gone.get()
+    assert gone is not None
+    watching = asyncio.create_task(gone.wait())
+    try:
+        await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+            raise load("restate.server_context").DisconnectedException
+        return task.result()
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    finally:
+        watching.cancel()
+
+
+def watched(app: Any) -> Any:
+    """An ASGI app whose handlers can tell when their caller has gone."""
+
+    async def with_watch(scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
+        gone = asyncio.Event()
+        _gone.set(gone)
+
+        async def watching() -> Any:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                gone.set()
+            return event
+
+        await app(scope, watching, send)
+
+    return with_watch

@@ -1,0 +1,34 @@
+"""One question to a model, with tools, for code that wants no more than the answer."""
+
+from typing import Unpack
+
+from rightcall.agent import Agent
+from rightcall.core.options import checked
+from rightcall.declare.attachment import Prompt
+from rightcall.declare.toolbox import ToolSource
+from rightcall.errors import LimitReached
+from rightcall.loop.setup import ModelSource, QuestionOptions
+
+
+@checked("rc.ask")
+def ask(
+    prompt: Prompt,
+    *,
+    model: ModelSource = "embedded",
+    tools: ToolSource | None = None,
+    **options: Unpack[QuestionOptions],
+) -> str:
+    """One question, one answer: the text of an agent's reply. Raises when a run ends without one.
+
+    Without a model it is the embedded one; without tools, arithmetic and the date and time.
+    """
+    if tools is None:
+        from rightcall.builtin import default_tools  # noqa: PLC0415 - light until used
+
+        tools = default_tools()
+    result = Agent(model, tools).run_sync(prompt, **options)
+    if not result.stop.is_answer:
+        error = LimitReached(f"the run ended without an answer: {result.stop}")
+        error.result = result
+        raise error
+    return result.text

@@ -1,0 +1,213 @@
+"""What is particular to DBOS as an engine: how its database is opened, fenced, versioned and queued."""
+
+import asyncio
+import json
+import sqlite3
+import stat
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+import sqlalchemy as sa
+
+import rightcall as rc
+from durable import cast
+from durable.conftest import until
+from rightcall.durable.database import open_database
+from rightcall.durable.dbos_engine import DbosEngine
+from rightcall.durable.engine import Job, Queue
+from rightcall.errors import RunHeld, RunStopped, UsageError
+
+
+@pytest.fixture
+def runs_file(tmp_path) -> Path:
+    return tmp_path / "runs.db"
+
+
+@asynccontextmanager
+async def opened(address, **options):
+    async with rc.durable.App(address, agents=cast.agents(), **options) as app:
+        yield app
+
+
+@asynccontextmanager
+async def engine_at(address, execute=None, queues=None):
+    engine = DbosEngine(address)
+    await engine.open(execute, queues or [Queue()])
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+def change(address: str, **values: object) -> None:
+    """Change the row of every segment, as nothing in the library does."""
+    database = open_database(address)
+    table = database.table("workflow_status", *values)
+    with database.engine.begin() as connection:
+        connection.execute(sa.update(table).values(**values))
+    database.engine.dispose()
+
+
+async def test_the_file_is_synced_private_and_holds_no_pickles(runs_file, run):
+    async with opened(f"sqlite:///{runs_file}") as app:
+        await (await app.submit("worker", "look pay", run=run)).result()
+        for path in runs_file.parent.glob("runs.db*"):
+            assert stat.S_IMODE(path.stat().st_mode) in (0o600, 0o700), path
+    database = open_database(f"sqlite:///{runs_file}")
+    with database.engine.connect() as connection:
+        pragmas = [connection.execute(sa.text(f"PRAGMA {each}")).scalar() for each in _PRAGMAS]
+    database.engine.dispose()
+    assert dict(zip(_PRAGMAS, pragmas, strict=True)) == _PRAGMAS
+    plain = sqlite3.connect(runs_file)
+    kept = [
+        text
+        for column, table in (("output", "operation_outputs"), ("inputs", "workflow_input"))
+        for (text,) in plain.execute(f"SELECT {column} FROM {table}")
+    ]
+    plain.close()
+    assert len(kept) == 7
+    assert [type(json.loads(text)) for text in kept] == [dict] * 7
+
+
+_PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 30_000, "foreign_keys": 1}
+
+
+async def test_a_segment_that_was_taken_over_cannot_be_written_to(database, run):
+    held: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+
+    async def execute(job, journal):
+        await journal.record("t1.model", "[]")
+        await asyncio.to_thread(change, database, owner_xid="somebody else")
+        try:
+            await journal.record("t1.0.pay", "[]")
+        except BaseException as error:
+            if not held.done():
+                held.set_result(error)
+            raise
+        return "never"
+
+    async with engine_at(database, execute) as engine:
+        await engine.submit(Job(run=run, segment=0, agent="a", input="x"))
+        error = await asyncio.wait_for(held, 10)
+        # Whichever comes first: the write that is refused, or the look that finds it taken.
+        assert isinstance(error, RunHeld | asyncio.CancelledError)
+        assert [step.key for step in await engine.history(run, 0)] == ["t1.model"]
+
+
+async def test_a_run_of_another_version_is_told(database, run):
+    async with engine_at(database) as engine:
+        await engine.submit(Job(run=run, segment=0, agent="worker", input="x"))
+    change(database, application_version="rightcall-journal-0")
+    async with opened(database) as app:
+        assert [each.status for each in await app.list()] == ["stranded"]
+        with pytest.raises(RunStopped, match="begun as 'rightcall-journal-0'") as stopped:
+            await app.result(run)
+        assert stopped.value.status == "stranded"
+        assert await app.cancel(run) is False
+    assert cast.logged() == []
+
+
+async def test_a_segment_that_five_processes_died_of_is_parked(database, run):
+    async with rc.durable.App(database) as app:
+        await app.submit("worker", "look", run=run)
+    change(database, recovery_attempts=5)
+    async with opened(database) as app:
+        with pytest.raises(RunStopped, match="5 processes died") as stopped:
+            await app.result(run)
+        assert stopped.value.status == "parked"
+    assert cast.logged() == []
+
+
+async def test_of_those_who_recover_a_dead_workers_run_one_does(database, run):
+    async with rc.durable.App(database) as app:
+        await app.submit("worker", "pay", run=run)
+    change(database, status="PENDING", executor_id="nobody", recovery_attempts=1)
+    async with opened(database) as app:
+        worker = app._engine._worker
+        await asyncio.gather(*[asyncio.to_thread(worker._look_at_peers) for _ in range(3)])
+        await app.result(run)
+        assert (await app.show(run)).info.attempts == 2
+    assert cast.logged() == ["pay"]
+
+
+async def test_a_process_has_one_worker(runs_file):
+    async with opened(f"sqlite:///{runs_file}"):
+        with pytest.raises(UsageError, match="works on a durable app already"):
+            await rc.durable.App(f"sqlite:///{runs_file}", agents=cast.agents()).open()
+
+
+async def test_what_matters_most_goes_first(database):
+    order = []
+
+    async def execute(job, journal):
+        order.append(job.run)
+        return "x"
+
+    async with engine_at(database) as client:
+        for name, priority in (("last", 9), ("second", 1), ("first", 0)):
+            job = Job(run=name, segment=0, agent="a", input="x", priority=priority)
+            await client.submit(job)
+        async with engine_at(database, execute, [Queue(concurrency=1)]):
+            for name in ("first", "second", "last"):
+                await client.wait(name, 0)
+    assert order == ["first", "second", "last"]
+
+
+async def test_a_rate_is_counted_for_each_lane(database):
+    began: dict[str, list[float]] = {"a": [], "b": []}
+
+    async def execute(job, journal):
+        began[job.lane].append(monotonic())
+        return "x"
+
+    async with engine_at(database, execute, [Queue(rate=(1, 2.0), lanes=True)]) as engine:
+        jobs = [
+            Job(run=f"{lane}{n}", segment=0, agent="a", input="x", lane=lane)
+            for lane in "ab"
+            for n in range(2)
+        ]
+        for job in jobs:
+            await engine.submit(job)
+        await asyncio.gather(*[engine.wait(job.run, 0) for job in jobs])
+    assert all(len(times) == 2 for times in began.values())
+    # SQLite's clock counts whole seconds.
+    assert min(times[1] - times[0] for times in began.values()) > 0.9
+    assert abs(began["a"][0] - began["b"][0]) < 0.9, "one lane does not wait for another"
+
+
+async def test_closing_hands_what_is_under_way_to_others(database, run):
+    async with opened(database) as app:
+        await app.submit("worker", "pay wait", run=run)
+        await until(lambda: "wait" in cast.logged())
+    assert cast.logged() == ["pay", "wait", "wait cancelled"]
+    for count in range(2, 4):
+        async with opened(database) as app:
+            await until(lambda: cast.logged().count("wait") == count)  # noqa: B023
+            assert (await app.show(run)).info.attempts == 1, "nobody died of it"
+    assert cast.logged().count("pay") == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("runs.db", "names no engine"),
+        ("mysql://x/y", "names no engine"),
+        ("sqlite://", "outlives no process"),
+        ("sqlite:///:memory:", "outlives no process"),
+    ],
+)
+async def test_an_address_that_keeps_nothing_is_refused(address, words):
+    with pytest.raises(UsageError, match=words):
+        await rc.durable.App(address).open()
+
+
+@pytest.mark.parametrize(
+    ("address", "missing", "extra"),
+    [("sqlite:///x.db", "dbos", "durable"), ("restate://localhost:8080", "restate", "restate")],
+)
+async def test_an_engine_that_is_not_installed_is_named(monkeypatch, address, missing, extra):
+    monkeypatch.setattr("rightcall.core.extras.find_spec", lambda name: name != missing or None)
+    with pytest.raises(rc.errors.MissingExtra, match=rf"pip install 'rightcall\[{extra}\]'"):
+        await rc.durable.App(address).submit("support", "Hello")
