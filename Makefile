@@ -9,7 +9,7 @@ TORCH ?= torch
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos test-browser test-durable test-install test-langchain test-pythons \
 	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-grammar bench-programs bench-tau \
+	bench bench-setup bench-parts bench-agentdojo bench-durable bench-embedded bench-evals bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
 
 help: ## show this help
@@ -154,6 +154,13 @@ bench-tools-peers: ## the same searches by fastmcp and pydantic-ai, in an enviro
 	@.venv-bench-tools/bin/python -m pip install --quiet --disable-pip-version-check -e . fastmcp==4.1.2 pydantic-ai-slim==2.66.0
 	@.venv-bench-tools/bin/python bench/catalogue/find_by_peers.py
 
+bench-durable: $(READY) ## durable runs beside LangGraph's and pydantic-ai's, and a hundredth of a large cluster (a quarter of an hour)
+	@test -x .venv-durable/bin/python || $(PYTHON) -m venv .venv-durable
+	@.venv-durable/bin/python -m pip install --quiet --disable-pip-version-check 'pydantic-ai-slim[dbos]==2.66.0' dbos==3.3.0 \
+		langgraph==1.2.20 langgraph-checkpoint-sqlite==3.1.2 langgraph-checkpoint-postgres==3.2.0 'psycopg[binary,pool]'
+	@PYTHONPATH=tests/durable $(BIN)/python bench/durable.py
+	@PYTHONPATH=tests/durable $(BIN)/python bench/durable_capacity.py
+
 # A part of it: make bench-agentdojo AGENTDOJO='--row rules banking'
 AGENTDOJO ?=
 
@@ -174,5 +181,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,10 +4,11 @@ import asyncio
 import os
 import signal
 import sys
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from time import perf_counter
 from typing import Any
 
-from jobs import Figures, act, measured, prompt_of, serve
+from jobs import Figures, act, measured, prompt_of, serve, times
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -15,6 +16,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
 
 
 @tool  # type: ignore[untyped-decorator] # another environment's
@@ -44,6 +47,7 @@ async def charge(run: str) -> str:
 async def sign(paper: str) -> str:
     """Something that waits for a person."""
     said = interrupt({"paper": paper})
+    times["sign"] = perf_counter()
     return f"signed: {said}"
 
 
@@ -72,21 +76,24 @@ def _next(state: MessagesState) -> str:
 @asynccontextmanager
 async def opened(address: str) -> Any:
     """The graph, over a checkpointer of either kind."""
-    if address.startswith("sqlite:///"):
-        saver: Any = AsyncSqliteSaver.from_conn_string(address.removeprefix("sqlite:///"))
-    else:
-        saver = AsyncPostgresSaver.from_conn_string(address)
-    async with saver as checkpointer:
-        if address.startswith("sqlite"):
-            await checkpointer.conn.execute("pragma synchronous = full")
-        await checkpointer.setup()
+    async with AsyncExitStack() as stack:
+        if address.startswith("sqlite:///"):
+            file = address.removeprefix("sqlite:///")
+            saver: Any = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(file))
+            await saver.conn.execute("pragma synchronous = full")
+        else:
+            # As many connections as others have, and not the one that from_conn_string makes.
+            how = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+            pool = AsyncConnectionPool(address, min_size=4, max_size=16, kwargs=how, open=False)
+            saver = AsyncPostgresSaver(await stack.enter_async_context(pool))
+        await saver.setup()
         graph = StateGraph(MessagesState)
         graph.add_node("model", model)
         graph.add_node("tools", ToolNode([note, quick, charge, sign]))
         graph.add_edge(START, "model")
         graph.add_conditional_edges("model", _next, ["tools", END])
         graph.add_edge("tools", "model")
-        yield graph.compile(checkpointer=checkpointer), checkpointer
+        yield graph.compile(checkpointer=saver), saver
 
 
 def _config(run: str) -> dict[str, Any]:
@@ -112,19 +119,32 @@ async def speed(address: str, runs: int, turns: int, at_once: int) -> Figures:
         return figures
 
 
-async def waiting(address: str, runs: int) -> Figures:
-    """Runs that wait for a person: what they cost, and how long it takes to list them and go on."""
+async def wait(address: str, runs: int) -> Figures:
+    """Runs, until all of them wait for a person."""
+    async with opened(address) as (graph, _), measured(runs) as figures:
+        for number in range(runs):
+            await begin(graph, f"w{number}", "wait")
+    return figures
+
+
+async def waits(address: str, runs: int) -> Figures:
+    """A new process among those: one who waits is nobody until its thread is asked for."""
     async with opened(address) as (graph, checkpointer):
-        async with measured(runs) as figures:
-            for number in range(runs):
-                await begin(graph, f"w{number}", "wait")
+        async with measured(1) as idle:
+            await asyncio.sleep(2.0)
         async with measured(1) as listing:
             found = {each.config["configurable"]["thread_id"] async for each in checkpointer.alist(None)}
         assert len(found) == runs, len(found)
         async with measured(1) as going:
             end = await graph.ainvoke(Command(resume="yes"), _config(f"w{runs // 2}"), durability="sync")
         assert end["messages"][-1].content == "All done."
-        return {**figures, "list": listing["wall"], "approve": going["wall"]}
+    return {
+        "rss": idle["rss"],
+        "idle": idle["cpu"] / idle["wall"],
+        "list": listing["wall"],
+        "step": times["sign"] - going["from"],
+        "approve": going["wall"],
+    }
 
 
 async def kill(address: str) -> Figures:
@@ -142,4 +162,4 @@ async def recover(address: str) -> Figures:
 
 
 if __name__ == "__main__":
-    serve(sys.argv, speed=speed, waiting=waiting, kill=kill, recover=recover)
+    serve(sys.argv, speed=speed, wait=wait, waits=waits, kill=kill, recover=recover)

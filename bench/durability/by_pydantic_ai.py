@@ -4,10 +4,11 @@ import asyncio
 import os
 import signal
 import sys
+from time import perf_counter
 from typing import Any
 
 from dbos import DBOS, DBOSConfig, SetWorkflowID
-from jobs import Figures, act, measured, prompt_of, serve
+from jobs import Figures, act, measured, prompt_of, serve, times
 from pydantic_ai import Agent
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from pydantic_ai.messages import (
@@ -77,6 +78,7 @@ async def charge(run: str) -> str:
 async def sign(paper: str) -> str:
     """Something that waits for a person: a message to the workflow, which waits for it."""
     said = await DBOS.recv_async("decision", timeout_seconds=86400 * 7)
+    times["sign"] = perf_counter()
     return f"signed: {said}"
 
 
@@ -113,23 +115,38 @@ async def speed(address: str, runs: int, turns: int, at_once: int) -> Figures:
     return figures
 
 
-async def waiting(address: str, runs: int) -> Figures:
-    """Runs that wait for a person: what they cost, and how long it takes to list them and go on."""
+async def wait(address: str, runs: int) -> Figures:
+    """Runs, until all of them wait for a person."""
     launch(address)
     async with measured(runs) as figures:
-        handles = [await begin(f"w{number}", "wait") for number in range(runs)]
-        await asyncio.sleep(1.0)
-    async with measured(1) as listing:
-        found = await DBOS.list_workflows_async(status="PENDING", limit=runs + 1)
-    assert len(found) == runs, len(found)
-    async with measured(1) as idle:
+        for number in range(runs):
+            await begin(f"w{number}", "wait")
         await asyncio.sleep(2.0)
+    found = await DBOS.list_workflows_async(status="PENDING", limit=runs + 1)
+    assert len(found) == runs, len(found)
+    return figures
+
+
+async def waits(address: str, runs: int) -> Figures:
+    """A new process among those: it goes on with each, to wait for its message."""
+    launch(address)
+    await asyncio.sleep(2.0 + runs / 100)
+    async with measured(1) as idle:
+        await asyncio.sleep(4.0)
+    async with measured(1) as listing:
+        found = await DBOS.list_workflows_async(limit=runs + 1)
+    assert len(found) == runs, len(found)
+    handle: Any = await DBOS.retrieve_workflow_async(f"w{runs // 2}")
     async with measured(1) as going:
         await DBOS.send_async(f"w{runs // 2}", "yes", "decision")
-        answer = await handles[runs // 2].get_result(polling_interval_sec=0.05)
-    assert answer == "All done."
-    idle_cpu = idle["cpu"] / idle["wall"]
-    return {**figures, "list": listing["wall"], "approve": going["wall"], "idle": idle_cpu}
+        assert await handle.get_result(polling_interval_sec=0.05) == "All done."
+    return {
+        "rss": idle["rss"],
+        "idle": idle["cpu"] / idle["wall"],
+        "list": listing["wall"],
+        "step": times["sign"] - going["from"],
+        "approve": going["wall"],
+    }
 
 
 async def kill(address: str) -> Figures:
@@ -147,4 +164,4 @@ async def recover(address: str) -> Figures:
 
 
 if __name__ == "__main__":
-    serve(sys.argv, speed=speed, waiting=waiting, kill=kill, recover=recover)
+    serve(sys.argv, speed=speed, wait=wait, waits=waits, kill=kill, recover=recover)

@@ -7,17 +7,22 @@ import asyncio
 import os
 import signal
 import sys
+from time import perf_counter
 
-from jobs import Figures, act, measured, prompt_of, serve
+from jobs import Figures, act, measured, prompt_of, serve, times
 
 import rightcall as rc
 from rightcall.testing import ScriptedModel, call, reply
+
+TAKES = float(os.environ.get("TOOL_SECONDS", "0"))
+FILLING = "x" * int(os.environ.get("TOOL_BYTES", "0"))
 
 
 @rc.tool(effect="read")
 async def note(number: int) -> str:
     """Write something down."""
-    return f"noted {number}"
+    await asyncio.sleep(TAKES)
+    return f"noted {number} {FILLING}"
 
 
 @rc.tool(effect="write")
@@ -40,6 +45,7 @@ async def charge(run: str) -> str:
 @rc.tool(effect="write", approval=True)
 async def sign(paper: str) -> str:
     """Something that waits for a person."""
+    times["sign"] = perf_counter()
     return "signed"
 
 
@@ -85,6 +91,27 @@ async def client(address: str, runs: int, turns: int, at_once: int) -> Figures:
     return figures
 
 
+async def evenly(address: str, runs: int, turns: int, seconds: int) -> Figures:
+    """Runs that are submitted evenly over some seconds, and that others execute."""
+    async with rc.durable.App(address) as app:
+        begun, waited = perf_counter(), []
+        for number in range(runs):
+            await asyncio.sleep(max(begun + number * seconds / runs - perf_counter(), 0))
+            await app.submit("bench", f"speed {turns}", run=f"r{number}")
+        submitted = perf_counter() - begun
+        for number in range(runs):
+            assert (await app.result(f"r{number}")).text == "All done."
+        for number in range(0, runs, max(runs // 100, 1)):
+            shown = await app.show(f"r{number}")
+            waited.append(shown.steps[0][0].at - shown.segments[0].created)
+        waited.sort()
+        return {
+            "submitted": submitted,
+            "p50": waited[len(waited) // 2],
+            "p95": waited[-len(waited) // 20],
+        }
+
+
 async def all_of(app: rc.durable.App, runs: int, turns: int) -> None:
     """Submit runs, and wait until all are over."""
     names = [f"r{number}" for number in range(runs)]
@@ -93,24 +120,37 @@ async def all_of(app: rc.durable.App, runs: int, turns: int) -> None:
         assert (await handle.result()).text == "All done."
 
 
-async def waiting(address: str, runs: int) -> Figures:
-    """Runs that wait for a person: what they cost, and how long it takes to list them and go on."""
+async def wait(address: str, runs: int) -> Figures:
+    """Runs, until all of them wait for a person."""
+    async with app_at(address) as app, measured(runs) as figures:
+        names = [f"w{number}" for number in range(runs)]
+        for name in names:
+            await app.submit("bench", "wait", run=name)
+        for name in names:
+            assert (await app.result(name)).pending
+    return figures
+
+
+async def waits(address: str, runs: int) -> Figures:
+    """A new process among those: none of them is there until somebody decides."""
     async with app_at(address) as app:
-        async with measured(runs) as figures:
-            handles = [await app.submit("bench", "wait", run=f"w{number}") for number in range(runs)]
-            for handle in handles:
-                assert (await handle.result()).pending
+        async with measured(1) as idle:
+            await asyncio.sleep(4.0)
         async with measured(1) as listing:
             found = await app.list()
         assert sum(each.status == "waiting" for each in found) == runs
-        async with measured(1) as idle:
-            await asyncio.sleep(2.0)
-        (pending,) = (await handles[runs // 2].result()).pending
+        name = f"w{runs // 2}"
+        (pending,) = next(each.pending for each in found if each.run == name)
         async with measured(1) as going:
-            handle = await app.decide(f"w{runs // 2}", {pending.call_id: True})
+            handle = await app.decide(name, {pending.call_id: True})
             assert (await handle.result()).text == "All done."
-        idle_cpu = idle["cpu"] / idle["wall"]
-        return {**figures, "list": listing["wall"], "approve": going["wall"], "idle": idle_cpu}
+    return {
+        "rss": idle["rss"],
+        "idle": idle["cpu"] / idle["wall"],
+        "list": listing["wall"],
+        "step": times["sign"] - going["from"],
+        "approve": going["wall"],
+    }
 
 
 async def kill(address: str) -> Figures:
@@ -140,7 +180,9 @@ if __name__ == "__main__":
         sys.argv,
         speed=speed,
         client=client,
-        waiting=waiting,
+        evenly=evenly,
+        wait=wait,
+        waits=waits,
         kill=kill,
         recover=recover,
         work=work,

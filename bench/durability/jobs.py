@@ -2,7 +2,9 @@
 
     speed ADDRESS RUNS TURNS AT_ONCE   runs of so many turns, in each of which a model that answers at
                                        once asks for one call
-    waiting ADDRESS RUNS               runs that wait for a person
+    wait ADDRESS RUNS                  runs, until all of them wait for a person
+    waits ADDRESS RUNS                 a new process among those: its memory when nothing happens, the
+                                       time to list them, and to go on with one after a yes
     kill ADDRESS                       a run whose process dies (DIES=1) in the second of two calls
     recover ADDRESS                    the same run, gone on with by a new process
 
@@ -21,6 +23,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 Figures: TypeAlias = dict[str, Any]
+times: dict[str, float] = {}
+"""When a tool was run last, by its name."""
+
+
+def resident() -> float:
+    """Megabytes of this process that are in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
 
 
 def act(what: str) -> None:
@@ -39,18 +49,12 @@ def prompt_of(text: str) -> tuple[str, int]:
 @asynccontextmanager
 async def measured(steps: int) -> AsyncIterator[Figures]:
     """What happens in here: time, CPU of this process, and its memory afterwards."""
-    figures: Figures = {"steps": steps}
     wall, cpu = time.perf_counter(), time.process_time()
+    figures: Figures = {"steps": steps, "from": wall}
     yield figures
     figures["wall"] = time.perf_counter() - wall
     figures["cpu"] = time.process_time() - cpu
-    figures["rss"] = _resident()
-
-
-def _resident() -> float:
-    """Megabytes of this process that are in memory."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
+    figures["rss"] = resident()
 
 
 def serve(arguments: list[str], **jobs: Callable[..., Coroutine[Any, Any, Figures]]) -> None:

@@ -17,6 +17,7 @@ _DURABLE = "runs kept in SQLite or Postgres need "
 _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "cryptography": ("a service account of Google Cloud needs cryptography", "google", ""),
     "dbos": (f"{_DURABLE}DBOS", "durable", ""),
+    "hypercorn": ("workers of a Restate server need Hypercorn, which serves them", "restate", ""),
     "html_to_markdown": ("reading web pages needs html-to-markdown", "web", ""),
     "jinja2": ("local models need jinja2, for their chat templates", "local", _WEIGHTS),
     "langchain_core": ("LangChain's tools need langchain-core", "langchain", ""),
