@@ -19,7 +19,7 @@ from rightcall.testing import ScriptedModel, call, reply
 
 ADDRESS = "RIGHTCALL_DURABLE_ADDRESS"
 LOG = "RIGHTCALL_DURABLE_LOG"
-LONG = 10_000_000
+LONG = 10_000_000 if os.environ.get("RIGHTCALL_DURABLE") == "1" else 1_000_000
 
 
 def log(text: str) -> None:
@@ -150,7 +150,7 @@ def pay_or_ask() -> str:
 
 @rc.tool(effect="read", max_output_bytes=2 * LONG)
 def fetch() -> str:
-    """Fetch ten million characters."""
+    """Fetch very much."""
     log("fetch")
     return "x" * LONG
 

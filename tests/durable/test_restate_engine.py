@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 import pytest
+from msgspec import to_builtins
 
 from rightcall.durable.engine import MOST_DEATHS, Job, Queue
 from rightcall.durable.restate_engine import RestateEngine
+from rightcall.durable.restate_objects import JOURNAL
 from rightcall.errors import JournalError, RunHeld, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -97,9 +99,7 @@ async def test_an_execution_that_was_passed_over_records_nothing(server, run):
     async def execute(job, journal):
         if journal.attempt == 1:
             # As if the server had given the segment to another worker in between.
-            await engine._client.call(
-                "rightcall1_journal", job.id, "begin", {"worker": "other", "at": 0, "job": {}}
-            )
+            await engine._client.call(JOURNAL, job.id, "begin", {"worker": "other", "at": 0, "job": {}})
             try:
                 await journal.record("late", "1")
             except RunHeld as error:
@@ -139,14 +139,32 @@ async def test_cancelling_reaches_a_running_execution_at_once_and_fences_it(serv
 
 async def test_one_that_kills_its_workers_is_parked(server, run):
     async def execute(job, journal):
-        # As if the worker had died: nobody says how it ended.
-        raise RunHeld(job.run, "test")
+        raise AssertionError("nobody dies of it again")
 
     async with working(server, execute) as engine:
+        for number in range(MOST_DEATHS):
+            # As workers that died: nobody says how these ended.
+            told = {"worker": f"w{number}", "at": 0, "job": to_builtins(job(run))}
+            await engine._client.call(JOURNAL, job(run).id, "begin", told)
         await engine.submit(job(run))
         parked = await engine.wait(run, 0)
         assert parked.status == "parked"
         assert parked.reason == f"{MOST_DEATHS} processes died while they executed it"
+
+
+async def test_a_worker_that_lives_and_lost_its_segment_is_no_death(server, run):
+    attempts = []
+
+    async def execute(job, journal):
+        attempts.append(journal.attempt)
+        if len(attempts) <= MOST_DEATHS + 2:
+            raise RunHeld(job.run, "another")
+        return "done"
+
+    async with working(server, execute) as engine:
+        await engine.submit(job(run))
+        assert (await engine.wait(run, 0)).outcome == "done"
+    assert attempts == list(range(1, MOST_DEATHS + 4))
 
 
 async def test_what_an_execution_raises_is_kept_as_the_reason(server, run):

@@ -15,7 +15,7 @@ from yarl import URL
 
 from rightcall.errors import TransportError, TransportTimeout, UsageError
 
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 """Seconds for which a call waits for a worker, and for a server that is being restarted."""
 _PAUSE = 0.1
 _NOT_FOUND = 404

@@ -64,11 +64,13 @@ async def record(context: Any, told: dict[str, Any]) -> str:
 
 
 async def leave(context: Any, told: dict[str, Any]) -> str:
-    """Take note that an execution ended in good order, with its worker: that is no death."""
+    """Take note that the process of an execution lives, though the execution broke off: no death.
+
+    It may have been given to another in the meantime, so it does not matter who has it now.
+    """
     head = await _head(context)
-    if held := _refusal(head, told):
-        return held
-    context.set(_HEAD, head | {"left": head["left"] + 1})
+    if not head["over"] and told["attempt"] <= head["attempt"]:
+        context.set(_HEAD, head | {"left": head["left"] + 1})
     return ""
 
 

@@ -24,7 +24,7 @@ from rightcall.core.extras import load
 from rightcall.durable.engine import JOURNAL_VERSION, MOST_DEATHS, Execute, Job, Queue
 from rightcall.durable.restate_client import Places, RestateClient, quoted
 from rightcall.durable.restate_objects import JOURNAL, blobs, journals
-from rightcall.errors import RunHeld
+from rightcall.errors import RightcallError, RunHeld, TransportError
 from rightcall.log import logger
 
 SEGMENT = f"rightcall{JOURNAL_VERSION}_segment"
@@ -32,6 +32,8 @@ _LONG = timedelta(days=3650)
 """How long the server keeps what is over: until somebody deletes it."""
 _SILENCE = timedelta(days=1)
 """How long a segment may say nothing to the server: a model or a tool may take long."""
+_LEAVING = 3.0
+"""Seconds for which one who leaves a segment tries to say so."""
 _STREAMS = 8
 """Calls that one connection carries; the server opens another for the next, to whichever worker."""
 _gone: ContextVar[asyncio.Event | None] = ContextVar("gone", default=None)
@@ -171,12 +173,13 @@ class Worker:
             return await _finish(journal, {"status": "parked", "reason": reason})
         try:
             end = await self._outcome(job, journal)
-        except asyncio.CancelledError:
-            if self._closing:
-                with suppress(RunHeld):
+            return await _finish(journal, end)
+        except (asyncio.CancelledError, RunHeld, TransportError):
+            # It is another's now, the server is away, or this worker closes: none of these is a death.
+            with suppress(RightcallError, TimeoutError):
+                async with asyncio.timeout(_LEAVING):
                     await journal.tell("leave", {})
             raise
-        return await _finish(journal, end)
 
     async def _outcome(self, job: Job, journal: RestateJournal) -> dict[str, str]:
         left = None if job.deadline is None else max(job.deadline - time(), 0.0)

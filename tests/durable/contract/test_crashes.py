@@ -7,9 +7,7 @@ import pytest
 
 import rightcall as rc
 from durable import cast
-from durable.conftest import NO_SERVERS, WITH_SERVERS, until
-
-long = pytest.mark.skipif(not WITH_SERVERS, reason=NO_SERVERS)
+from durable.conftest import long, until
 
 
 async def test_a_second_process_takes_nothing_from_a_living_one_and_all_from_a_dead_one(

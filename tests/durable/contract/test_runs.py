@@ -6,7 +6,7 @@ import pytest
 
 import rightcall as rc
 from durable import cast
-from durable.conftest import until
+from durable.conftest import long, until
 
 
 async def test_a_run_is_submitted_once_and_read_by_others(working, asking, run):
@@ -78,6 +78,7 @@ async def test_cancelling_reaches_into_an_async_tool(working, asking, run):
         assert not await other.cancel(run)
 
 
+@long
 async def test_cancelling_reaches_agents_that_were_handed_a_task(working, run):
     async with working() as app:
         await app.submit("chief", "wait", run=run)
@@ -112,6 +113,7 @@ async def test_a_fork_keeps_what_came_before_its_step(working, run):
     assert len(set(keys)) == 2, "a fork is another run, so its keys are others"
 
 
+@long
 async def test_a_fork_of_what_went_on_after_a_pause_has_no_deadline(working, run):
     async with working() as app:
         waiting = await (await app.submit("worker", "refund pay", run=run, deadline=3)).result()
@@ -146,7 +148,7 @@ async def test_a_deadline_holds_across_segments(working, run):
     assert "refund" not in cast.logged()
 
 
-async def test_ten_million_characters_go_by_reference(working, asking, run):
+async def test_very_long_results_go_by_reference(working, asking, run):
     async with working() as app, asking() as other:
         result = await (await app.submit("worker", "fetch", run=run)).result()
         assert len(result.calls[0].result.text) >= cast.LONG
@@ -165,6 +167,7 @@ async def test_pure_calls_leave_nothing_in_the_journal(working, run):
     assert keys == ["t1.model", "t1.1.look", "t2.model"]
 
 
+@long
 async def test_an_agent_that_nobody_has_is_told(working, asking, run):
     async with asking() as other, working() as app:
         with pytest.raises(rc.errors.UsageError, match="there is no agent 'nobody' here"):

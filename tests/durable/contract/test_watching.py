@@ -7,7 +7,7 @@ import pytest
 
 import rightcall as rc
 from durable import cast
-from durable.conftest import NO_SERVERS, WITH_SERVERS, until
+from durable.conftest import long, until
 from rightcall.core.handler import CallProgress
 from rightcall.loop.result import RunEnd
 
@@ -46,7 +46,7 @@ async def test_a_watcher_of_what_waits_or_failed_is_told(working, asking, run):
             _ = [each async for each in other.watch("nobody's")]
 
 
-@pytest.mark.skipif(not WITH_SERVERS, reason=NO_SERVERS)
+@long
 async def test_events_reach_another_process_soon(live, asking, another_process, run):
     another_process()
     async with asking() as other:
