@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos test-browser test-install test-langchain test-pythons \
+.PHONY: help setup demo tour test chaos test-browser test-clients test-install test-langchain test-pythons \
 	test-transformers conformance features check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
@@ -73,6 +73,13 @@ test-langchain: ## run the tests that need LangChain and LangGraph, in an enviro
 	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		-e '.[langchain]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-langchain/bin/python -m pytest -q -p no:langsmith_plugin tests/test_langchain.py
+
+# Some of them: make test-clients CLIENTS='-k claude'
+CLIENTS ?=
+
+test-clients: $(READY) ## drive other people's SDKs and coding agents, offline, by a scripted vendor (installs 3 GB; CLIENTS)
+	@$(BIN)/python tests/clients/install.py
+	@$(BIN)/python tests/clients/run.py $(CLIENTS)
 
 CHAOS_SECONDS ?= 120
 CHAOS_RUNS ?= 5000
@@ -167,5 +174,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-3.* .venv-install .node .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
