@@ -182,7 +182,7 @@ class WireModel:
                 raise TransportError("the model was closed before it was asked again")
 
     def forward(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
-        """Send what somebody else wrote in this dialect, once, with this model's key; what comes, as it comes."""
+        """Send what somebody else wrote in this dialect, once, with this model's key."""
         return self._host.post(outgoing)
 
     def path(self, *, stream: bool) -> str:

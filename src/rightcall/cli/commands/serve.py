@@ -120,6 +120,6 @@ def _spend(options: Namespace) -> int:
         else:
             tokens = f"{row.input_tokens:>12,} in {row.output_tokens:>10,} out"
             print(
-                f"{row.day}  {row.key:<16} {row.model:<24} {row.requests:>7,} {tokens} {row.dollars:>10.4f} $"
+                f"{row.day}  {row.key:<16} {row.model:<24} {row.requests:>7,} {tokens} {row.dollars:.4f} $"
             )
     return OK

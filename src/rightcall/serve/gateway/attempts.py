@@ -81,7 +81,7 @@ class Attempts:
         try:
             model = upstream.model(exchange.peeked.model)
         except UsageError as error:
-            gateway_logger.error("%s cannot be asked: %s", upstream.name, error)
+            gateway_logger.warning("%s cannot be asked: %s", upstream.name, error)
             words = (
                 f"the gateway cannot ask {exchange.peeked.model!r}; its operator finds why in the log"
             )

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -36,10 +37,8 @@ class Chores:
     async def run(self) -> None:
         """Go on until cancelled."""
         while True:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), _EVERY)
-            except TimeoutError:
-                pass
             now = await asyncio.to_thread(self._look)
             if self._asked.is_set() or now != self._seen:
                 self._asked.clear()
@@ -56,7 +55,7 @@ class Chores:
             settings, keys = await asyncio.to_thread(self._read)
             await self._gateway.apply(settings, keys)
         except RightcallError as error:
-            gateway_logger.error(
+            gateway_logger.warning(
                 "the files were changed and cannot be used; it goes on as before: %s", error
             )
         else:
@@ -66,7 +65,7 @@ class Chores:
         try:
             await asyncio.to_thread(self._gateway.spend.flush, today(time.time()))
         except Exception as error:  # noqa: BLE001 - of any database; it is tried again
-            gateway_logger.error("spend could not be written, and is kept: %s", type(error).__name__)
+            gateway_logger.warning("spend could not be written, and is kept: %s", type(error).__name__)
 
 
 def _state_of(path: Path) -> object:

@@ -47,7 +47,7 @@ _MODELS = "/models"
 
 
 def found(method: str, path: str, headers: Mapping[str, str]) -> Door | None:
-    """What is behind an address; None for nothing. Versions are taken as they come, and may be left out."""
+    """What is behind an address; None for nothing. Versions may be left out."""
     if method == "HEAD":
         method = "GET"
     start = _VERSION.match(path)

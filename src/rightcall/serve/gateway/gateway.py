@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rightcall.core.message import Reply
 from rightcall.core.ports import Observer
 from rightcall.errors import RightcallError, VendorError
 from rightcall.log import gateway_logger
@@ -139,7 +138,7 @@ class Gateway:
         body = await visit.body(bounds.request_bytes, bounds.body_seconds)
         self._held_bytes += len(body)
         try:
-            peeked = peek(body, door.model, door.stream)
+            peeked = peek(body, model=door.model, stream=door.stream)
             exchange = Exchange(visit, door, load_server(door.dialect), key, body, peeked)
             route = self._upstreams.route(peeked.model)
             if route is None or not self.guests.may(key, peeked.model):
@@ -183,7 +182,7 @@ class Gateway:
         metrics.took("rightcall_exchange_seconds", model, seconds)
         if visit.first_byte is not None:
             metrics.took("rightcall_first_byte_seconds", model, visit.first_byte)
-        reply: Reply | None = None if answered is None else answered.reply
+        reply = None if answered is None else answered.reply
         if answered is not None or exchange.has_given:
             of = route if answered is None else answered.route
             usage, estimated = usage_of(

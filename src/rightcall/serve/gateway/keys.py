@@ -63,7 +63,7 @@ class Keys:
         return len(self._live)
 
     def found(self, given: str) -> Key | None:
-        """The key that was given, if it is one that holds. Takes as long for a wrong secret as for none."""
+        """The key that was given, if it holds. Takes as long for a wrong secret as for an unknown id."""
         key = self._live.get(given.removeprefix(_START).partition("-")[0])
         held = _NOBODY if key is None else key.hash
         is_right = hmac.compare_digest(_hash(given), held)

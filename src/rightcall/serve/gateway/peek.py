@@ -1,4 +1,4 @@
-"""What has to be known of a request before anybody reads it: its model, whether it streams, how it begins.
+"""What has to be known of a request before it is read: its model, whether it streams, how it begins.
 
 Only these members are looked at, so that a request that is passed through costs next to nothing. The
 model's name is changed in place, so that all other bytes stay as they are.
@@ -58,7 +58,7 @@ _model_in = msgspec.json.Decoder(_Model).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
 
 
-def peek(body: bytes, model: str = "", stream: bool | None = None) -> Peeked:
+def peek(body: bytes, *, model: str = "", stream: bool | None = None) -> Peeked:
     """Look at a body; a model and a stream that the address names count more than the body's."""
     try:
         found = _decode(body)
@@ -95,7 +95,7 @@ def renamed(body: bytes, before: str, after: str) -> bytes:
     written = msgspec.json.encode(after)
     for match in _NAMED.finditer(body):
         changed = body[: match.start(1)] + written + body[match.end(1) :]
-        # A tool may have a parameter "model", and the user may quote a request: only the real one counts.
+        # A tool may have a parameter "model", and a user may quote a request: only the real one counts.
         if _model_in(changed).model == after:
             return changed
     members = msgspec.json.decode(body, type=dict[str, Raw])

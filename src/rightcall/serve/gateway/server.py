@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rightcall.serve.gateway.chores import Chores, Read
 from rightcall.serve.gateway.gateway import Gateway
 from rightcall.serve.gateway.guests import address_of
 from rightcall.serve.gateway.settings import Bounds
+from rightcall.wire.dialects import SERVED, load_server
 
 _BACKLOG = 2048
 _KEEP_ALIVE = 75
@@ -56,6 +58,8 @@ async def serve(
         h11_max_incomplete_event_size=bounds.header_bytes,
     )
     server = uvicorn.Server(config)
+    # Nobody's first request is to wait for these.
+    await asyncio.to_thread(_load_all)
     beside = [asyncio.ensure_future(_tell(server, started))] if started is not None else []
     if read is not None:
         chores = Chores(gateway, read, files)
@@ -68,6 +72,12 @@ async def serve(
         for each in beside:
             each.cancel()
         await gateway.close()
+
+
+def _load_all() -> None:
+    import_module("aiohttp")
+    for dialect in SERVED[:1]:
+        load_server(dialect)
 
 
 async def _tell(server: Any, started: Callable[[str], None]) -> None:

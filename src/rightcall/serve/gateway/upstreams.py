@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from rightcall.core.ports import Model
 from rightcall.core.transport import Timeouts
 from rightcall.errors import UsageError
@@ -105,7 +107,7 @@ class Upstreams:
         A place that stays as it was keeps its connections, and what is known of its health.
         """
         before = {
-            (candidate.target.place, self._settings.trying): candidate
+            _written(candidate.target.place, self._settings.trying): candidate
             for route in self._routes.values()
             for candidate in route.places
         }
@@ -113,12 +115,13 @@ class Upstreams:
         for name, served in settings.models.items():
             places = []
             for place in served.places:
-                kept = before.get((place, settings.trying))
+                written = _written(place, settings.trying)
+                kept = before.get(written)
                 if kept is None:
                     upstream = Upstream(place, settings.trying, self._open)
                     salt = f"{place.use} {place.base_url or ''} {place.key_env}"
                     kept = Candidate(salt, upstream, place.weight)
-                    before[place, settings.trying] = kept
+                    before[written] = kept
                 places.append(kept)
             routes[name] = Route(name, served, places)
         self._routes, self._settings = routes, settings
@@ -149,6 +152,11 @@ class Upstreams:
         """Close all of them."""
         for upstream in self.apply(Settings()):
             await upstream.close()
+
+
+def _written(place: Place, trying: Trying) -> bytes:
+    """All that a place is opened with."""
+    return msgspec.json.encode((place, trying))
 
 
 def dialect_of(model: Model) -> str:
