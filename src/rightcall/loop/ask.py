@@ -17,6 +17,7 @@ from rightcall.core.events import (
     ModelChange,
     ModelEvent,
     ReasoningDelta,
+    ReasoningEnd,
     ReplyEnd,
     RetryStart,
     TextDelta,
@@ -106,6 +107,9 @@ class Draft:
                 return
             case RetryStart():
                 return
+            case ReasoningEnd():
+                # Its text was counted as it came.
+                pass
         self._events.append(event)
 
     def grew(self, size: int) -> None:

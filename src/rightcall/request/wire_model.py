@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from logging import DEBUG
 from typing import Self
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Reply, Results, Transcript, User
+from rightcall.core.message import Reply, Results, Transcript, User, said
 from rightcall.core.parts import Usage, is_much
 from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
 from rightcall.core.request import Conversation, Outgoing, Profile, Request
@@ -33,6 +33,8 @@ from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of
 
 _UNHEARD = ("rate_limit", "overloaded")
 """The kinds of refusals after which it is certain that nothing was done."""
+
+_ANYTHING = Request(messages=(said("?"),))
 
 Price = Callable[[Reply], float | None]
 
@@ -92,6 +94,11 @@ class WireModel:
     def provider(self) -> str:
         """Who is asked: a provider's name, or a host."""
         return self._host.provider
+
+    @property
+    def vendor_name(self) -> str:
+        """What its vendor calls it."""
+        return self._address.model
 
     @property
     def profile(self) -> Profile:
@@ -173,6 +180,20 @@ class WireModel:
             await self._wait(wait)
             if self._closes != closes:
                 raise TransportError("the model was closed before it was asked again")
+
+    def forward(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
+        """Send what somebody else wrote in this dialect, once, with this model's key."""
+        return self._host.post(outgoing)
+
+    def path(self, *, stream: bool) -> str:
+        """What follows the base URL where this model is asked."""
+        return self._dialect.encode(_ANYTHING, model=self._address.model, stream=stream).path
+
+    def refusal(self, incoming: Incoming, body: bytes) -> VendorError:
+        """The refusal that came in place of a reply, with who gave it and without secrets."""
+        error = self._host.refusal(incoming, body)
+        self._host.complete(error, incoming)
+        return error
 
     async def errand(self, errand: Errand) -> Answered:
         """Send what asks the model nothing, and give back what came; tried again as replies are."""

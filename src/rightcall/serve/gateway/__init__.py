@@ -1,0 +1,1 @@
+"""Any client in front of any model: four dialects served at one address."""
