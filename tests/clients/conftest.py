@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from clients.drive import DRIVERS, Row, Seat
+from clients.gateway import gateway
 from clients.places import absence
 from clients.upstream.server import Upstream, serving
 
@@ -24,6 +26,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def vendor() -> Iterator[Upstream]:
     with serving() as upstream:
         yield upstream
+
+
+@pytest.fixture(scope="session")
+def reach(vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+    """The address for a way to the vendor: directly, or by a gateway that asks it in a dialect."""
+    started: dict[tuple[str, bool], str] = {}
+    with ExitStack() as running:
+
+        def reached(way: str, *, exact: bool = True) -> str:
+            if way == "direct":
+                return vendor.url
+            if (way, exact) not in started:
+                folder = tmp_path_factory.mktemp(f"gateway-{way}")
+                started[way, exact] = running.enter_context(
+                    gateway(folder, vendor.url, way, exact=exact)
+                )
+            return started[way, exact]
+
+        yield reached
 
 
 @pytest.fixture
