@@ -16,15 +16,15 @@ CODING_AGENTS = (
     *(Row("aider", dialect) for dialect in ("chat", "messages", "gemini")),
 )
 """Codex offers other tools for each of its three kinds of model names; aider speaks no Responses."""
-LIBRARIES = (
+LLM = (
     *(Row("llm", dialect) for dialect in ("chat", "responses")),
     Row("llm", "messages", "claude-sonnet-4.5"),
-    *(
-        Row(client, dialect, streamed=streamed)
-        for client in ("ai-sdk", "langchain", "python-sdk", "node-sdk")
-        for dialect in DIALECTS
-        for streamed in (True, False)
-    ),
 )
-"""llm's Gemini plugin has a fixed address."""
-ROWS = (*CODING_AGENTS, *LIBRARIES)
+"""Its plugin for Gemini has a fixed address."""
+SDKS = tuple(
+    Row(client, dialect, streamed=streamed)
+    for client in ("ai-sdk", "langchain", "python-sdk", "node-sdk")
+    for dialect in DIALECTS
+    for streamed in (True, False)
+)
+ROWS = (*CODING_AGENTS, *LLM, *SDKS)

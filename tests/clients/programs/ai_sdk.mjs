@@ -1,6 +1,6 @@
 // The Vercel AI SDK, in one dialect: the task, a structured answer, or an error.
 
-import { job, load, mostTurns, say, schemas, use, weather, words } from "./hands.mjs";
+import { job, load, mostTurns, refusals, say, schemas, use, weather, words } from "./hands.mjs";
 
 const { generateText, streamText, jsonSchema, stepCountIs, isStepCount, tool, Output } = await load("ai");
 const { createOpenAI } = await load("@ai-sdk/openai");
@@ -14,7 +14,7 @@ const models = {
   messages: () => createAnthropic(at("v1"))(job.model),
   gemini: () => (createGoogleGenerativeAI ?? createGoogle)(at("v1beta"))(job.model),
 };
-const asked = { model: models[job.dialect](), prompt: job.prompt, maxRetries: 0 };
+const asked = { model: models[job.dialect](), maxRetries: 0 };
 if (job.scenario === "structured") asked.output = Output.object({ schema: jsonSchema(weather) });
 else {
   asked.stopWhen = (isStepCount ?? stepCountIs)(mostTurns);
@@ -30,15 +30,25 @@ else {
   );
 }
 
-let failure;
-try {
-  const done = job.streamed
-    ? streamText({ ...asked, onError: ({ error }) => (failure ??= error) })
-    : await generateText(asked);
-  if (job.scenario === "structured") say({ value: await (done.output ?? done.experimental_output) });
-  else say({ text: await done.text, stop: await done.finishReason, tokens: (await done.usage).inputTokens });
-} catch (error) {
-  const shown = failure ?? error;
-  if (shown.statusCode === undefined) throw shown;
-  say({ error: shown.name, status: shown.statusCode, message: shown.message });
+async function tried() {
+  let failure;
+  try {
+    const done = job.streamed
+      ? streamText({ ...asked, prompt: job.prompt, onError: ({ error }) => (failure ??= error) })
+      : await generateText({ ...asked, prompt: job.prompt });
+    if (job.scenario === "structured") return { value: await done.output };
+    const [text, stop, usage] = [await done.text, await done.finishReason, await done.usage];
+    if (failure) throw failure;
+    return { text, stop, tokens: usage.inputTokens };
+  } catch (error) {
+    const shown = failure ?? error;
+    if (shown.statusCode === undefined) throw shown;
+    return { error: shown.name, status: shown.statusCode, message: shown.message };
+  }
 }
+
+if (job.scenario === "errors") {
+  const errors = [];
+  for (job.prompt of refusals) errors.push(await tried());
+  say({ errors });
+} else say(await tried());

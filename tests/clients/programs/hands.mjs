@@ -25,6 +25,7 @@ export const weather = {
   additionalProperties: false,
 };
 export const mostTurns = 6;
+export const refusals = [400, 429, 500].map((status) => `Refuse this with ${status}.`);
 
 const tools = {
   write_file: ({ file_path, content }) => (writeFileSync(file_path, content), "written"),

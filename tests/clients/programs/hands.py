@@ -27,6 +27,8 @@ SCHEMAS = {
 }
 WORDS = {"write_file": WRITE, "run_command": RUN}
 MOST_TURNS = 6
+STATUSES = (400, 429, 500)
+REFUSE = "Refuse this with {}."
 
 
 def write_file(file_path: str, content: str) -> str:

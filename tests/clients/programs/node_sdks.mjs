@@ -1,6 +1,6 @@
 // The official SDKs for Node, in one dialect: the task, a structured answer, or an error.
 
-import { job, load, mostTurns, say, schemas, use, weather, words } from "./hands.mjs";
+import { job, load, mostTurns, refusals, say, schemas, use, weather, words } from "./hands.mjs";
 
 const named = Object.entries(schemas).map(([name, schema]) => ({ name, description: words[name], schema }));
 
@@ -139,9 +139,17 @@ async function gemini() {
   }
 }
 
-try {
-  say(await { chat, responses, messages, gemini }[job.dialect]());
-} catch (error) {
-  if (error.status === undefined) throw error;
-  say({ error: error.constructor.name, status: error.status, message: error.message });
+async function tried() {
+  try {
+    return await { chat, responses, messages, gemini }[job.dialect]();
+  } catch (error) {
+    if (error.status === undefined) throw error;
+    return { error: error.constructor.name, status: error.status, message: error.message };
+  }
 }
+
+if (job.scenario === "errors") {
+  const errors = [];
+  for (job.prompt of refusals) errors.push(await tried());
+  say({ errors });
+} else say(await tried());

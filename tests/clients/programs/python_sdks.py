@@ -1,12 +1,13 @@
 """The official SDKs for Python, in one dialect: the task, a structured answer, or an error."""
 
 import json
+from types import SimpleNamespace
 
 import anthropic
 import openai
 from google import genai
 from google.genai import types
-from hands import MOST_TURNS, SCHEMAS, WORDS, say, told, use
+from hands import MOST_TURNS, REFUSE, SCHEMAS, STATUSES, WORDS, say, told, use
 from pydantic import BaseModel
 
 
@@ -174,21 +175,27 @@ def _generate(client, job, contents, config):
     return parts, last.candidates[0].finish_reason, last.usage_metadata.prompt_token_count
 
 
-def main():
-    job = told()
+def tried(job):
     dialect = {"chat": chat, "responses": responses, "messages": messages, "gemini": gemini}[job.dialect]
     try:
         done = dialect(job)
     except (openai.APIStatusError, anthropic.APIStatusError) as error:
-        say(error=type(error).__name__, status=error.status_code, message=str(error))
+        return {"error": type(error).__name__, "status": error.status_code, "message": str(error)}
     except genai.errors.APIError as error:
-        say(error=type(error).__name__, status=error.code, message=str(error))
+        return {"error": type(error).__name__, "status": error.code, "message": str(error)}
+    if isinstance(done, Weather):
+        return {"value": done.model_dump()}
+    text, stop, tokens = done
+    return {"text": text, "stop": stop, "tokens": tokens}
+
+
+def main():
+    job = told()
+    if job.scenario == "errors":
+        prompts = [REFUSE.format(status) for status in STATUSES]
+        say(errors=[tried(SimpleNamespace(**{**vars(job), "prompt": prompt})) for prompt in prompts])
     else:
-        if isinstance(done, Weather):
-            say(value=done.model_dump())
-        else:
-            text, stop, tokens = done
-            say(text=text, stop=stop, tokens=tokens)
+        say(**tried(job))
 
 
 main()
