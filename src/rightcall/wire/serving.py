@@ -1,6 +1,7 @@
 """What the server halves of the dialects share: reading bodies, wording refusals, sealing calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
@@ -9,7 +10,8 @@ import msgspec
 from rightcall.core.call import TEXT_MEMBER, Call
 from rightcall.core.jsontext import JsonError, JsonObject, parse
 from rightcall.core.message import Reply, Unknown
-from rightcall.core.served import Asked, Refused
+from rightcall.core.served import Asked, Listed, Refused
+from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.tool import Spec
 from rightcall.errors import (
     EncodeError,
@@ -24,6 +26,13 @@ from rightcall.wire.refusal import UNREADABLE
 
 JSON = {"content-type": "application/json"}
 ANYTHING: JsonObject = {"type": "object", "properties": {}}
+TEXT_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {TEXT_MEMBER: {"type": "string"}},
+    "required": [TEXT_MEMBER],
+    "additionalProperties": False,
+}
+"""What a tool whose input is text takes where there are only tools that take JSON."""
 REFUSED = "The model refused to answer."
 """What is said of a refusal where the model gave no words for it."""
 WAIT = 1
@@ -194,7 +203,38 @@ def refusal_in(reply: Reply) -> str:
                 words = said.get("refusal") or mapping(said.get("part")).get("refusal")
                 if isinstance(words, str):
                     return words
-    return REFUSED if reply.stop == "refusal" else ""
+    return ""
+
+
+def without_place(reply: Reply) -> Iterator[str]:
+    """What of a reply only some dialects have a place for."""
+    yield from (f"{part.media_type} made by the model" for part in reply.media)
+    yield from ["citations"] if reply.citations else []
+    yield from ["logprobs"] if reply.logprobs else []
+
+
+def tokens_of(asked: Asked) -> int:
+    """About how many tokens a request is."""
+    request = asked.request
+    return (
+        text_tokens(request.system)
+        + sum(map(estimate_tokens, request.messages))
+        + spec_tokens(request.specs)
+    )
+
+
+def models_of_openai(models: Sequence[Listed]) -> bytes:
+    """The list of models, as OpenAI's two dialects have it."""
+    data = [
+        {"id": each.name, "object": "model", "created": each.created, "owned_by": each.owner}
+        for each in models
+    ]
+    return json_bytes({"object": "list", "data": data})
+
+
+def dated(seconds: int) -> str:
+    """A time as RFC 3339 writes it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def input_of(call: Call) -> str:
