@@ -14,14 +14,8 @@ def serve(parser: ArgumentParser) -> None:
     agent with tools. Requests in a model's own dialect are passed through byte for byte, others translated.
     """  # noqa: E501 - as wide as help is
     actions = parser.add_subparsers(dest="action", metavar="[keys|spend]")
-    keys = actions.add_parser("keys", help="the gateway's own keys: add, list, revoke")
-    _keys(keys)
-    spend = actions.add_parser("spend", help="what each key has spent on each model, by day")
-    spend.add_argument("--config", metavar="FILE.toml", help="the gateway's configuration")
-    spend.add_argument(
-        "--since", metavar="YYYY-MM-DD", default="", help="the first day; all unless given"
-    )
-    spend.add_argument("--json", action="store_true", help="a line of JSON for each")
+    _keys(actions.add_parser("keys", help="the gateway's own keys: add, list, revoke"))
+    _spend(actions.add_parser("spend", help="what each key has spent on each model, by day"))
     repeated(
         parser.add_argument,
         "--model",
@@ -38,6 +32,19 @@ def serve(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--journal", metavar="FILE", help="record every exchange in a .jsonl or .sqlite file"
     )
+    _add_tools(parser)
+    parser.epilog = """\
+examples:
+  rightcall serve --model fast=openai:gpt-5-mini --model "claude-*=anthropic:*"
+  rightcall serve --model "*=embedded"
+  rightcall serve --config gateway.toml
+  rightcall serve keys add alice --models "fast,claude-*" --dollars-per-day 5
+  rightcall serve --model helper=openai:gpt-5 --tools shop.py:box --journal runs.sqlite
+
+Only this machine can reach it unless another address is given, and then keys are needed."""
+
+
+def _add_tools(parser: ArgumentParser) -> None:
     repeated(
         parser.add_argument,
         "--tools",
@@ -55,15 +62,14 @@ def serve(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mcp", metavar="FILE.json", help="run the tools of these MCP servers here, too"
     )
-    parser.epilog = """\
-examples:
-  rightcall serve --model fast=openai:gpt-5-mini --model "claude-*=anthropic:*"
-  rightcall serve --model "*=embedded"
-  rightcall serve --config gateway.toml
-  rightcall serve keys add alice --models "fast,claude-*" --dollars-per-day 5
-  rightcall serve --model helper=openai:gpt-5 --tools shop.py:box --journal runs.sqlite
 
-Only this machine can reach it unless another address is given, and then keys are needed."""
+
+def _spend(parser: ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE.toml", help="the gateway's configuration")
+    parser.add_argument(
+        "--since", metavar="YYYY-MM-DD", default="", help="the first day; all unless given"
+    )
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each")
 
 
 def _keys(parser: ArgumentParser) -> None:

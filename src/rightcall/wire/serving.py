@@ -1,15 +1,18 @@
 """What the server halves of the dialects share: reading bodies, wording refusals, sealing calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
 import msgspec
 
 from rightcall.core.call import TEXT_MEMBER, Call
+from rightcall.core.history import mend
 from rightcall.core.jsontext import JsonError, JsonObject, parse
-from rightcall.core.message import Reply, Unknown
-from rightcall.core.served import Asked, Refused
+from rightcall.core.message import Message, Reply, Unknown
+from rightcall.core.served import Asked, Listed, Refused
+from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.tool import Spec
 from rightcall.errors import (
     EncodeError,
@@ -24,6 +27,13 @@ from rightcall.wire.refusal import UNREADABLE
 
 JSON = {"content-type": "application/json"}
 ANYTHING: JsonObject = {"type": "object", "properties": {}}
+TEXT_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {TEXT_MEMBER: {"type": "string"}},
+    "required": [TEXT_MEMBER],
+    "additionalProperties": False,
+}
+"""What a tool whose input is text takes where there are only tools that take JSON."""
 REFUSED = "The model refused to answer."
 """What is said of a refusal where the model gave no words for it."""
 WAIT = 1
@@ -194,7 +204,38 @@ def refusal_in(reply: Reply) -> str:
                 words = said.get("refusal") or mapping(said.get("part")).get("refusal")
                 if isinstance(words, str):
                     return words
-    return REFUSED if reply.stop == "refusal" else ""
+    return ""
+
+
+def without_place(reply: Reply) -> Iterator[str]:
+    """What of a reply only some dialects have a place for."""
+    yield from (f"{part.media_type} made by the model" for part in reply.media)
+    yield from ["citations"] if reply.citations else []
+    yield from ["logprobs"] if reply.logprobs else []
+
+
+def tokens_of(asked: Asked) -> int:
+    """About how many tokens a request is."""
+    request = asked.request
+    return (
+        text_tokens(request.system)
+        + sum(map(estimate_tokens, request.messages))
+        + spec_tokens(request.specs)
+    )
+
+
+def models_of_openai(models: Sequence[Listed]) -> bytes:
+    """The list of models, as OpenAI's two dialects have it."""
+    data = [
+        {"id": each.name, "object": "model", "created": each.created, "owned_by": each.owner}
+        for each in models
+    ]
+    return json_bytes({"object": "list", "data": data})
+
+
+def dated(seconds: int) -> str:
+    """A time as RFC 3339 writes it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def input_of(call: Call) -> str:
@@ -212,6 +253,13 @@ def input_of(call: Call) -> str:
 def is_text_tool(asked: Asked, name: str) -> bool:
     """Whether the client takes text for the input of that tool, and no JSON."""
     return any(spec.name == name and spec.input == "text" for spec in asked.request.specs)
+
+
+def sound(messages: Sequence[Message], left: list[str]) -> tuple[Message, ...]:
+    """The messages with every call answered once, as everybody wants them; what was changed is told."""
+    history = mend(messages)
+    left += [f"{repair.path}: {repair.what}" for repair in history.repairs]
+    return history.messages
 
 
 def without_absent(choice: Any, specs: Sequence[Spec], left: list[str], where: str) -> Any:

@@ -10,14 +10,26 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from rightcall.cli import OK
+from rightcall.cli.keys import key_for
+from rightcall.cli.load import (
+    add_manifests,
+    found_at,
+    is_place,
+    load_journal,
+    load_model,
+    load_tools,
+)
 from rightcall.cli.places import config_folder, write_privately
+from rightcall.core.ports import Model
+from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
 from rightcall.serve.gateway import server
 from rightcall.serve.gateway.gateway import Gateway
 from rightcall.serve.gateway.keys import Allowed, Keys, as_file, made, read_keys, revoked
-from rightcall.serve.gateway.settings import Settings
+from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
 from rightcall.serve.gateway.settings_file import read_settings, with_models
 from rightcall.serve.gateway.spend import Spend
+from rightcall.serve.gateway.upstreams import opened
 
 _KEYS = "gateway-keys.json"
 
@@ -36,10 +48,31 @@ def run(options: Namespace) -> int:
     settings, keys = read()
     if not settings.models:
         raise UsageError("which models? rightcall serve --model NAME=SPEC, or --config FILE.toml")
-    gateway = Gateway(settings, keys)
+    journal = load_journal(settings.journal) if settings.journal else None
+    gateway = Gateway(settings, keys, open_=_opened, load_tools=_tools_of, journal=journal)
     files = (_keys_file(options, settings), *([Path(options.config)] if options.config else ()))
     server.run(gateway, read, files, _say)
     return OK
+
+
+def _opened(use: str, place: Place, trying: Trying) -> Model:
+    """A model of a file of one's own, or one by name, with the key that is kept for it."""
+    if is_place(use):
+        return load_model(use)
+    return opened(use, place, trying, key_for(use))
+
+
+async def _tools_of(served: Served) -> ToolSource:
+    """The tools that a served model runs here."""
+    box = Toolbox(
+        *(load_tools(each) if is_place(each) else found_at("--tools", each) for each in served.tools)
+    )
+    box = add_manifests(box, Namespace(manifests=served.manifests, sandbox=None))
+    if not served.mcp:
+        return box
+    from rightcall.cli.servers import open_servers  # noqa: PLC0415 - MCP is an extra
+
+    return [box, await open_servers([served.mcp])]
 
 
 def _settings(options: Namespace) -> Settings:
@@ -119,7 +152,6 @@ def _spend(options: Namespace) -> int:
             print(msgspec.json.encode(row).decode())
         else:
             tokens = f"{row.input_tokens:>12,} in {row.output_tokens:>10,} out"
-            print(
-                f"{row.day}  {row.key:<16} {row.model:<24} {row.requests:>7,} {tokens} {row.dollars:.4f} $"
-            )
+            who = f"{row.day}  {row.key:<16} {row.model:<24}"
+            print(f"{who} {row.requests:>7,} {tokens} {row.dollars:>10.4f} $")
     return OK

@@ -13,9 +13,12 @@ from rightcall.errors import RightcallError, TruncatedStream, UsageError, Vendor
 from rightcall.log import gateway_logger
 from rightcall.request.batches import close_stream, together
 from rightcall.request.wire_model import WireModel
+from rightcall.serve.gateway.counting import count
 from rightcall.serve.gateway.doors import GEMINI
+from rightcall.serve.gateway.dressing import Dressing
 from rightcall.serve.gateway.exchange import Exchange
 from rightcall.serve.gateway.passing import passed
+from rightcall.serve.gateway.remembered import Items
 from rightcall.serve.gateway.routing import Candidate, is_its_fault, least_wait, ordered
 from rightcall.serve.gateway.settings import Served, Trying
 from rightcall.serve.gateway.upstreams import Route, Upstream, Upstreams, dialect_of
@@ -39,9 +42,11 @@ class Answered:
 class Attempts:
     """Tries places for one gateway."""
 
-    def __init__(self, upstreams: Upstreams, failed: Failed) -> None:
+    def __init__(self, upstreams: Upstreams, dressing: Dressing, failed: Failed) -> None:
+        self.dressing = dressing
         self._upstreams = upstreams
         self._failed = failed
+        self._items = Items()
 
     async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
         """Answer from the first place that can. Raises the last error where none could."""
@@ -86,10 +91,14 @@ class Attempts:
                 f"the gateway cannot ask {exchange.peeked.model!r}; its operator finds why in the log"
             )
             raise VendorError(words, kind="server", status=500, retryable=True) from error
-        if isinstance(model, WireModel) and _is_passed(exchange, route.served, model):
+        reply: Reply | None = None
+        if exchange.door.action == "count":
+            await count(exchange, model)
+        elif isinstance(model, WireModel) and _is_passed(exchange, route.served, model):
             reply = await passed(exchange, model)
         else:
-            reply = await translated(exchange, model)
+            exchange.remember_items(self._items)
+            reply = await translated(exchange, self.dressing.dressed(route.served, model))
         candidate.health.worked()
         return Answered(route, upstream, model, reply)
 
@@ -97,7 +106,7 @@ class Attempts:
 def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:
     """Whether the client speaks what the upstream speaks, and nobody has to look in between."""
     door, peeked = exchange.door, exchange.peeked
-    if not served.exact or served.rules or dialect_of(model) != door.dialect:
+    if not served.exact or served.rules or served.is_agent or dialect_of(model) != door.dialect:
         return False
     # Gemini streams an array unless it is asked for events, as our own requests always ask.
     return door.dialect != GEMINI or not peeked.stream or exchange.visit.query.get("alt") == "sse"

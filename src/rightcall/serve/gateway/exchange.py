@@ -19,9 +19,10 @@ from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.transport import Incoming
 from rightcall.errors import RightcallError, UsageError, VendorError
 from rightcall.log import gateway_logger
-from rightcall.serve.gateway.doors import GEMINI, MESSAGES, Door
+from rightcall.serve.gateway.doors import GEMINI, MESSAGES, RESPONSES, Door
 from rightcall.serve.gateway.keys import Key
 from rightcall.serve.gateway.peek import Peeked
+from rightcall.serve.gateway.remembered import Items
 from rightcall.serve.gateway.visit import Visit
 
 JSON = {"content-type": "application/json"}
@@ -66,6 +67,8 @@ class Exchange:
         """Something of an answer has been given, so that no other place can be asked."""
         self.kept: list[bytes] | None = None
         """What was given, where somebody wants to keep it."""
+        self.items: Items | None = None
+        """Keeps what the client may refer to later."""
 
     @cached_property
     def asked(self) -> Asked:
@@ -100,6 +103,8 @@ class Exchange:
         self.has_given = True
         if self.kept is not None:
             self.kept.append(data)
+        if self.items is not None:
+            self.items.see(self.key.id, data)
         await self._write(data, headers or {})
 
     @property
@@ -137,7 +142,27 @@ class Exchange:
         self.has_given = True
         if self.kept is not None:
             self.kept.append(body)
+        if self.items is not None:
+            self.items.see(self.key.id, body)
         await self.visit.answer(status, {**JSON, **headers, **self._own_headers()}, body)
+
+    async def give_count(self) -> None:
+        """Give about how many tokens the request is."""
+        await self.give_whole(self._server.counted(self.input_tokens()), {}, _OK)
+
+    async def give_again(self, data: bytes) -> None:
+        """Give what was given before to the same request."""
+        if self.peeked.stream:
+            await self.give(data)
+            await self.visit.end()
+        else:
+            await self.give_whole(data, {}, _OK)
+
+    def remember_items(self, items: Items) -> None:
+        """Put what the client refers to into its request, and keep what it may refer to later."""
+        if self.door.dialect == RESPONSES and self.items is None:
+            self.body = items.expanded(self.key.id, self.body)
+            self.items = items if self.peeked.stores else None
 
     async def break_off(self, error: RightcallError) -> None:
         """End a stream that has begun with the client's own word for what went wrong."""

@@ -3,16 +3,19 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from rightcall.core.ports import Observer
+from rightcall.core.ports import Journal, Observer
 from rightcall.errors import RightcallError, VendorError
 from rightcall.log import gateway_logger
 from rightcall.serve.gateway.allowance import Allowances, today
 from rightcall.serve.gateway.attempts import Answered, Attempts
+from rightcall.serve.gateway.cache import Cache
 from rightcall.serve.gateway.doors import Door, found, is_known
+from rightcall.serve.gateway.dressing import Dressing, LoadTools, no_tools
 from rightcall.serve.gateway.exchange import JSON, Exchange
 from rightcall.serve.gateway.guests import Guests
 from rightcall.serve.gateway.keys import Key, Keys
@@ -20,6 +23,7 @@ from rightcall.serve.gateway.listing import listed
 from rightcall.serve.gateway.metrics import Metrics
 from rightcall.serve.gateway.peek import peek
 from rightcall.serve.gateway.pulse import Pulse
+from rightcall.serve.gateway.recording import Recorder
 from rightcall.serve.gateway.settings import Settings
 from rightcall.serve.gateway.spend import Spend
 from rightcall.serve.gateway.upstreams import Open, Upstreams, opened
@@ -42,14 +46,18 @@ class Gateway:
         keys: Keys | None = None,
         *,
         open_: Open = opened,
+        load_tools: LoadTools = no_tools,
+        journal: Journal | None = None,
         observers: Sequence[Observer] = (),
     ) -> None:
+        self._dress = partial(Dressing, load_tools=load_tools, journal=journal, observers=observers)
+        self._recorder = Recorder(journal, observers)
+        self._cache = Cache()
         self.metrics = Metrics()
         self.spend = Spend(settings.spend)
         self._allowances = Allowances(self.spend)
         self._upstreams = Upstreams(open_)
-        self._attempts = Attempts(self._upstreams, self._failed)
-        self._observers = observers
+        self._attempts = Attempts(self._upstreams, self._dress(settings), self._failed)
         self._held_bytes = 0
         self.settings = settings
         self.guests = Guests(keys or Keys(), settings)
@@ -57,14 +65,15 @@ class Gateway:
 
     async def apply(self, settings: Settings, keys: Keys) -> None:
         """Go on with other settings and keys; what is under way goes on as it began."""
-        self.settings = settings
-        self.guests = Guests(keys, settings)
+        guests, dressing = Guests(keys, settings), self._dress(settings)
+        self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
         for upstream in self._upstreams.apply(settings):
             await upstream.close()
 
     async def close(self) -> None:
         """Let go of the upstreams, and write down what was spent."""
         await self._upstreams.close()
+        await asyncio.to_thread(self._recorder.close)
         await asyncio.to_thread(self.spend.flush, today(time.time()))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -152,17 +161,22 @@ class Gateway:
             self._held_bytes -= len(body)
 
     async def _answered(self, exchange: Exchange, route: "Route") -> None:
-        visit, bounds = exchange.visit, self.settings.bounds
+        visit, bounds, recorder = exchange.visit, self.settings.bounds, self._recorder
         visit.watch()
+        if recorder.is_wanted:
+            recorder.began(exchange)
         answered: Answered | None = None
+        failed: RightcallError | None = None
         try:
             async with asyncio.timeout(bounds.exchange_seconds):
                 with Pulse(exchange, bounds):
-                    answered = await self._attempts.answer(exchange, route, self.settings.trying)
+                    answered = await self._asked(exchange, route)
         except TimeoutError:
             words = f"the exchange took longer than {bounds.exchange_seconds:g} s"
-            await exchange.refuse(VendorError(words, kind="timeout", status=504))
+            failed = VendorError(words, kind="timeout", status=504)
+            await exchange.refuse(failed)
         except RightcallError as error:
+            failed = error
             await exchange.refuse(error)
         except asyncio.CancelledError:
             if not visit.left and visit.begun:
@@ -170,6 +184,27 @@ class Gateway:
             raise
         finally:
             self._count(exchange, route, answered)
+            if recorder.is_wanted:
+                reply = None if answered is None else answered.reply
+                if reply is None and visit.left:
+                    failed = RightcallError("the client left")
+                await recorder.ended(exchange, reply, failed, time.monotonic() - visit.came)
+
+    async def _asked(self, exchange: Exchange, route: "Route") -> Answered | None:
+        """Have the model asked, unless the same request was answered not long ago."""
+        seconds = route.served.cache_seconds if exchange.door.action == "ask" else 0.0
+        if not seconds or not exchange.peeked.deterministic:
+            return await self._attempts.answer(exchange, route, self.settings.trying)
+        if (known := self._cache.get(exchange)) is not None:
+            self.metrics.add("rightcall_cache_hits_total", model=route.name)
+            await exchange.give_again(known)
+            exchange.has_given = False
+            return None
+        exchange.kept = []
+        answered = await self._attempts.answer(exchange, route, self.settings.trying)
+        if exchange.kept and answered.reply is not None and answered.reply.stop != "error":
+            self._cache.put(exchange, b"".join(exchange.kept), seconds)
+        return answered
 
     def _count(self, exchange: Exchange, route: "Route", answered: Answered | None) -> None:
         """Put an exchange that is over into spend, metrics and log."""
@@ -183,7 +218,7 @@ class Gateway:
         if visit.first_byte is not None:
             metrics.took("rightcall_first_byte_seconds", model, visit.first_byte)
         reply = None if answered is None else answered.reply
-        if answered is not None or exchange.has_given:
+        if exchange.door.action == "ask" and exchange.has_given:
             of = route if answered is None else answered.route
             usage, estimated = usage_of(
                 exchange, reply, of.served, None if answered is None else answered.model

@@ -24,6 +24,7 @@ class _Members(Struct, gc=False):
     stream: bool | None = None
     temperature: float | None = None
     seed: int | None = None
+    store: bool | None = None
     messages: list[Raw] | None = None
     input: Raw | None = None
     contents: list[Raw] | None = None
@@ -51,6 +52,8 @@ class Peeked(Struct, frozen=True, gc=False):
     """Stands for how the conversation begins."""
     deterministic: bool
     """The client asked for the same answer every time."""
+    stores: bool = True
+    """The client may take its vendor to keep the answer."""
 
 
 _decode = msgspec.json.Decoder(_Members).decode
@@ -73,6 +76,7 @@ def peek(body: bytes, *, model: str = "", stream: bool | None = None) -> Peeked:
         bool(found.stream) if stream is None else stream,
         first,
         cold or found.seed is not None or config.seed is not None,
+        found.store is not False,
     )
 
 

@@ -12,6 +12,7 @@ from rightcall.core.ports import Model
 from rightcall.core.transport import Timeouts
 from rightcall.errors import UsageError
 from rightcall.models.connect import Connected, connect
+from rightcall.models.opening import Key as ApiKey
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
 from rightcall.serve.gateway.routing import Candidate
@@ -26,12 +27,12 @@ Open: TypeAlias = Callable[[str, Place, Trying], Model]
 """The name of a model, where it is and how patiently it is asked into the model."""
 
 
-def opened(use: str, place: Place, trying: Trying) -> Connected:
-    """The model at a place, by the name that stands there."""
+def opened(use: str, place: Place, trying: Trying, key: ApiKey | None = None) -> Connected:
+    """The model at a place, by the name that stands there; ``key`` unless the place has one."""
     return connect(
         use,
         base_url=place.base_url,
-        api_key=_key(place),
+        api_key=_key(place) or key,
         headers=place.headers or None,
         retry=ONCE,
         timeouts=Timeouts(first_byte=trying.first_byte_seconds, between_chunks=trying.between_seconds),

@@ -15,7 +15,16 @@ from rightcall.wire.encoding import mapping
 from rightcall.wire.history import objects
 from rightcall.wire.openai_chat.history import read
 from rightcall.wire.openai_chat.tables import EFFORTS
-from rightcall.wire.serving import Members, body_of, model_in, spec_of, strings, without_absent
+from rightcall.wire.serving import (
+    TEXT_INPUT,
+    Members,
+    body_of,
+    model_in,
+    sound,
+    spec_of,
+    strings,
+    without_absent,
+)
 
 
 def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
@@ -28,7 +37,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     choice, specs = _choice(members.get("tool_choice", "function_call"), specs, left)
     options = _options(members, left)
     request = Request(
-        messages=given_back(said.messages, _place),
+        messages=sound(given_back(said.messages, _place), left),
         system=said.system,
         specs=specs,
         choice=without_absent(choice, specs, left, "tool_choice"),
@@ -95,19 +104,10 @@ def _specs(members: Members, left: list[str]) -> tuple[Spec, ...]:
             found.append(spec_of(name, description, inner.get("parameters"), where, strict=strict))
         elif kind == "custom":
             more = {"input": "text", "grammar": _grammar(mapping(inner.get("format")))}
-            found.append(spec_of(name, description, _TEXT, where, **more))
+            found.append(spec_of(name, description, TEXT_INPUT, where, **more))
         else:
             left.append(f"{where}: {kind}")
     return tuple(found)
-
-
-_TEXT: JsonObject = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-    "additionalProperties": False,
-}
-"""What a tool whose input is text takes where there are only tools that take JSON."""
 
 
 def _grammar(form: Mapping[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from rightcall.errors import RightcallError
 from rightcall.wire.openai_chat.asked import asked
 from rightcall.wire.openai_chat.tables import NAME
 from rightcall.wire.openai_chat.writer import Writer, whole
-from rightcall.wire.serving import STATUSES, json_bytes, kind_of, openai_error
+from rightcall.wire.serving import STATUSES, json_bytes, kind_of, models_of_openai, openai_error
 from rightcall.wire.serving import refused as _refused
 
 __all__ = ["asked", "counted", "listed", "name", "refused", "whole", "writer"]
@@ -32,8 +32,4 @@ def counted(tokens: int, /) -> bytes:
 
 def listed(models: Sequence[Listed], /) -> bytes:
     """The list of models."""
-    data = [
-        {"id": each.name, "object": "model", "created": each.created, "owned_by": each.owner}
-        for each in models
-    ]
-    return json_bytes({"object": "list", "data": data})
+    return models_of_openai(models)

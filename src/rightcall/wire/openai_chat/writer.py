@@ -28,6 +28,7 @@ from rightcall.wire.carried import Carried, call_id
 from rightcall.wire.encoding import data_url
 from rightcall.wire.openai_chat.tables import FINISHES
 from rightcall.wire.serving import (
+    REFUSED,
     broken,
     input_of,
     is_text_tool,
@@ -182,7 +183,7 @@ def _call(call: Call, identity: str, asked: Asked) -> dict[str, Any]:
 def beside(reply: Reply, left: list[str]) -> dict[str, Any]:
     """What a message has besides text, thoughts and calls; what it has no place for goes to ``left``."""
     found: dict[str, Any] = {}
-    if words := refusal_in(reply):
+    if words := refusal_in(reply) or (REFUSED if reply.stop == "refusal" else ""):
         found["refusal"] = words
     images = [part for part in reply.content if isinstance(part, Media) and part.kind == "image"]
     left += [f"{part.media_type} made by the model" for part in reply.media if part.kind != "image"]
