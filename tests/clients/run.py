@@ -7,7 +7,8 @@ import sys
 
 from places import HERE, HOME
 
-ALONE = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+ALONE = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
+ALONE += ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 
 
 def isolation() -> list[str]:

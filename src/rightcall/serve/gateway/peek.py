@@ -26,10 +26,11 @@ class _Members(Struct, gc=False):
     seed: int | None = None
     store: bool | None = None
     messages: list[Raw] | None = None
-    input: Raw | None = None
+    # Raw by itself: a union with None takes nothing but null.
+    input: Raw = msgspec.field(default_factory=Raw)
     contents: list[Raw] | None = None
-    system: Raw | None = None
-    instructions: Raw | None = None
+    system: Raw = msgspec.field(default_factory=Raw)
+    instructions: Raw = msgspec.field(default_factory=Raw)
     prompt_cache_key: str | None = None
     generation_config: "_Config | None" = msgspec.field(default=None, name="generationConfig")
 
@@ -83,10 +84,9 @@ def peek(body: bytes, *, model: str = "", stream: bool | None = None) -> Peeked:
 def _first(found: _Members) -> bytes:
     if found.prompt_cache_key:
         return found.prompt_cache_key.encode()
-    parts = [bytes(each) for each in (found.system, found.instructions) if each is not None]
+    parts = [bytes(each) for each in (found.system, found.instructions)]
     items = found.messages or found.contents
-    if items is None and found.input is not None:
-        given = bytes(found.input)
+    if items is None and (given := bytes(found.input)):
         items = _items(given) if given.startswith(b"[") else [found.input]
     parts += [bytes(each) for each in (items or ())[:_FIRST]]
     return blake2b(_CACHE.sub(b"", b"\n".join(parts)), digest_size=16).digest()
