@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from clients.drive import DRIVERS, Row, Seat
-from clients.gateway import gateway
+from clients.attempt import Attempt
+from clients.drive import DRIVERS, Row, Seat, drive
+from clients.gateway import Gateway, gateway
 from clients.places import absence
+from clients.task import PROMPT, Task
+from clients.upstream.exchange import Script
 from clients.upstream.server import Upstream, serving
 
 
@@ -29,34 +32,51 @@ def vendor() -> Iterator[Upstream]:
 
 
 @pytest.fixture(scope="session")
-def reach(vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
-    """The address for a way to the vendor: directly, or by a gateway that asks it in a dialect."""
-    started: dict[tuple[str, bool], str] = {}
+def gateways(
+    vendor: Upstream, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Gateway]]:
+    """A gateway that asks the vendor in a dialect; each is started once."""
+    started: dict[tuple[str, bool], Gateway] = {}
     with ExitStack() as running:
 
-        def reached(way: str, *, exact: bool = True) -> str:
-            if way == "direct":
-                return vendor.url
-            if (way, exact) not in started:
-                folder = tmp_path_factory.mktemp(f"gateway-{way}")
-                started[way, exact] = running.enter_context(
-                    gateway(folder, vendor.url, way, exact=exact)
+        def found(dialect: str, *, exact: bool = True) -> Gateway:
+            if (dialect, exact) not in started:
+                folder = tmp_path_factory.mktemp(f"gateway-{dialect}")
+                started[dialect, exact] = running.enter_context(
+                    gateway(folder, vendor.url, dialect, exact=exact)
                 )
-            return started[way, exact]
+            return started[dialect, exact]
 
-        yield reached
+        yield found
 
 
 @pytest.fixture
-def seat(tmp_path: Path) -> Callable[[Row, str], Seat]:
-    """A home and a folder to work in, for a client that is installed."""
+def attempt(
+    tmp_path: Path, vendor: Upstream, gateways: Callable[..., Gateway]
+) -> Callable[..., Attempt]:
+    """Drive a client by a way to the vendor: directly, or by a gateway that asks it in a dialect."""
 
-    def made(row: Row, base: str) -> Seat:
+    def tried(
+        row: Row,
+        way: str,
+        script: Callable[[Task], Script] = lambda task: task,
+        prompt: str = PROMPT,
+        *,
+        parallel: bool = False,
+        exact: bool = True,
+        repeat_ids: bool = False,
+        **more: str,
+    ) -> Attempt:
         if missing := absence(*DRIVERS[row.client][0]):
             pytest.skip(missing)
-        places = tmp_path / "home", tmp_path / "work"
-        for each in places:
-            each.mkdir()
-        return Seat(base, *places)
+        home, work = tmp_path / "home", tmp_path / "work"
+        home.mkdir()
+        work.mkdir()
+        task = Task(work, parallel=parallel)
+        through = None if way == "direct" else gateways(way, exact=exact)
+        logged = len(through.log()) if through else 0
+        vendor.begin(script(task), repeat_ids=repeat_ids)
+        done = drive(row, Seat(through.url if through else vendor.url, home, work), prompt, **more)
+        return Attempt(task, done, vendor, through.log()[logged:] if through else "")
 
-    return made
+    return tried

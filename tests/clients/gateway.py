@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 UPSTREAMS = {
@@ -31,9 +32,20 @@ STARTED = re.compile(r"serving at (http://\S+)")
 LONGEST_START = 20.0
 
 
+@dataclass(frozen=True)
+class Gateway:
+    """One that runs."""
+
+    url: str
+    written: Path
+
+    def log(self) -> str:
+        return self.written.read_text()
+
+
 @contextmanager
-def gateway(folder: Path, vendor: str, dialect: str, *, exact: bool = True) -> Iterator[str]:
-    """Its address, for as long as this lasts. What it logged is in the folder."""
+def gateway(folder: Path, vendor: str, dialect: str, *, exact: bool = True) -> Iterator[Gateway]:
+    """A gateway in front of a vendor, for as long as this lasts."""
     provider, path = UPSTREAMS[dialect]
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "gateway.toml"
@@ -49,7 +61,7 @@ def gateway(folder: Path, vendor: str, dialect: str, *, exact: bool = True) -> I
             stderr=written,
         )
     try:
-        yield _address(process, log)
+        yield Gateway(_address(process, log), log)
     finally:
         process.terminate()
         process.wait(10)

@@ -3,6 +3,8 @@
 from clients.drive import Row
 
 DIALECTS = ("chat", "responses", "messages", "gemini")
+WAYS = ("direct", *DIALECTS)
+"""How a client reaches the scripted vendor: directly, or by a gateway that asks it in a dialect."""
 
 CODING_AGENTS = (
     Row("claude", "messages", "claude-sonnet-4-5"),

@@ -24,9 +24,10 @@ def isolation() -> list[str]:
 
 
 def main() -> None:
-    tests = [sys.executable, "-m", "pytest", "-q", str(HERE), *sys.argv[1:]]
-    environment = {**os.environ, "RIGHTCALL_CLIENTS": str(HOME)}
-    sys.exit(subprocess.run([*isolation(), *tests], env=environment, check=False).returncode)
+    command = [*isolation(), sys.executable, "-m", "pytest", "-q", str(HERE), *sys.argv[1:]]
+    sys.stdout.flush()
+    # In place of this process: who ends it ends everything that it started.
+    os.execvpe(command[0], command, {**os.environ, "RIGHTCALL_CLIENTS": str(HOME)})
 
 
 if __name__ == "__main__":
