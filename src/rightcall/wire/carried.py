@@ -90,9 +90,10 @@ def given_back(messages: Sequence[Message], place: Places) -> tuple[Message, ...
     """The messages that a client sent, with what their vendors want back in its place."""
     found: list[Message] = []
     ids: dict[str, str] = {}
+    used: set[str] = set()
     for message in messages:
         if type(message) is Reply:
-            reader = _Reader(place)
+            reader = _Reader(place, used)
             found.append(reader.reply(message))
             ids = reader.ids
         elif type(message) is Results and ids:
@@ -112,9 +113,11 @@ def _answers(message: Results, ids: Mapping[str, str]) -> Results:
 class _Reader:
     """Reads one reply as it came back."""
 
-    def __init__(self, place: Places) -> None:
+    def __init__(self, place: Places, used: set[str]) -> None:
         self.ids: dict[str, str] = {}
         """The calls' ids as the client has them, and as their model gave them."""
+        self._used = used
+        """The ids of the calls before: a model may give one twice, and then ours stays."""
         self._place = place
         self._next: dict[str, JsonValue] = {}
         """What is attached to the call that comes next."""
@@ -153,7 +156,9 @@ class _Reader:
             self._think(each.thoughts)
         vendor.update(self._next)
         self._next = {}
-        self.ids[part.id] = next((each.id for each in found if each.id), part.id)
+        given = next((each.id for each in found if each.id), part.id)
+        self.ids[part.id] = part.id if given in self._used else given
+        self._used.add(self.ids[part.id])
         self._parts.append(replace(part, id=self.ids[part.id], vendor=vendor))
 
     def _think(self, thoughts: Sequence[Reasoning]) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from rightcall.core.call import TEXT_MEMBER, Call
+from rightcall.core.history import mend
 from rightcall.core.jsontext import JsonError, JsonObject, parse
-from rightcall.core.message import Reply, Unknown
+from rightcall.core.message import Message, Reply, Unknown
 from rightcall.core.served import Asked, Listed, Refused
 from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.tool import Spec
@@ -252,6 +253,13 @@ def input_of(call: Call) -> str:
 def is_text_tool(asked: Asked, name: str) -> bool:
     """Whether the client takes text for the input of that tool, and no JSON."""
     return any(spec.name == name and spec.input == "text" for spec in asked.request.specs)
+
+
+def sound(messages: Sequence[Message], left: list[str]) -> tuple[Message, ...]:
+    """The messages with every call answered once, as everybody wants them; what was changed is told."""
+    history = mend(messages)
+    left += [f"{repair.path}: {repair.what}" for repair in history.repairs]
+    return history.messages
 
 
 def without_absent(choice: Any, specs: Sequence[Spec], left: list[str], where: str) -> Any:

@@ -15,7 +15,7 @@ from rightcall.wire.anthropic.tables import EFFORTS, NAME
 from rightcall.wire.carried import given_back
 from rightcall.wire.encoding import mapping
 from rightcall.wire.history import objects, string
-from rightcall.wire.serving import Members, body_of, model_in, spec_of, strings, without_absent
+from rightcall.wire.serving import Members, body_of, model_in, sound, spec_of, strings, without_absent
 
 _OURS = ("name", "type", "description", "input_schema", "strict", "input_examples", "cache_control")
 _HINTS = frozenset(["eager_input_streaming", "defer_loading", "allowed_callers"])
@@ -34,7 +34,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     choice = mapping(members.get("tool_choice"))
     config = Members(members.get("output_config"), "output_config.")
     request = Request(
-        messages=given_back(said.messages, _place),
+        messages=sound(given_back(said.messages, _place), left),
         system="\n\n".join([text for text in system if text]),
         specs=specs,
         choice=without_absent(_choice(choice, left), specs, left, "tool_choice"),

@@ -20,6 +20,7 @@ from rightcall.wire.serving import (
     Members,
     body_of,
     model_in,
+    sound,
     spec_of,
     strings,
     without_absent,
@@ -36,7 +37,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     choice, specs = _choice(members.get("tool_choice", "function_call"), specs, left)
     options = _options(members, left)
     request = Request(
-        messages=given_back(said.messages, _place),
+        messages=sound(given_back(said.messages, _place), left),
         system=said.system,
         specs=specs,
         choice=without_absent(choice, specs, left, "tool_choice"),

@@ -21,7 +21,7 @@ from rightcall.wire.encoding import mapping
 from rightcall.wire.history import objects, string
 from rightcall.wire.openai_responses.history import is_item, read
 from rightcall.wire.openai_responses.tables import EFFORTS, NAME, OUTPUTS
-from rightcall.wire.serving import TEXT_INPUT, Members, body_of, model_in, spec_of, without_absent
+from rightcall.wire.serving import TEXT_INPUT, Members, body_of, model_in, sound, spec_of, without_absent
 
 _ADDED = "additional_tools"
 """An item of the input that brings tools."""
@@ -46,7 +46,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     choice, specs = _choice(members.get("tool_choice"), tuple(tools.specs), left)
     text = Members(members.get("text"), "text.")
     request = Request(
-        messages=_named(given_back(said.messages, _place), tools.names),
+        messages=sound(_named(given_back(said.messages, _place), tools.names), left),
         system="\n\n".join([each for each in (members.get("instructions"), said.system) if each]),
         specs=specs,
         choice=without_absent(choice, specs, left, "tool_choice"),
