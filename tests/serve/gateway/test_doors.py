@@ -181,7 +181,7 @@ async def test_errors_have_the_clients_own_shape(dialect):
     path, body = ASK[dialect]
     path = path.replace("/m:", "/other:")
     async with gateway({"m": ScriptedModel([])}) as (_, base):
-        status, headers, told = await post(
+        status, _, told = await post(
             f"{base}{path}", {**body, "model": "other"} if dialect != "gemini" else body
         )
         broken, _, _ = await post(f"{base}{path}", b"{")
