@@ -1,5 +1,6 @@
 """What the server halves of the dialects share: reading bodies, wording refusals, sealing calls."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil
@@ -63,9 +64,18 @@ _encode = msgspec.json.Encoder().encode
 def json_bytes(value: object) -> bytes:
     """The value as JSON. Half of a surrogate pair, which no JSON can hold, becomes a question mark."""
     try:
-        return _encode(value)
+        data = _encode(value)
     except UnicodeEncodeError:
-        return _encode(_whole_text(value))
+        data = _encode(_whole_text(value))
+    return data if data.isascii() else _LINES.sub(_escaped, data)
+
+
+_LINES = re.compile(b"\xc2\x85|\xe2\x80[\xa8\xa9]")
+"""What Python takes for the end of a line beside those of SSE; so does Google's SDK, within events."""
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
 
 
 def _whole_text(value: Any) -> Any:

@@ -22,6 +22,7 @@ from rightcall.serve.gateway.remembered import Items
 from rightcall.serve.gateway.routing import Candidate, is_its_fault, least_wait, ordered
 from rightcall.serve.gateway.settings import Served, Trying
 from rightcall.serve.gateway.upstreams import Route, Upstream, Upstreams, dialect_of
+from rightcall.wire.untranslated import UNTOLD, fit
 
 Failed: TypeAlias = Callable[[str, RightcallError], None]
 """Told of each attempt that failed: at which place, and how."""
@@ -98,7 +99,8 @@ class Attempts:
             reply = await passed(exchange, model)
         else:
             exchange.remember_items(self._items)
-            reply = await translated(exchange, self.dressing.dressed(route.served, model))
+            dressed = self.dressing.dressed(route.served, model)
+            reply = await translated(exchange, dressed, dialect_of(model))
         candidate.health.worked()
         return Answered(route, upstream, model, reply)
 
@@ -112,11 +114,16 @@ def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:
     return door.dialect != GEMINI or not peeked.stream or exchange.visit.query.get("alt") == "sse"
 
 
-async def translated(exchange: Exchange, model: Model) -> Reply:
+async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Reply:
     """Ask a model what a client asked, through core's values, and give its events as they come."""
     asked = exchange.asked
+    request = asked.request
     exchange.note_left_out(asked.left_out)
-    stream = model.stream(asked.request)
+    if dialect in UNTOLD and dialect != exchange.door.dialect:
+        fitted = fit(request, dialect)
+        exchange.note_left_out(fitted.left_out)
+        request = fitted.request
+    stream = model.stream(request)
     streams = exchange.peeked.stream
     try:
         async for batch in together(stream):

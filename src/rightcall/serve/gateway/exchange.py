@@ -62,6 +62,8 @@ class Exchange:
         self.id = token_hex(12)
         self.left_out: list[str] = []
         self._server = server
+        self._writes = False
+        """Whether the stream is written here, and not only passed on."""
         self._refused: _Refused | None = None
         self.has_given = False
         """Something of an answer has been given, so that no other place can be asked."""
@@ -120,7 +122,7 @@ class Exchange:
 
     async def give_events(self, events: Sequence[ModelEvent]) -> None:
         """Give what the events add to a stream."""
-        writer = self.writer
+        self._writes, writer = True, self.writer
         data = b"".join([writer.write(event) for event in events])
         if data:
             await self.give(data)
@@ -168,6 +170,9 @@ class Exchange:
         """End a stream that has begun with the client's own word for what went wrong."""
         gateway_logger.warning("request %s broke off: %s", self.id, error)
         self.kept = None
+        if self.has_given and not self._writes:
+            # The vendor's own bytes have begun the stream.
+            self.writer.start()
         await self.visit.end(self.writer.fail(told_to_clients(error)))
 
     async def keep_alive(self) -> None:

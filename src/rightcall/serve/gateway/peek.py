@@ -19,6 +19,9 @@ _FIRST = 2
 """So many messages are how a conversation begins: what the developer says, and what the user says."""
 
 
+_ABSENT = Raw()
+
+
 class _Members(Struct, gc=False):
     model: str = ""
     stream: bool | None = None
@@ -26,11 +29,10 @@ class _Members(Struct, gc=False):
     seed: int | None = None
     store: bool | None = None
     messages: list[Raw] | None = None
-    # Raw by itself: a union with None takes nothing but null.
-    input: Raw = msgspec.field(default_factory=Raw)
+    input: Raw = _ABSENT
     contents: list[Raw] | None = None
-    system: Raw = msgspec.field(default_factory=Raw)
-    instructions: Raw = msgspec.field(default_factory=Raw)
+    system: Raw = _ABSENT
+    instructions: Raw = _ABSENT
     prompt_cache_key: str | None = None
     generation_config: "_Config | None" = msgspec.field(default=None, name="generationConfig")
 
@@ -84,9 +86,10 @@ def peek(body: bytes, *, model: str = "", stream: bool | None = None) -> Peeked:
 def _first(found: _Members) -> bytes:
     if found.prompt_cache_key:
         return found.prompt_cache_key.encode()
-    parts = [bytes(each) for each in (found.system, found.instructions)]
+    parts = [bytes(found.system), bytes(found.instructions)]
     items = found.messages or found.contents
-    if items is None and (given := bytes(found.input)):
+    given = bytes(found.input)
+    if items is None and given:
         items = _items(given) if given.startswith(b"[") else [found.input]
     parts += [bytes(each) for each in (items or ())[:_FIRST]]
     return blake2b(_CACHE.sub(b"", b"\n".join(parts)), digest_size=16).digest()

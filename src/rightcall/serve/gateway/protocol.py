@@ -10,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rightcall.log import gateway_logger
 from rightcall.serve.gateway.settings import Bounds
+from rightcall.serve.gateway.visit import ABORT
 
 _TOO_MUCH = b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
 _TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\n"
@@ -46,6 +47,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Wait for no more of them."""
         self._headers_came()
+        self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def _unsupported_upgrade_warning(self) -> None:

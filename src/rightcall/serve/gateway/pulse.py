@@ -35,8 +35,7 @@ class Pulse:
         if visit.waits_since is not None:
             if now - visit.waits_since >= self._bounds.stalled_seconds:
                 gateway_logger.warning("request %s: the client reads nothing", exchange.id)
-                visit.left = True
-                visit.abort()
+                visit.drop()
                 return
         elif exchange.peeked.stream and not visit.over:
             quiet = now - visit.wrote

@@ -76,7 +76,7 @@ async def serve(
 
 def _load_all() -> None:
     import_module("aiohttp")
-    for dialect in SERVED[:1]:
+    for dialect in SERVED:
         load_server(dialect)
 
 

@@ -19,6 +19,10 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
+ABORT = "rightcall.abort"
+"""Where a request has what closes its connection at once, whatever was not sent yet."""
+
+
 class ClientLeft(Exception):
     """The client is gone: there is nobody to answer."""
 
@@ -45,6 +49,7 @@ class Visit:
         self.first_byte: float | None = None
         self.status = 0
         self._receive = receive
+        self._abort: Callable[[], None] | None = scope.get(ABORT)
         self._send = send
         self._task = asyncio.current_task()
         self._watch: asyncio.Task[None] | None = None
@@ -90,6 +95,13 @@ class Visit:
         """End the task that answers."""
         if self._task is not None:
             self._task.cancel()
+
+    def drop(self) -> None:
+        """Let go of a client that takes nothing, with all that waits for it."""
+        self.left = True
+        if self._abort is not None:
+            self._abort()
+        self.abort()
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Send the head of the answer."""
