@@ -65,6 +65,8 @@ class Reply:
     """Whether the answer ran into its limit of tokens."""
     silence: float = 0.0
     """Seconds before anything is answered."""
+    strange: bool = False
+    """Whether the stream also says something that no client has heard of."""
     events: int | None = None
     """After how many events the connection drops; None lets the stream end."""
 

@@ -27,6 +27,13 @@ DIALECTS: Mapping[str, ModuleType] = {
     "gemini": gemini,
 }
 IDS = {"chat": "call_{}", "responses": "call_{}", "messages": "toolu_{}", "gemini": ""}
+STRANGE = {
+    "chat": b'data: {"id": "x", "object": "chat.new", "choices": [], "something": {"new": 1}}\n\n',
+    "responses": b'event: response.new\ndata: {"type": "response.new", "something": 1}\n\n',
+    "messages": b'event: something_new\ndata: {"type": "something_new", "new": 1}\n\n',
+    "gemini": b'data: {"somethingNew": {"new": 1}}\r\n\r\n',
+}
+"""Events that vendors might think of, and that no client has heard of yet."""
 MOST = 25
 """Requests that any of the tasks may take; a client that asks more often goes in circles."""
 
@@ -130,7 +137,10 @@ async def _exchange(upstream: Upstream, dialect: str, request: web.Request) -> w
     if not asked.streamed:
         await asyncio.sleep(said.silence)
         return web.json_response(wire.whole(said, asked))
-    return await _stream(request, list(wire.stream(said, asked, body)), said)
+    events = list(wire.stream(said, asked, body))
+    if said.strange:
+        events.insert(1, STRANGE[dialect])
+    return await _stream(request, events, said)
 
 
 async def _stream(request: web.Request, events: list[bytes], reply: Reply) -> web.StreamResponse:
