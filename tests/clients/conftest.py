@@ -1,9 +1,11 @@
 """The clients are driven on request: they are large, and other people's."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from clients.attempt import Attempt
 from clients.drive import DRIVERS, Row, Seat, drive
 from clients.gateway import Gateway, gateway
 from clients.places import absence
+from clients.rows import WAYS
 from clients.task import PROMPT, Task
 from clients.upstream.exchange import Script
 from clients.upstream.server import Upstream, serving
@@ -23,6 +26,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.skip("other people's clients are driven by: make test-clients"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The rows of the task as one table, where any of them ran."""
+    cells: dict[str, dict[str, str]] = {}
+    for outcome, word in (("passed", "yes"), ("failed", "NO"), ("error", "NO"), ("skipped", "-")):
+        for report in terminalreporter.stats.get(outcome, ()):
+            if found := re.search(r"test_the_task_is_done\[(.*)-(\w+)\]$", report.nodeid):
+                cells.setdefault(found[1], {})[found[2]] = word
+    if cells and "RIGHTCALL_CLIENTS" in os.environ:
+        lines = [("", *WAYS), *((row, *(by.get(way, "") for way in WAYS)) for row, by in cells.items())]
+        for line in lines:
+            terminalreporter.write_line(f"{line[0]:32}" + "".join(f"{each:11}" for each in line[1:]))
 
 
 @pytest.fixture(scope="session")

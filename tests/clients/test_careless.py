@@ -1,9 +1,9 @@
 """How clients break when a server is careless, and that the gateway is not, whatever its vendor does.
 
-What clients themselves send that is out of the ordinary comes with the rows of the task: messages of role
-system (Claude Code, under a name that it does not know), tools in an item of the input (Codex, gpt-5.6),
-signatures that are fillers (Gemini CLI), /v1 and /v1beta (Google's SDKs for Python and Node), snake case
-and camel case (aider, Google's SDK for Python).
+What clients themselves send that is out of the ordinary comes with the rows of the task: messages of
+role system (Claude Code, under a name that it does not know), tools in an item of the input (Codex,
+gpt-5.6), signatures that are fillers (Gemini CLI), /v1 and /v1beta (Google's SDKs for Python and Node),
+snake case and camel case (aider, Google's SDK for Python).
 """
 
 import http.client
