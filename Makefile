@@ -7,7 +7,8 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos test-browser test-clients test-install test-langchain test-pythons \
+.PHONY: help setup demo tour test chaos test-browser test-clients test-install test-langchain test-recordings \
+	test-pythons \
 	test-transformers conformance features check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
@@ -67,6 +68,9 @@ test-transformers: ## run the tests that need torch, in an environment of their 
 	@.venv-transformers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		$(TORCH) -e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-transformers/bin/python -m pytest -q tests/local/engines/test_huggingface.py
+
+test-recordings: $(READY) ## have the vendors' SDKs read every recorded reply as our server halves write it
+	@RIGHTCALL_EVERY_RECORDING=1 $(BIN)/python -m pytest -q tests/wire/server/test_recordings.py
 
 test-langchain: ## run the tests that need LangChain and LangGraph, in an environment of their own
 	@test -x .venv-langchain/bin/python || $(PYTHON) -m venv .venv-langchain

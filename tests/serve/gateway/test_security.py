@@ -153,7 +153,10 @@ async def test_keys_are_in_no_line_of_the_log(caplog, monkeypatch):
 
 async def test_a_place_without_its_key_is_the_operators_trouble_and_not_the_clients():
     served_ = Served(places=(Place(use="openai:gpt-5", key_env="THERE_IS_NO_SUCH_VARIABLE"),))
-    async with gateway({"m": served_}) as (_, base):
+    with pytest.raises(UsageError, match="THERE_IS_NO_SUCH_VARIABLE is not set"):
+        Gateway(Settings(models={"m": served_}))
+    served_ = Served(places=(Place(use="openai:*", key_env="THERE_IS_NO_SUCH_VARIABLE"),))
+    async with gateway({"m*": served_}) as (_, base):
         status, _, told = await post(f"{base}/v1/chat/completions", CHAT)
     assert status == 500
     assert b"THERE_IS_NO_SUCH_VARIABLE" not in told

@@ -73,7 +73,7 @@ def _chat(pieces: list[bytes], *, stream: bool) -> Heard:
         made = client.chat.completions.create(model="m", messages=HI)
     choice = made.choices[0]
     calls = choice.message.tool_calls or []
-    said = [(c.custom.name, c.custom.input) if c.type == "custom" else _call(c.function) for c in calls]
+    said = [_custom(call) if call.type == "custom" else _call(call.function) for call in calls]
     stop = "refusal" if choice.message.refusal else choice.finish_reason
     return Heard(
         choice.message.content or "",
@@ -93,6 +93,12 @@ def _completion(client: openai.OpenAI) -> Any:
         except (openai.LengthFinishReasonError, openai.ContentFilterFinishReasonError) as error:
             # The SDK's helper will not have such an answer, and has it all the same.
             return error.completion
+
+
+def _custom(call: Any) -> tuple[str, Any]:
+    # The SDK has no type for those that were streamed.
+    custom = call.to_dict()["custom"]
+    return custom["name"], custom["input"]
 
 
 def _call(function: Any) -> tuple[str, Any]:
@@ -197,7 +203,7 @@ def _gemini(pieces: list[bytes], *, stream: bool) -> Heard:
     usage = counted[-1]
     thought = usage.thoughts_token_count or 0
     counts = (
-        usage.prompt_token_count or 0,
+        (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0),
         (usage.candidates_token_count or 0) + thought,
         usage.cached_content_token_count or 0,
         thought,

@@ -59,9 +59,8 @@ def _opened(use: str, place: Place, trying: Trying) -> Model:
     """A model of a file of one's own, or one by name, with the key that is kept for it."""
     if is_place(use):
         return load_model(use)
-    # A place with a key or an address of its own needs none that is kept for the vendor, and gets none.
-    has_its_own = place.key_env or place.key_file or place.base_url
-    return opened(use, place, trying, None if has_its_own else key_for(use))
+    has_key = place.key_env or place.key_file or place.base_url is not None
+    return opened(use, place, trying, None if has_key else key_for(use))
 
 
 async def _tools_of(served: Served) -> ToolSource:

@@ -66,8 +66,9 @@ class Gateway:
     async def apply(self, settings: Settings, keys: Keys) -> None:
         """Go on with other settings and keys; what is under way goes on as it began."""
         guests, dressing = Guests(keys, settings), self._dress(settings)
+        left = self._upstreams.apply(settings)
         self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
-        for upstream in self._upstreams.apply(settings):
+        for upstream in left:
             await upstream.close()
 
     async def close(self) -> None:

@@ -47,7 +47,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Wait for no more of them."""
         self._headers_came()
-        self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+        self.scope[ABORT] = self.transport.abort  # type: ignore[literal-required]
         super().on_headers_complete()
 
     def _unsupported_upgrade_warning(self) -> None:

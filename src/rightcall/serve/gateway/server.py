@@ -24,6 +24,7 @@ _LOOK = 0.01
 def run(gateway: Gateway, read: Read, files: tuple[Path, ...], started: Callable[[str], None]) -> None:
     """Serve from a program that does nothing else."""
     load("uvicorn")
+    _allow_files()
     factory = load("uvloop").new_event_loop if find_spec("uvloop") else None
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(serve(gateway, read=read, files=files, started=started))
@@ -72,6 +73,15 @@ async def serve(
         for each in beside:
             each.cancel()
         await gateway.close()
+
+
+def _allow_files() -> None:
+    """Two sockets for every stream: as many as this process may have."""
+    with suppress(ImportError, ValueError, OSError):  # not Windows, or not allowed
+        import resource  # noqa: PLC0415 - not everywhere
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _load_all() -> None:

@@ -105,7 +105,8 @@ class Upstreams:
     def apply(self, settings: Settings) -> tuple[Upstream, ...]:
         """Serve what these settings say; what is served no longer is given back, to be closed.
 
-        A place that stays as it was keeps its connections, and what is known of its health.
+        A place that stays as it was keeps its connections, and what is known of its health. One that
+        cannot be asked, for want of a key, is a UsageError, and nothing is changed.
         """
         before = {
             _written(candidate.target.place, self._settings.trying): candidate
@@ -120,6 +121,9 @@ class Upstreams:
                 kept = before.get(written)
                 if kept is None:
                     upstream = Upstream(place, settings.trying, self._open)
+                    if "*" not in place.use:
+                        # What cannot be asked is the operator's to know, and no client's.
+                        upstream.model("")
                     salt = f"{place.use} {place.base_url or ''} {place.key_env}"
                     kept = Candidate(salt, upstream, place.weight)
                     before[written] = kept

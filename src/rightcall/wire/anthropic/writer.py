@@ -89,7 +89,9 @@ class Writer:
             blocks = self._blocks
             written += blocks.begin_text() + blocks.text(words) + blocks.end_text()
         delta = {"stop_reason": REASONS[reply.stop], "stop_sequence": None}
-        written += _event("message_delta", {"delta": delta, "usage": usage_of(reply.usage)})
+        # Who counts nothing leaves it at what was said first.
+        usage = reply.usage if reply.usage.tokens else Usage(input_tokens=self._answer.input_tokens)
+        written += _event("message_delta", {"delta": delta, "usage": usage_of(usage)})
         return written + _event("message_stop", {})
 
 

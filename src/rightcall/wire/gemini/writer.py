@@ -7,6 +7,7 @@ thoughts included, since clients do not give those back.
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
 from msgspec import Raw
 
 from rightcall.core.call import Call
@@ -175,8 +176,10 @@ def call_part(call: Call, index: int, answer: Answer, carried: Carried) -> Json:
 def _arguments(call: Call) -> Raw | Json:
     if not call.as_json.strip():
         return {}
-    whole_object = object_in(call.as_json) is not None
-    return Raw(call.as_json.encode()) if whole_object else {UNPARSED: call.arguments}
+    if object_in(call.as_json) is None:
+        return {UNPARSED: call.arguments}
+    # As the model wrote it, but on one line: an event's data has no others.
+    return Raw(msgspec.json.format(call.as_json.encode(), indent=-1))
 
 
 def _refusal(reply: Reply) -> Iterator[Json]:
