@@ -17,6 +17,7 @@ from clients.rows import WAYS
 from clients.task import PROMPT, Task
 from clients.upstream.exchange import Script
 from clients.upstream.server import Upstream, serving
+from clients.workers import PROGRAMS, Workers
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -66,9 +67,16 @@ def gateways(
         yield found
 
 
+@pytest.fixture(scope="session")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    started = Workers(tmp_path_factory.mktemp("workers"))
+    yield started
+    started.close()
+
+
 @pytest.fixture
 def attempt(
-    tmp_path: Path, vendor: Upstream, gateways: Callable[..., Gateway]
+    tmp_path: Path, vendor: Upstream, gateways: Callable[..., Gateway], workers: Workers
 ) -> Callable[..., Attempt]:
     """Drive a client by a way to the vendor: directly, or by a gateway that asks it in a dialect."""
 
@@ -81,9 +89,9 @@ def attempt(
         parallel: bool = False,
         exact: bool = True,
         repeat_ids: bool = False,
-        **more: str,
+        scenario: str = "task",
     ) -> Attempt:
-        if missing := absence(*DRIVERS[row.client][0]):
+        if missing := absence(*{**DRIVERS, **PROGRAMS}[row.client][0]):
             pytest.skip(missing)
         home, work = tmp_path / "home", tmp_path / "work"
         home.mkdir()
@@ -92,7 +100,11 @@ def attempt(
         through = None if way == "direct" else gateways(way, exact=exact)
         logged = len(through.log()) if through else 0
         vendor.begin(script(task), repeat_ids=repeat_ids)
-        done = drive(row, Seat(through.url if through else vendor.url, home, work), prompt, **more)
+        seat = Seat(through.url if through else vendor.url, home, work)
+        if row.client in PROGRAMS:
+            done = workers.drive(row, seat, prompt, scenario)
+        else:
+            done = drive(row, seat, prompt)
         return Attempt(task, done, vendor, through.log()[logged:] if through else "")
 
     return tried

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clients.places import HERE, NODE, folder, program
+from clients.places import HERE, NODE, program
 
 KEY = "rightcall-test-key"
 SECONDS = 60.0
@@ -188,30 +188,7 @@ def llm(row: Row, seat: Seat, prompt: str) -> Command:
     return Command([program("pip", "llm", "llm"), "prompt", *told, prompt], environment)
 
 
-def python_program(name: str, environment: str) -> Callable[..., Command]:
-    def command(row: Row, seat: Seat, prompt: str, scenario: str = "task") -> Command:
-        told = json.dumps(_job(row, seat, prompt, scenario))
-        python = program("pip", environment, "python")
-        return Command([python, str(HERE / "programs" / name), told], {"LANGSMITH_TRACING": "false"})
-
-    return command
-
-
-def node_program(name: str, packages: str) -> Callable[..., Command]:
-    def command(row: Row, seat: Seat, prompt: str, scenario: str = "task") -> Command:
-        told = json.dumps(_job(row, seat, prompt, scenario))
-        environment = {"CLIENT_PACKAGES": str(folder("npm", packages)), "AI_SDK_LOG_WARNINGS": "false"}
-        return Command([str(NODE / "node"), str(HERE / "programs" / name), told], environment)
-
-    return command
-
-
-def _job(row: Row, seat: Seat, prompt: str, scenario: str) -> dict[str, object]:
-    where = {"base": seat.base, "key": seat.key, "dialect": row.dialect, "model": row.model}
-    return {**where, "streamed": row.streamed, "prompt": prompt, "scenario": scenario}
-
-
-DRIVERS: Mapping[str, tuple[tuple[str, str], Callable[..., Command]]] = {
+DRIVERS: Mapping[str, tuple[tuple[str, str], Callable[[Row, Seat, str], Command]]] = {
     "claude": (("npm", "claude"), claude),
     "codex": (("npm", "codex"), codex),
     "codex-builtin": (("npm", "codex"), codex),
@@ -219,24 +196,24 @@ DRIVERS: Mapping[str, tuple[tuple[str, str], Callable[..., Command]]] = {
     "opencode": (("npm", "opencode"), opencode),
     "aider": (("pip", "aider"), aider),
     "llm": (("pip", "llm"), llm),
-    "ai-sdk": (("npm", "aisdk"), node_program("ai_sdk.mjs", "aisdk")),
-    "langchain": (("pip", "langchain"), python_program("langchain_agent.py", "langchain")),
-    "python-sdk": (("pip", "sdks"), python_program("python_sdks.py", "sdks")),
-    "node-sdk": (("npm", "sdks"), node_program("node_sdks.mjs", "sdks")),
 }
-"""Each client: what must be installed for it, and how it is started."""
+"""The clients that are commands: what must be installed for each, and how it is started."""
+PATH = os.pathsep.join([str(NODE), "/usr/local/bin", "/usr/bin", "/bin"])
 
 
-def drive(row: Row, seat: Seat, prompt: str, **more: str) -> Done:
-    """Run a client to its end, with nothing of this process's environment but the paths."""
-    command = DRIVERS[row.client][1](row, seat, prompt, **more)
-    path = os.pathsep.join([str(NODE), "/usr/local/bin", "/usr/bin", "/bin"])
-    environment = {"PATH": path, "HOME": str(seat.home), "TERM": "dumb", "LANG": "C.UTF-8", "TZ": "UTC"}
-    environment |= {"TMPDIR": str(seat.home), "CI": "1", "NO_COLOR": "1", **command.environment}
+def bare(home: Path) -> dict[str, str]:
+    """An environment with nothing of this process's own."""
+    quiet = {"TERM": "dumb", "LANG": "C.UTF-8", "TZ": "UTC", "CI": "1", "NO_COLOR": "1"}
+    return {"PATH": PATH, "HOME": str(home), "TMPDIR": str(home), **quiet}
+
+
+def drive(row: Row, seat: Seat, prompt: str) -> Done:
+    """Run a command to its end."""
+    command = DRIVERS[row.client][1](row, seat, prompt)
     process = subprocess.Popen(
         command.arguments,
         cwd=seat.work,
-        env=environment,
+        env={**bare(seat.home), **command.environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,11 +1,16 @@
 """The two tools of the programs that have none of their own, and how they are told what to do.
 
-Read by programs of several environments, so it knows nothing but the standard library.
+A program is started once and told one job after another, each a line of JSON, as libraries take seconds
+to load; what came of a job is a line, too. Read by programs of several environments, so it knows nothing
+but the standard library.
 """
 
 import json
+import os
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,10 +54,21 @@ def use(name: str, arguments: dict) -> str:
     return TOOLS[name](**arguments)
 
 
-def told() -> SimpleNamespace:
-    """What to do: base, dialect, model, streamed, scenario and prompt."""
-    return SimpleNamespace(**json.loads(sys.argv[1]))
+def serve(tried: Callable[[SimpleNamespace], dict]) -> None:
+    """Do each job: base, key, dialect, model, streamed, scenario, prompt and the folder to work in."""
+    for line in sys.stdin:
+        job = SimpleNamespace(**json.loads(line))
+        os.chdir(job.work)
+        try:
+            said = _each(job, tried)
+        except Exception:
+            said = {"crash": traceback.format_exc()}
+        sys.stdout.write(json.dumps(said) + "\n")
+        sys.stdout.flush()
 
 
-def say(**members: object) -> None:
-    sys.stdout.write(json.dumps(members) + "\n")
+def _each(job: SimpleNamespace, tried: Callable[[SimpleNamespace], dict]) -> dict:
+    if job.scenario != "errors":
+        return tried(job)
+    prompts = [REFUSE.format(status) for status in STATUSES]
+    return {"errors": [tried(SimpleNamespace(**{**vars(job), "prompt": each})) for each in prompts]}

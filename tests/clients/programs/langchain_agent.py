@@ -1,6 +1,6 @@
 """LangChain's agent on its own model classes, in one dialect: the task, or a structured answer."""
 
-from hands import run_command, say, told, write_file
+from hands import run_command, serve, write_file
 from langchain.agents import create_agent
 from langchain_anthropic import ChatAnthropic
 from langchain_google_genai import ChatGoogleGenerativeAI
@@ -30,28 +30,17 @@ def model(job):
             return ChatGoogleGenerativeAI(**same, base_url=job.base)
 
 
-def main():
-    job = told()
-    asked = {"messages": [("user", job.prompt)]}
+def tried(job):
     if job.scenario == "structured":
-        say(
-            value=model(job)
-            .with_structured_output(Weather, method="json_schema")
-            .invoke(job.prompt)
-            .model_dump()
-        )
-        return
+        shaped = model(job).with_structured_output(Weather, method="json_schema")
+        return {"value": shaped.invoke(job.prompt).model_dump()}
+    asked = {"messages": [("user", job.prompt)]}
     agent = create_agent(model(job), [write_file, run_command])
     if job.streamed:
-        words = [
-            chunk.text
-            for chunk, _ in agent.stream(asked, stream_mode="messages")
-            if chunk.type == "AIMessageChunk"
-        ]
-        say(text="".join(words))
-    else:
-        last = agent.invoke(asked)["messages"][-1]
-        say(text=last.text, tokens=last.usage_metadata["input_tokens"])
+        chunks = [chunk for chunk, _ in agent.stream(asked, stream_mode="messages")]
+        return {"text": "".join(chunk.text for chunk in chunks if chunk.type == "AIMessageChunk")}
+    last = agent.invoke(asked)["messages"][-1]
+    return {"text": last.text, "tokens": last.usage_metadata["input_tokens"]}
 
 
-main()
+serve(tried)

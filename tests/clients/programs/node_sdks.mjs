@@ -1,16 +1,16 @@
 // The official SDKs for Node, in one dialect: the task, a structured answer, or an error.
 
-import { job, load, mostTurns, refusals, say, schemas, use, weather, words } from "./hands.mjs";
+import { load, mostTurns, schemas, serve, use, weather, words } from "./hands.mjs";
 
 const named = Object.entries(schemas).map(([name, schema]) => ({ name, description: words[name], schema }));
 
-async function openai() {
+async function openai(job) {
   const { default: OpenAI } = await load("openai");
   return new OpenAI({ baseURL: `${job.base}/v1`, apiKey: job.key, maxRetries: 0 });
 }
 
-async function chat() {
-  const client = await openai();
+async function chat(job) {
+  const client = await openai(job);
   const messages = [{ role: "user", content: job.prompt }];
   const ask = async (more) => {
     const asked = { model: job.model, messages, ...more };
@@ -41,8 +41,8 @@ async function chat() {
   }
 }
 
-async function responses() {
-  const client = await openai();
+async function responses(job) {
+  const client = await openai(job);
   const input = [{ role: "user", content: job.prompt }];
   const ask = async (more) => {
     const kept = { store: false, include: ["reasoning.encrypted_content"] };
@@ -71,7 +71,7 @@ async function responses() {
   }
 }
 
-async function messages() {
+async function messages(job) {
   const { default: Anthropic } = await load("@anthropic-ai/sdk");
   const client = new Anthropic({ baseURL: job.base, apiKey: job.key, maxRetries: 0 });
   const said = [{ role: "user", content: job.prompt }];
@@ -101,7 +101,7 @@ async function messages() {
   }
 }
 
-async function gemini() {
+async function gemini(job) {
   const { GoogleGenAI } = await load("@google/genai");
   const client = new GoogleGenAI({ apiKey: job.key, httpOptions: { baseUrl: job.base } });
   const contents = [{ role: "user", parts: [{ text: job.prompt }] }];
@@ -139,17 +139,11 @@ async function gemini() {
   }
 }
 
-async function tried() {
+serve(async (job) => {
   try {
-    return await { chat, responses, messages, gemini }[job.dialect]();
+    return await { chat, responses, messages, gemini }[job.dialect](job);
   } catch (error) {
     if (error.status === undefined) throw error;
     return { error: error.constructor.name, status: error.status, message: error.message };
   }
-}
-
-if (job.scenario === "errors") {
-  const errors = [];
-  for (job.prompt of refusals) errors.push(await tried());
-  say({ errors });
-} else say(await tried());
+});

@@ -1,13 +1,12 @@
 """The official SDKs for Python, in one dialect: the task, a structured answer, or an error."""
 
 import json
-from types import SimpleNamespace
 
 import anthropic
 import openai
 from google import genai
 from google.genai import types
-from hands import MOST_TURNS, REFUSE, SCHEMAS, STATUSES, WORDS, say, told, use
+from hands import MOST_TURNS, SCHEMAS, WORDS, serve, use
 from pydantic import BaseModel
 
 
@@ -189,13 +188,4 @@ def tried(job):
     return {"text": text, "stop": stop, "tokens": tokens}
 
 
-def main():
-    job = told()
-    if job.scenario == "errors":
-        prompts = [REFUSE.format(status) for status in STATUSES]
-        say(errors=[tried(SimpleNamespace(**{**vars(job), "prompt": prompt})) for prompt in prompts])
-    else:
-        say(**tried(job))
-
-
-main()
+serve(tried)
