@@ -13,9 +13,9 @@ WORDS = "the vendor's own words"
 
 
 def refused(asked: Asked) -> Fault:
-    """The status that the prompt names. A wait of half a minute is nothing that a gateway waits for."""
+    """The status that the prompt names; the gateway, too, has to wait after a 429."""
     (status,) = re.findall(r"Refuse this with (\d+)", asked.text)
-    return Fault(int(status), WORDS, headers={"retry-after": "30"} if status == "429" else {})
+    return Fault(int(status), WORDS, headers={"retry-after": "1"} if status == "429" else {})
 
 
 def structured(asked: Asked) -> Reply:
