@@ -1,4 +1,4 @@
-"""The table of what is lost between dialects, made from the code's own data. Run it to write the page."""
+"""The table of what is lost between dialects, made from the code. Run it to write the page."""
 
 from pathlib import Path
 

@@ -23,9 +23,9 @@ from rightcall.cli.places import config_folder, write_privately
 from rightcall.core.ports import Model
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
-from rightcall.serve.gateway.server import run as run_gateway
 from rightcall.serve.gateway.gateway import Gateway
 from rightcall.serve.gateway.keys import Allowed, Keys, as_file, made, read_keys, revoked
+from rightcall.serve.gateway.server import run as run_gateway
 from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
 from rightcall.serve.gateway.settings_file import read_settings, with_models
 from rightcall.serve.gateway.spend import Spend

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelChange, ReplyEnd, RetryStart
-from rightcall.core.message import Reply
+from rightcall.core.message import Message, Reasoning, Reply
 from rightcall.core.ports import Model
 from rightcall.errors import RightcallError, TruncatedStream, UsageError, VendorError
 from rightcall.log import gateway_logger
@@ -123,6 +123,8 @@ async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Rep
         fitted = fit(request, dialect)
         exchange.note_left_out(fitted.left_out)
         request = fitted.request
+        if any(_is_foreign(message, dialect) for message in request.messages):
+            exchange.note_left_out(("thoughts that another vendor's model wrote",))
     stream = model.stream(request)
     streams = exchange.peeked.stream
     try:
@@ -144,6 +146,13 @@ async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Rep
     finally:
         await close_stream(stream)
     raise TruncatedStream("the reply has no end")
+
+
+def _is_foreign(message: Message, dialect: str) -> bool:
+    """Whether a message holds thoughts that the model behind cannot be given back."""
+    return isinstance(message, Reply) and any(
+        isinstance(part, Reasoning) and dialect not in part.vendor for part in message.content
+    )
 
 
 _BROKEN = Reply((), "error")
