@@ -86,6 +86,8 @@ def _listener(uvicorn: Any, config: Any) -> Any:
     """
 
     class Listener(uvicorn.Server):  # type: ignore[misc]
+        should_exit = False
+
         def capture_signals(self) -> AbstractContextManager[None]:
             return nullcontext()
 
