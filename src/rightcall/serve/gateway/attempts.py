@@ -13,6 +13,7 @@ from rightcall.errors import RightcallError, TruncatedStream, UsageError, Vendor
 from rightcall.log import gateway_logger
 from rightcall.request.batches import close_stream, together
 from rightcall.request.wire_model import WireModel
+from rightcall.serve.gateway.agent_model import AgentModel
 from rightcall.serve.gateway.counting import count
 from rightcall.serve.gateway.doors import GEMINI
 from rightcall.serve.gateway.dressing import Dressing
@@ -99,6 +100,8 @@ class Attempts:
             reply = await passed(exchange, model)
         else:
             exchange.remember_items(self._items)
+            if isinstance(model, WireModel) and not exchange.peeked.stream and not route.served.is_agent:
+                model = model.whole()
             dressed = self.dressing.dressed(route.served, model)
             reply = await translated(exchange, dressed, dialect_of(model))
         candidate.health.worked()
@@ -119,6 +122,8 @@ async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Rep
     asked = exchange.asked
     request = asked.request
     exchange.note_left_out(asked.left_out)
+    if isinstance(model, AgentModel) and request.specs:
+        exchange.note_left_out(("tools: the gateway runs its own",))
     if dialect in UNTOLD and dialect != exchange.door.dialect:
         fitted = fit(request, dialect)
         exchange.note_left_out(fitted.left_out)
