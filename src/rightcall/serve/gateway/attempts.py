@@ -65,10 +65,8 @@ class Attempts:
                         raise
                     last = error
             wait = self._wait(route)
-            if last is None:
-                raise _all_rest(wait)
             if tried == trying.rounds or wait > trying.longest_wait:
-                raise last
+                raise last or _all_rest(wait)
             await asyncio.sleep(wait)
         raise AssertionError("there is at least one round")
 
