@@ -10,7 +10,7 @@ TORCH ?= torch
 .PHONY: help setup demo tour test chaos test-browser test-clients test-install test-langchain test-recordings \
 	test-pythons \
 	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-grammar bench-programs bench-tau \
+	bench bench-setup bench-parts bench-agentdojo bench-embedded bench-evals bench-gateway bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
 
 help: ## show this help
@@ -102,8 +102,9 @@ format: $(READY) ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-features: $(READY) ## write the table of vendors and features in docs/models.md anew, from the code
+features: $(READY) ## write the tables in docs/models.md and docs/gateway.md anew, from the code
 	@PYTHONPATH=tests $(BIN)/python tests/docs/feature_table.py
+	@PYTHONPATH=tests $(BIN)/python tests/docs/untranslated_table.py
 
 conformance: $(READY) ## run MCP's own conformance suite against our client and server (needs npm)
 	@npm install --silent --prefix .node @modelcontextprotocol/server-everything@2026.8.31 \
@@ -137,6 +138,11 @@ bench-embedded: $(READY) ## how reliable the embedded model is (some ten minutes
 
 # Tools to distract with: any file of definitions, as docs/evals.md says.
 CATALOGUE ?= ../shared/data/mcp-catalogue/tools.json
+
+bench-gateway: $(READY) ## what the gateway costs, beside a bare pass-through and LiteLLM's proxy
+	@test -x .venv-bench-gateway/bin/python || $(PYTHON) -m venv .venv-bench-gateway
+	@.venv-bench-gateway/bin/python -m pip install --quiet --disable-pip-version-check 'litellm[proxy]==1.106.*'
+	@$(BIN)/python bench/gateway.py --litellm .venv-bench-gateway/bin/python
 
 bench-evals: $(READY) ## what descriptions and examples are worth to the embedded model, at 5 to 50 tools (CATALOGUE)
 	@$(BIN)/python bench/evals/choices.py --catalogue $(CATALOGUE)

@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import socket
 import statistics
 import subprocess
@@ -24,7 +23,6 @@ from typing import Any
 import aiohttp
 
 HERE = Path(__file__).parent
-TICK = 1 / os.sysconf("SC_CLK_TCK")
 DELTAS = 60
 FEW, PAUSE = 20, 0.3
 """What a stream of a crowd says, and how many seconds lie between two of its events."""
@@ -114,9 +112,9 @@ def free_port() -> int:
 
 
 def spent(pid: int) -> float:
-    """Seconds of CPU that a process has used, with the children that it waited for."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * TICK
+    """Seconds of CPU that the threads of a process have used."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 def resident(pid: int) -> float:

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
+from copy import copy
 from functools import partial
 from logging import DEBUG
 from typing import Self
@@ -72,6 +73,7 @@ class WireModel:
         self._encoders: dict[int, tuple[Encode, Readable]] = {}
         """By the identity of a conversation; each is gone when its conversation is."""
         self._unasked = Unasked()
+        self._blanks: dict[bool, Outgoing] = {}
         self._profile = profile or Profile()
         self._streaming = streaming
         self._retry = retry or Retry()
@@ -185,9 +187,19 @@ class WireModel:
         """Send what somebody else wrote in this dialect, once, with this model's key."""
         return self._host.post(outgoing)
 
-    def path(self, *, stream: bool) -> str:
-        """What follows the base URL where this model is asked."""
-        return self._dialect.encode(_ANYTHING, model=self._address.model, stream=stream).path
+    def blank(self, *, stream: bool) -> Outgoing:
+        """A request that asks anything: where this model is asked, and with which headers."""
+        known = self._blanks.get(stream)
+        if known is None:
+            known = self._dialect.encode(_ANYTHING, model=self._address.model, stream=stream)
+            self._blanks[stream] = known
+        return known
+
+    def whole(self) -> "WireModel":
+        """The same model, asked for replies in one piece."""
+        twin = copy(self)
+        twin._streaming = False  # noqa: SLF001 - its own
+        return twin
 
     def refusal(self, incoming: Incoming, body: bytes) -> VendorError:
         """The refusal that came in place of a reply, with who gave it and without secrets."""

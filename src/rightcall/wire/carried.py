@@ -30,6 +30,8 @@ _MOST = 4 * 1024 * 1024
 """Bytes that a token may hold; a few of them could else be blown up to any number."""
 _IN_ID = re.compile(rf"_({_MARK}[A-Za-z0-9_-]+)\Z")
 
+_TOKENS = re.compile(rf'["_]{_MARK}[MN][A-Za-z0-9_-]+=*"'.encode())
+
 Places: TypeAlias = Callable[[Reasoning | Call], str]
 """Where a dialect's client gives a token back with a thought or a call; empty where there is none."""
 
@@ -84,6 +86,11 @@ def carried_in(identity: str) -> Carried | None:
     """What a call's id carries."""
     found = _IN_ID.search(identity)
     return None if found is None else opened(found[1])
+
+
+def holds_tokens(body: bytes) -> bool:
+    """Whether a request gives tokens back, which its dialect's own vendor would not understand."""
+    return _TOKENS.search(body) is not None
 
 
 def given_back(messages: Sequence[Message], place: Places) -> tuple[Message, ...]:

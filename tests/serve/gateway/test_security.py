@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 
+import aiohttp
 import pytest
 
 from rightcall.errors import UsageError
@@ -42,9 +43,18 @@ async def test_web_pages_and_names_that_point_here_are_kept_out():
         assert (await post(url, CHAT, {"host": "evil.example"}))[0] == 401
         assert (await post(url, CHAT, {"host": "localhost:9000"}))[0] == 200
     async with gateway({"m": scripted()}, options={"origins": ("https://chat.example",)}) as (_, base):
-        assert (await post(f"{base}/v1/chat/completions", CHAT, {"origin": "https://chat.example"}))[
-            0
-        ] == 200
+        status, headers, _ = await post(
+            f"{base}/v1/chat/completions", CHAT, {"origin": "https://chat.example"}
+        )
+        assert (status, headers["access-control-allow-origin"]) == (200, "https://chat.example")
+        async with aiohttp.ClientSession() as session:
+            asks = {"origin": "https://chat.example", "access-control-request-method": "POST"}
+            async with session.options(f"{base}/v1/chat/completions", headers=asks) as response:
+                assert response.status == 204
+            asks["origin"] = "https://evil.example"
+            async with session.options(f"{base}/v1/chat/completions", headers=asks) as response:
+                assert response.status == 405
+                assert "access-control-allow-origin" not in response.headers
 
 
 async def test_it_asks_nobody_but_who_is_configured():
@@ -172,3 +182,16 @@ async def test_streams_may_end_when_the_gateway_does():
     _, _, came = await asked
     assert came.endswith(b"data: [DONE]\n\n")
     assert b'"finish_reason":"stop"' in came
+
+
+async def test_a_fault_of_ours_says_nothing_of_itself(caplog):
+    def broken(_):
+        raise ZeroDivisionError("secret words")
+
+    async with gateway({"m": ScriptedModel(broken)}) as (made_, base):
+        status, _, told = await post(f"{base}/v1/chat/completions", CHAT)
+        assert (await post(f"{base}/v1/chat/completions", CHAT))[0] == 500
+        assert made_.metrics.under_way == 0
+    assert status == 500
+    assert b"secret words" not in told
+    assert "ZeroDivisionError" in caplog.text

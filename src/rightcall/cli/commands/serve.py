@@ -23,9 +23,9 @@ from rightcall.cli.places import config_folder, write_privately
 from rightcall.core.ports import Model
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
-from rightcall.serve.gateway import server
 from rightcall.serve.gateway.gateway import Gateway
 from rightcall.serve.gateway.keys import Allowed, Keys, as_file, made, read_keys, revoked
+from rightcall.serve.gateway.server import run as run_gateway
 from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
 from rightcall.serve.gateway.settings_file import read_settings, with_models
 from rightcall.serve.gateway.spend import Spend
@@ -51,7 +51,7 @@ def run(options: Namespace) -> int:
     journal = load_journal(settings.journal) if settings.journal else None
     gateway = Gateway(settings, keys, open_=_opened, load_tools=_tools_of, journal=journal)
     files = (_keys_file(options, settings), *([Path(options.config)] if options.config else ()))
-    server.run(gateway, read, files, _say)
+    run_gateway(gateway, read, files, _say)
     return OK
 
 

@@ -7,12 +7,13 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from rightcall.core.events import ModelChange, ReplyEnd, RetryStart
-from rightcall.core.message import Reply
+from rightcall.core.message import Message, Reasoning, Reply
 from rightcall.core.ports import Model
 from rightcall.errors import RightcallError, TruncatedStream, UsageError, VendorError
 from rightcall.log import gateway_logger
 from rightcall.request.batches import close_stream, together
 from rightcall.request.wire_model import WireModel
+from rightcall.serve.gateway.agent_model import AgentModel
 from rightcall.serve.gateway.counting import count
 from rightcall.serve.gateway.doors import GEMINI
 from rightcall.serve.gateway.dressing import Dressing
@@ -26,6 +27,10 @@ from rightcall.wire.untranslated import UNTOLD, fit
 
 Failed: TypeAlias = Callable[[str, RightcallError], None]
 """Told of each attempt that failed: at which place, and how."""
+
+
+_LATE = 0.005
+"""Timers may come a millisecond early, and a place that rests for another one is not asked."""
 
 
 class Answered:
@@ -52,8 +57,8 @@ class Attempts:
     async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
         """Answer from the first place that can. Raises the last error where none could."""
         beginning = exchange.key.id.encode() + exchange.peeked.beginning
+        last: RightcallError | None = None
         for tried in range(1, trying.rounds + 1):
-            last: RightcallError | None = None
             for of, candidate in self._places(route, beginning):
                 try:
                     return await self._at(exchange, of, candidate)
@@ -66,7 +71,7 @@ class Attempts:
             wait = self._wait(route)
             if tried == trying.rounds or wait > trying.longest_wait:
                 raise last or _all_rest(wait)
-            await asyncio.sleep(wait)
+            await asyncio.sleep(wait + _LATE)
         raise AssertionError("there is at least one round")
 
     def _places(self, route: Route, beginning: bytes) -> Iterator[tuple[Route, Candidate[Upstream]]]:
@@ -97,6 +102,8 @@ class Attempts:
             reply = await passed(exchange, model)
         else:
             exchange.remember_items(self._items)
+            if isinstance(model, WireModel) and not exchange.peeked.stream and not route.served.is_agent:
+                model = model.whole()
             dressed = self.dressing.dressed(route.served, model)
             reply = await translated(exchange, dressed, dialect_of(model))
         candidate.health.worked()
@@ -117,10 +124,14 @@ async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Rep
     asked = exchange.asked
     request = asked.request
     exchange.note_left_out(asked.left_out)
+    if isinstance(model, AgentModel) and request.specs:
+        exchange.note_left_out(("tools: the gateway runs its own",))
     if dialect in UNTOLD and dialect != exchange.door.dialect:
         fitted = fit(request, dialect)
         exchange.note_left_out(fitted.left_out)
         request = fitted.request
+        if any(_is_foreign(message, dialect) for message in request.messages):
+            exchange.note_left_out(("thoughts that another vendor's model wrote",))
     stream = model.stream(request)
     streams = exchange.peeked.stream
     try:
@@ -142,6 +153,13 @@ async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Rep
     finally:
         await close_stream(stream)
     raise TruncatedStream("the reply has no end")
+
+
+def _is_foreign(message: Message, dialect: str) -> bool:
+    """Whether a message holds thoughts that the model behind cannot be given back."""
+    return isinstance(message, Reply) and any(
+        isinstance(part, Reasoning) and dialect not in part.vendor for part in message.content
+    )
 
 
 _BROKEN = Reply((), "error")

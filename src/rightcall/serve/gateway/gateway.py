@@ -91,11 +91,23 @@ class Gateway:
         except asyncio.CancelledError:
             if not visit.left:
                 raise
+        except Exception:
+            # A fault of ours: the client hears that it is one, and no more than that.
+            gateway_logger.exception("%s %s failed", visit.method, visit.path)
+            if visit.begun:
+                visit.drop()
+            else:
+                await visit.answer(500, JSON, b'{"error":{"message":"the gateway failed"}}')
         finally:
             self.metrics.under_way -= 1
             await visit.close()
 
     async def _received(self, visit: Visit) -> None:
+        if "origin" in visit.headers:
+            visit.always = self.guests.shared_with(visit)
+            if visit.method == "OPTIONS" and visit.always:
+                await visit.answer(204, {}, b"")
+                return
         door = found(visit.method, visit.path, visit.headers)
         if door is None:
             await self._nothing_there(visit)

@@ -4,7 +4,7 @@ Without keys the gateway takes whatever key it is given, so it must not be reach
 in a browser on the same machine is no guest unless the operator named its origin.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
@@ -51,6 +51,19 @@ class Guests:
             if (key := self._keys.found(given)) is not None:
                 return key
         raise VendorError("no valid key for this gateway was given", kind="auth", status=401)
+
+    def shared_with(self, visit: Visit) -> Mapping[str, str]:
+        """What tells a browser that a page may read the answer: one whose origin the operator named."""
+        origin = visit.headers.get("origin", "")
+        if not origin or origin.rstrip("/") not in self._origins:
+            return {}
+        return {
+            "access-control-allow-origin": origin,
+            "access-control-allow-headers": "*, authorization",
+            "access-control-allow-methods": "GET, POST",
+            "access-control-expose-headers": "*",
+            "vary": "origin",
+        }
 
     def may(self, key: Key, model: str) -> bool:
         """Whether a key may ask for a model."""

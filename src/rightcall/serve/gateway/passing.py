@@ -56,7 +56,8 @@ def told(headers: Mapping[str, str]) -> dict[str, str]:
 def outgoing(exchange: "Exchange", model: "WireModel") -> Outgoing:
     """The client's request as the vendor is sent it."""
     door, peeked, visit = exchange.door, exchange.peeked, exchange.visit
-    path = model.path(stream=peeked.stream)
+    blank = model.blank(stream=peeked.stream)
+    path = blank.path
     known = path.partition("?")[2]
     query = [
         f"{name}={value}"
@@ -68,7 +69,7 @@ def outgoing(exchange: "Exchange", model: "WireModel") -> Outgoing:
     body = exchange.body
     if door.dialect != GEMINI:
         body = renamed(body, peeked.model, model.vendor_name)
-    return Outgoing(path=path, body=body, headers=forwarded(visit.headers))
+    return Outgoing(path=path, body=body, headers={**blank.headers, **forwarded(visit.headers)})
 
 
 async def passed(exchange: "Exchange", model: "WireModel") -> Reply | None:

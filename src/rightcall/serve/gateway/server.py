@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,21 +58,45 @@ async def serve(
         timeout_graceful_shutdown=int(bounds.shutdown_seconds),
         h11_max_incomplete_event_size=bounds.header_bytes,
     )
-    server = uvicorn.Server(config)
+    server = _listener(uvicorn, config)
     # Nobody's first request is to wait for these.
     await asyncio.to_thread(_load_all)
     beside = [asyncio.ensure_future(_tell(server, started))] if started is not None else []
+    handlers: dict[str, Callable[[], None]] = {"SIGINT": server.end, "SIGTERM": server.end}
     if read is not None:
         chores = Chores(gateway, read, files)
         beside.append(asyncio.ensure_future(chores.run()))
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # not Windows, not in a thread
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, chores.reload)
+        handlers["SIGHUP"] = chores.reload
+    for name, handle in handlers.items():
+        with suppress(NotImplementedError, ValueError, RuntimeError, AttributeError):
+            # Not on Windows, and not in a thread.
+            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), handle)
     try:
         await server.serve()
     finally:
         for each in beside:
             each.cancel()
         await gateway.close()
+
+
+def _listener(uvicorn: Any, config: Any) -> Any:
+    """A server of uvicorn's that leaves signals to us.
+
+    It would end the process by the signal that ended it, before what was spent is written.
+    """
+
+    class Listener(uvicorn.Server):  # type: ignore[misc]
+        should_exit = False
+
+        def capture_signals(self) -> AbstractContextManager[None]:
+            return nullcontext()
+
+        def end(self) -> None:
+            """Take no more requests, and let streams end; the second time, do not wait for them."""
+            self.force_exit = self.should_exit
+            self.should_exit = True
+
+    return Listener(config)
 
 
 def _allow_files() -> None:

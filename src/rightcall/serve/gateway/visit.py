@@ -55,6 +55,8 @@ class Visit:
         self._watch: asyncio.Task[None] | None = None
         self.left = False
         """The client has gone."""
+        self.always: Mapping[str, str] = {}
+        """Headers that every answer has."""
 
     async def body(self, most: int, seconds: float) -> bytes:
         """All of the request's body; a VendorError where it is too long or too slow."""
@@ -110,7 +112,8 @@ class Visit:
         self.begun, self.status = True, status
         self.wrote = time.monotonic()
         self.first_byte = self.wrote - self.came
-        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        told = {**headers, **self.always} if self.always else headers
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in told.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def write(self, data: bytes, *, more: bool = True) -> None:

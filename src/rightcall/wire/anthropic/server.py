@@ -43,6 +43,7 @@ def listed(models: Sequence[Listed], /) -> bytes:
             "id": each.name,
             "display_name": each.name,
             "created_at": dated(each.created),
+            "lifecycle": "active",
             **({"max_input_tokens": each.context_window} if each.context_window else {}),
             **({"max_tokens": each.output_tokens} if each.output_tokens else {}),
         }

@@ -4,6 +4,7 @@ Blocks come one after another, as the vendor's do. What the vendor of the model 
 Anthropic's own signature would: in a thought's, or in a thought that is not shown.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,6 +43,7 @@ _ERRORS: Mapping[ErrorKind, str] = {
     "timeout": "timeout_error",
 }
 """The type of an error; the server's own where it is not here."""
+_NUMBER = re.compile(r"\d[\d,]{2,}")
 _UNSIGNED = token(Carried())
 """The signature of a thought that nobody wants back: clients look for one."""
 
@@ -247,8 +249,22 @@ def error_body(error: RightcallError) -> JsonObject:
     kind = kind_of(error)
     words = words_of(error)
     if kind == "context_overflow":
-        words = worded_overflow(error, "prompt is too long")
+        words = _too_long(worded_overflow(error, "prompt is too long"))
     return {"type": "error", "error": {"type": _ERRORS.get(kind, "api_error"), "message": words}}
+
+
+def _too_long(words: str) -> str:
+    """The vendor's sentence, with the numbers of the words that another vendor has for it.
+
+    Claude Code reads how much too long a prompt is, and makes it so much shorter.
+    """
+    if "tokens >" in words:
+        return words
+    numbers = sorted({int(each.replace(",", "")) for each in _NUMBER.findall(words)})
+    if len(numbers) < 2:  # noqa: PLR2004 - what there is, and what there may be
+        return words
+    most, asked = numbers[-2:]
+    return f"prompt is too long: {asked} tokens > {most} maximum ({words})"
 
 
 def _event(name: str, members: JsonObject) -> bytes:
