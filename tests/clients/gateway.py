@@ -25,7 +25,10 @@ key_env = "RC_UPSTREAM_KEY"
 exact = {exact}
 
 [bounds]
-quiet_seconds = 1
+quiet_seconds = 2
+
+[trying]
+longest_wait = 1.2
 """
 UPSTREAM_KEY = "the-vendors-own-key"
 STARTED = re.compile(r"serving at (http://\S+)")
