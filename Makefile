@@ -7,9 +7,9 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos test-browser test-durable test-install test-langchain test-otel test-pythons \
-	test-transformers conformance features check format clean \
-	bench bench-setup bench-parts bench-agentdojo bench-durable bench-embedded bench-evals bench-grammar bench-programs bench-tau \
+.PHONY: help setup demo tour test chaos test-browser test-clients test-durable test-install test-langchain test-otel \
+	test-pythons test-recordings test-transformers conformance features check format clean \
+	bench bench-setup bench-parts bench-agentdojo bench-durable bench-embedded bench-evals bench-gateway bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
 
 help: ## show this help
@@ -68,6 +68,9 @@ test-transformers: ## run the tests that need torch, in an environment of their 
 		$(TORCH) -e '.[transformers]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-transformers/bin/python -m pytest -q tests/local/engines/test_huggingface.py
 
+test-recordings: $(READY) ## have the vendors' SDKs read every recorded reply as our server halves write it
+	@RIGHTCALL_EVERY_RECORDING=1 $(BIN)/python -m pytest -q tests/wire/server/test_recordings.py
+
 test-langchain: ## run the tests that need LangChain and LangGraph, in an environment of their own
 	@test -x .venv-langchain/bin/python || $(PYTHON) -m venv .venv-langchain
 	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
@@ -93,6 +96,13 @@ test-durable: $(READY) ## kill workers on SQLite, PostgreSQL and Restate, and ho
 	@RIGHTCALL_DURABLE=1 $(BIN)/python -m pytest -q tests/durable
 	@$(BIN)/python tests/durable/kills/table.py
 
+# Some of them: make test-clients CLIENTS='-k claude'
+CLIENTS ?=
+
+test-clients: $(READY) ## drive other people's SDKs and coding agents, offline, by a scripted vendor (installs 3 GB; CLIENTS)
+	@$(BIN)/python tests/clients/install.py
+	@$(BIN)/python tests/clients/run.py $(CLIENTS)
+
 CHAOS_SECONDS ?= 120
 CHAOS_RUNS ?= 5000
 
@@ -110,8 +120,9 @@ format: $(READY) ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-features: $(READY) ## write the table of vendors and features in docs/models.md anew, from the code
+features: $(READY) ## write the tables in docs/models.md and docs/gateway.md anew, from the code
 	@PYTHONPATH=tests $(BIN)/python tests/docs/feature_table.py
+	@PYTHONPATH=tests $(BIN)/python tests/docs/untranslated_table.py
 
 conformance: $(READY) ## run MCP's own conformance suite against our client and server (needs npm)
 	@npm install --silent --prefix .node @modelcontextprotocol/server-everything@2026.8.31 \
@@ -145,6 +156,11 @@ bench-embedded: $(READY) ## how reliable the embedded model is (some ten minutes
 
 # Tools to distract with: any file of definitions, as docs/evals.md says.
 CATALOGUE ?= ../shared/data/mcp-catalogue/tools.json
+
+bench-gateway: $(READY) ## what the gateway costs, beside a bare pass-through and LiteLLM's proxy
+	@test -x .venv-bench-gateway/bin/python || $(PYTHON) -m venv .venv-bench-gateway
+	@.venv-bench-gateway/bin/python -m pip install --quiet --disable-pip-version-check 'litellm[proxy]==1.106.*'
+	@$(BIN)/python bench/gateway.py --litellm .venv-bench-gateway/bin/python
 
 bench-evals: $(READY) ## what descriptions and examples are worth to the embedded model, at 5 to 50 tools (CATALOGUE)
 	@$(BIN)/python bench/evals/choices.py --catalogue $(CATALOGUE)
@@ -194,5 +210,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .node .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,9 +4,9 @@ import pytest
 
 from agent.kit import Desk, told
 from rightcall import Budget
-from rightcall.question import ask
 from rightcall.core.budget import Stop
 from rightcall.errors import LimitReached, VendorError
+from rightcall.question import ask
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 

@@ -20,6 +20,7 @@ from rightcall.cli.options import (
     count_of,
     repeated,
 )
+from rightcall.cli.serve_arguments import serve
 from rightcall.cli.tool_arguments import tools
 from rightcall.cli.trust_arguments import audit, trust
 from rightcall.wire.dialects import DIALECTS
@@ -361,6 +362,9 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
         "ask": Command("ask once, watch the run, and get the answer", ask),
         "chat": Command("talk, with tools, approvals and a history", chat),
         "batch": Command("send a file of prompts at half the price, within a day", batch),
+    },
+    "serve": {
+        "serve": Command("serve models to any client: OpenAI's, Anthropic's, Gemini's", serve),
     },
     "work on tools": {
         "specs": Command("print what a model is told about the tools in a file", specs),

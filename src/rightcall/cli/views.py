@@ -17,6 +17,7 @@ from rightcall.core.events import (
     CallStart,
     ModelChange,
     ReasoningDelta,
+    ReasoningEnd,
     ReplyEnd,
     ResultEnd,
     RetryStart,
@@ -173,15 +174,17 @@ def event_object(event: Event) -> JsonObject | None:
             return {"event": "call_progress", "id": call_id, **far}
         case ResultEnd(result, seconds):
             return {"event": "result_end", **_result_object(result), "seconds": round(seconds, 6)}
-        case RetryStart() | ModelChange() | SubagentEvent():
+        case RetryStart() | ModelChange() | SubagentEvent() | ReasoningEnd():
             return _seldom_object(event)
         case RunEnd():
             return None
     assert_never(event)
 
 
-def _seldom_object(event: RetryStart | ModelChange | SubagentEvent) -> JsonObject:
+def _seldom_object(event: RetryStart | ModelChange | SubagentEvent | ReasoningEnd) -> JsonObject:
     match event:
+        case ReasoningEnd(reasoning):
+            return {"event": "reasoning_end", "text": reasoning.text}
         case RetryStart(attempt, seconds, kind, reason):
             why = {"kind": kind, "reason": reason}
             return {"event": "retry_start", "attempt": attempt, "seconds": round(seconds, 6), **why}

@@ -4,13 +4,14 @@ A model yields the events of one reply, the last of which is ReplyEnd. An agent 
 turn, the results between them, and RunEnd at the end.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from rightcall.core.call import Call
 from rightcall.core.handler import CallProgress
+from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Result, Text
@@ -29,12 +30,23 @@ class ReasoningDelta(Struct, frozen=True, gc=False, tag=True):
     text: str
 
 
+class ReasoningEnd(Struct, frozen=True, gc=False, tag=True):
+    """A thought is complete, with what its vendor wants back of it; only where it wants something.
+
+    Whoever hands a reply on while it arrives needs that before what follows the thought.
+    """
+
+    reasoning: Reasoning
+
+
 class CallStart(Struct, frozen=True, gc=False, tag=True):
     """The model begins a call. ``index`` tells the calls of one reply apart."""
 
     index: int
     name: str
     id: str = ""
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What the vendor wants back of it, where that is known when it begins."""
 
 
 class CallDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
@@ -107,7 +119,15 @@ class ResultEnd(Struct, frozen=True, gc=False, tag=True):
 
 
 ModelEvent: TypeAlias = (
-    TextDelta | ReasoningDelta | CallStart | CallDelta | CallEnd | RetryStart | ReplyEnd | ModelChange
+    TextDelta
+    | ReasoningDelta
+    | ReasoningEnd
+    | CallStart
+    | CallDelta
+    | CallEnd
+    | RetryStart
+    | ReplyEnd
+    | ModelChange
 )
 StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent
 """What happens while a run goes on; RunEnd follows at its end."""
@@ -123,8 +143,10 @@ def unfolded(reply: Reply, fragment: int | None = None) -> Iterator[ModelEvent]:
                 yield from (TextDelta(piece) for piece in _pieces(text, fragment))
             case Reasoning(text):
                 yield from (ReasoningDelta(piece) for piece in _pieces(text, fragment))
+                if part.vendor:
+                    yield ReasoningEnd(part)
             case Call():
-                yield CallStart(index, part.name, part.id)
+                yield CallStart(index, part.name, part.id, part.vendor)
                 yield from (CallDelta(index, piece) for piece in _pieces(part.arguments, fragment))
                 if not part.truncated:
                     yield CallEnd(index, part)

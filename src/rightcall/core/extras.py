@@ -32,9 +32,11 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "pydantic_monty": ("programs need pydantic-monty, which runs them", "code", ""),
     "restate": ("runs kept by Restate need its SDK", "restate", ""),
     "sqlalchemy": (f"{_DURABLE}SQLAlchemy", "durable", ""),
+    "starlette": ("serving over HTTP needs Starlette", "serve", ""),
     "tokenizers": (f"{_HUGGING_FACE}tokenizers", "transformers", ""),
     "torch": (f"{_HUGGING_FACE}torch", "transformers", ""),
     "transformers": (f"{_HUGGING_FACE}transformers", "transformers", ""),
+    "uvicorn": ("serving over HTTP needs uvicorn", "serve", ""),
     "xllamacpp": ("a model in a GGUF file needs xllamacpp", "local", _WEIGHTS),
 }
 """By module: what needs it, the extra that brings it, and what else is to do."""

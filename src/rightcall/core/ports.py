@@ -8,6 +8,7 @@ from rightcall.core.entry import Entry
 from rightcall.core.events import ModelEvent, StreamEvent
 from rightcall.core.message import Message, Reply
 from rightcall.core.request import Outgoing, Profile, Request, Sign
+from rightcall.core.served import Answer, Asked, Listed, Refused
 from rightcall.core.tool import Tool
 from rightcall.errors import RightcallError, VendorError
 
@@ -104,6 +105,72 @@ class Dialect(Protocol):
 
         Where a vendor wants each request signed: what signs one, asked again for every attempt.
         """
+        ...
+
+
+class ReplyWriter(Protocol):
+    """A reply's events into the bytes that a client reads, as they come. Does no I/O.
+
+    What an event adds depends on no more than what is open: nothing that went before is written again.
+    """
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """What of the reply the client's dialect has no place for, so far."""
+        ...
+
+    def start(self) -> bytes:
+        """What a stream begins with; the first ``write`` begins it as well, where nobody has."""
+        ...
+
+    def write(self, event: ModelEvent, /) -> bytes:
+        """What the event adds to the stream; with ReplyEnd, its end.
+
+        A reply that broke off ends with the dialect's error, and never as if it were whole.
+        """
+        ...
+
+    def fail(self, error: RightcallError, /) -> bytes:
+        """The dialect's word for a failure within a stream, and the stream's end."""
+        ...
+
+    def keep_alive(self) -> bytes:
+        """What tells the client that there is more to come, and changes nothing."""
+        ...
+
+
+class ServerDialect(Protocol):
+    """One vendor's wire format, from the vendor's side. The ``server`` of a dialect is one."""
+
+    @property
+    def name(self) -> str:
+        """The dialect's, as the client half has it."""
+        ...
+
+    def asked(
+        self, body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]
+    ) -> Asked:
+        """The request. What makes no sense is a UsageError that says where."""
+        ...
+
+    def writer(self, asked: Asked, answer: Answer, /) -> ReplyWriter:
+        """A writer for one streamed reply."""
+        ...
+
+    def whole(self, reply: Reply, asked: Asked, answer: Answer, /) -> bytes:
+        """The reply as one body. For one that broke off, a VendorError."""
+        ...
+
+    def refused(self, error: RightcallError, asked: Asked | None = None, /) -> Refused:
+        """The error as the client reads it. ``asked``, where the request could be read."""
+        ...
+
+    def counted(self, tokens: int, /) -> bytes:
+        """The body that tells how many tokens a request is."""
+        ...
+
+    def listed(self, models: Sequence[Listed], /) -> bytes:
+        """The body that lists the models."""
         ...
 
 

@@ -18,6 +18,7 @@ from rightcall.core.events import (
     ModelChange,
     ModelEvent,
     ReasoningDelta,
+    ReasoningEnd,
     ReplyEnd,
     RetryStart,
     TextDelta,
@@ -110,6 +111,9 @@ class Draft:
                 return
             case RetryStart():
                 return
+            case ReasoningEnd():
+                # Its text was counted as it came.
+                pass
         self._events.append(event)
 
     def grew(self, size: int) -> None:

@@ -75,7 +75,7 @@ def _facts_of(model: Any) -> ModelFacts:
         return facts_of(members[0].model)
     wire = getattr(model, "wire_model", model)
     kind = type(wire).__name__
-    name = _word(wire, "asked_for") or _word(wire, "name") or kind
+    name = _word(wire, "vendor_name") or _word(wire, "name") or kind
     told = _word(wire, "provider") or kind
     provider = names.PROVIDERS.get(told, told)
     attributes: dict[str, AttributeValue] = {

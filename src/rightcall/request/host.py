@@ -83,9 +83,10 @@ class Host:
             request_logger.debug("%s: HTTP %d, request %s", self.place, incoming.status, named or "-")
         is_page = "text/html" in incoming.headers.get("content-type", "")
         if incoming.status >= _REFUSED or is_page:
-            raise self._refusal(incoming, await body_of(incoming))
+            raise self.refusal(incoming, await body_of(incoming))
 
-    def _refusal(self, incoming: Incoming, body: bytes) -> VendorError:
+    def refusal(self, incoming: Incoming, body: bytes) -> VendorError:
+        """The refusal that a reply is."""
         if key := self._address.key:
             # Before it is cut: of half a key, nobody could tell what it is.
             body = body.replace(key.encode(), b"[key]")
@@ -99,7 +100,7 @@ class Host:
             return error
         found: RightcallError
         if is_page:
-            found = self._refusal(incoming, head)
+            found = self.refusal(incoming, head)
         elif began:
             came = " ".join(self._without_secrets(began.decode(errors="replace")).split())
             came = came if len(came) <= _EXCERPT else f"{came[:_EXCERPT]}…"

@@ -3,7 +3,8 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
+from copy import copy
 from functools import partial
 from logging import DEBUG
 from typing import Self
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from rightcall.core.events import ModelEvent, ReplyEnd, RetryStart
 from rightcall.core.jsontext import JsonValue
-from rightcall.core.message import Reply, Results, Transcript, User
+from rightcall.core.message import Reply, Results, Transcript, User, said
 from rightcall.core.parts import Usage, is_much
 from rightcall.core.ports import Decoder, Dialect, Encode, Keeping
 from rightcall.core.request import Conversation, Outgoing, Profile, Request
@@ -33,6 +34,8 @@ from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of
 
 _UNHEARD = ("rate_limit", "overloaded")
 """The kinds of refusals after which it is certain that nothing was done."""
+
+_ANYTHING = Request(messages=(said("?"),))
 
 Price = Callable[[Reply], float | None]
 
@@ -70,6 +73,7 @@ class WireModel:
         self._encoders: dict[int, tuple[Encode, Readable]] = {}
         """By the identity of a conversation; each is gone when its conversation is."""
         self._unasked = Unasked()
+        self._blanks: dict[bool, Outgoing] = {}
         self._profile = profile or Profile()
         self._streaming = streaming
         self._retry = retry or Retry()
@@ -99,8 +103,8 @@ class WireModel:
         return self._host.place
 
     @property
-    def asked_for(self) -> str:
-        """The model, as the vendor names it."""
+    def vendor_name(self) -> str:
+        """What its vendor calls it."""
         return self._address.model
 
     @property
@@ -188,6 +192,30 @@ class WireModel:
             await self._wait(wait)
             if self._closes != closes:
                 raise TransportError("the model was closed before it was asked again")
+
+    def forward(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
+        """Send what somebody else wrote in this dialect, once, with this model's key."""
+        return self._host.post(outgoing)
+
+    def blank(self, *, stream: bool) -> Outgoing:
+        """A request that asks anything: where this model is asked, and with which headers."""
+        known = self._blanks.get(stream)
+        if known is None:
+            known = self._dialect.encode(_ANYTHING, model=self._address.model, stream=stream)
+            self._blanks[stream] = known
+        return known
+
+    def whole(self) -> "WireModel":
+        """The same model, asked for replies in one piece."""
+        twin = copy(self)
+        twin._streaming = False  # noqa: SLF001 - its own
+        return twin
+
+    def refusal(self, incoming: Incoming, body: bytes) -> VendorError:
+        """The refusal that came in place of a reply, with who gave it and without secrets."""
+        error = self._host.refusal(incoming, body)
+        self._host.complete(error, incoming)
+        return error
 
     async def errand(self, errand: Errand) -> Answered:
         """Send what asks the model nothing, and give back what came; tried again as replies are."""

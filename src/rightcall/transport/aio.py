@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import aiohttp
     import yarl
 
-_CONNECTIONS = 1000
+_CONNECTIONS = 4096
 _EXIT_SECONDS = 2.0
 """How long the end of the program waits for another thread's event loop to close its connections."""
 _REDIRECTS = range(300, 400)

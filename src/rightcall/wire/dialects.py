@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from rightcall.core.ports import Dialect
+    from rightcall.core.ports import Dialect, ServerDialect
     from rightcall.core.request import OutputMode
 
 
@@ -40,6 +40,16 @@ DIALECTS: Mapping[str, Row] = {
     "bedrock": Row("tool", rb'"(contentBlockIndex|stopReason)"\s*:|:event-type\x07'),
 }
 """By the name of the folder. A stream is tried against the signs in this order."""
+
+
+SERVED = ("openai_chat", "openai_responses", "anthropic", "gemini")
+"""The dialects that have a server half: ``wire/NAME/server.py``."""
+
+
+def load_server(name: str) -> "ServerDialect":
+    """The server half of the dialect of that name."""
+    server: ServerDialect = import_module(f"rightcall.wire.{name}.server")
+    return server
 
 
 def load(name: str, url: str = "") -> "Dialect":

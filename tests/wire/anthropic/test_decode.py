@@ -7,7 +7,15 @@ import pytest
 
 from rightcall.core.call import Call
 from rightcall.core.citation import Citation
-from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReplyEnd,
+    TextDelta,
+)
 from rightcall.core.message import Reasoning, Reply, Unknown
 from rightcall.core.parts import Text, Usage
 from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
@@ -461,6 +469,7 @@ def test_events_come_in_order_as_the_stream_goes():
     assert [(e.index, e.text) if isinstance(e, CallDelta) else e for e in told] == [
         ReasoningDelta("Hm"),
         ReasoningDelta("m."),
+        ReasoningEnd(told[-1].reply.content[0]),
         TextDelta("So:"),
         CallStart(0, "f", "toolu_0"),
         (0, '{"a"'),

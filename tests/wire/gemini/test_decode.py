@@ -11,7 +11,7 @@ from rightcall.core.message import Reasoning, Reply, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError, TruncatedStream, VendorError
 from rightcall.wire import gemini
-from rightcall.wire.gemini.reply import ArgumentsText, steps
+from rightcall.wire.gemini.leaves import ArgumentsText, steps
 from rightcall.wire.gemini.tables import STOPS, UNSAID
 from wire.recorded import assert_events_tell_the_reply, chunkings, fed, reply_of, same_at_every_cut
 

@@ -7,7 +7,15 @@ from time import process_time
 import pytest
 
 from rightcall.core.call import Call
-from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReplyEnd,
+    TextDelta,
+)
 from rightcall.core.message import Reasoning, Reply, Unknown, said
 from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Request
@@ -381,6 +389,7 @@ def test_text_reasoning_and_their_bags_are_kept_apart():
         ReasoningDelta("**One"),
         ReasoningDelta("**"),
         ReasoningDelta("\n\n**Two**"),
+        ReasoningEnd(Reasoning("**One**\n\n**Two**", {NAME: {**thought, "encrypted_content": "gAB="}})),
         TextDelta("Let me "),
         TextDelta("see. "),
         TextDelta("It is\u2028so."),

@@ -17,6 +17,7 @@ from rightcall.core.events import (
     CallStart,
     ModelEvent,
     ReasoningDelta,
+    ReasoningEnd,
     ReplyEnd,
     TextDelta,
 )
@@ -24,7 +25,7 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.anthropic.tables import BESIDE, CUTTING, MADE, NAME, STOPS, UNPARSED
+from rightcall.wire.anthropic.tables import BESIDE, CUTTING, MADE, NAME, STOPS, THOUGHTS, UNPARSED
 from rightcall.wire.block_order import by_index
 from rightcall.wire.citations import in_texts, of_anthropic
 from rightcall.wire.cost import charged
@@ -218,6 +219,11 @@ class ReplyBuilder:
         block = self._at.get(index)
         if block is not None and block.call >= 0 and block.is_open and block not in self._stopped:
             self._stopped.append(block)
+        elif block is not None and block.kind in THOUGHTS and block.is_open:
+            block.is_open = False
+            thought = _PARTS[block.kind](block, False)  # noqa: FBT003
+            assert isinstance(thought, Reasoning)
+            self.events.append(ReasoningEnd(thought))
 
     def say(self, index: int | None, kind: Literal["text", "thinking"], text: str | None) -> None:
         """More of an answer, or of a thought."""

@@ -26,6 +26,17 @@ STOPS: Mapping[str, StopReason] = {
 }
 """https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons"""
 
+REASONS: Mapping[StopReason, str] = {
+    "end": "end_turn",
+    "calls": "tool_use",
+    "length": "max_tokens",
+    "stop_sequence": "stop_sequence",
+    "refusal": "refusal",
+    "pause": "pause_turn",
+    "filtered": "refusal",
+}
+"""What a client is told of why a reply stopped. One that broke off has no such word."""
+
 CUTTING: frozenset[StopReason] = frozenset(["length", "refusal", "stop_sequence", "filtered", "error"])
 """Stops that may fall into the middle of a call. Such a call still gets its ``content_block_stop``, so
 that nothing but the stop reason tells it from a complete one."""

@@ -44,8 +44,7 @@ def read(contents: Sequence[JsonObject]) -> Said:
     for at, content in enumerate(contents):
         where = f"messages[{at}]"
         parts = [
-            (place, _on_the_wire(part))
-            for place, part in objects(content.get("parts"), f"{where}.parts")
+            (place, on_the_wire(part)) for place, part in objects(content.get("parts"), f"{where}.parts")
         ]
         match content.get("role", "user"):
             case "user" | "function":
@@ -61,14 +60,14 @@ def read(contents: Sequence[JsonObject]) -> Said:
     return reader.said()
 
 
-def _on_the_wire(value: Any) -> Any:
+def on_the_wire(value: Any) -> Any:
     """The members under the names that they have on the wire."""
     if isinstance(value, list):
-        return [_on_the_wire(each) for each in value]
+        return [on_the_wire(each) for each in value]
     if not isinstance(value, Mapping):
         return value
     return {
-        _WIRE_NAMES.get(key, key): each if key in _AS_GIVEN else _on_the_wire(each)
+        _WIRE_NAMES.get(key, key): each if key in _AS_GIVEN else on_the_wire(each)
         for key, each in value.items()
     }
 

@@ -2,13 +2,8 @@
 
 Text in pieces is one part, but a piece that carries a signature stays a part of its own, as the vendor
 demands: https://ai.google.dev/gemini-api/docs/thought-signatures
-
-Vertex may stream a call's arguments as leaves with their JSON paths. The model writes them from front to
-back, so each leaf follows the one before it; one that would have to go back cannot be written.
-https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc
 """
 
-import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
@@ -16,129 +11,22 @@ from msgspec import Struct
 
 from rightcall.core.call import Call
 from rightcall.core.citation import Citation, Token
-from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReasoningDelta, TextDelta
-from rightcall.core.jsontext import dump
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ModelEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    TextDelta,
+)
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.wire.citations import grounded
+from rightcall.wire.gemini.leaves import ArgumentsText
 from rightcall.wire.gemini.made import joined, media_in
 from rightcall.wire.gemini.tables import FAULTS, NAME, STOPS, UNSAID
 from rightcall.wire.logprobs import of_gemini
-
-Step: TypeAlias = str | int
-
-_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]""")
-_ESCAPED = re.compile(r"\\(.)")
-_EXACT = 2**53
-"""Up to here a double holds every whole number."""
-
-
-class ArgumentsText:
-    """Writes leaves as JSON text, each piece final once it is given out."""
-
-    def __init__(self) -> None:
-        self._open: list[Step] = []
-        """The step taken in each container that is open, outermost first."""
-        self._names: list[set[Step]] = []
-        """The names that each of those containers has used."""
-        self._string: list[Step] | None = None
-        """The path of a string that goes on."""
-        self.is_broken = False
-        """A leaf could not be put where it belongs; what was written is not the whole."""
-
-    def write(self, leaf: dict[str, Any]) -> str:
-        """The text that one leaf adds."""
-        path = steps(str(leaf.get("jsonPath", "")))
-        if self.is_broken or path is None:
-            self.is_broken = True
-            return ""
-        value = _value(leaf)
-        if value is None:
-            return ""
-        is_string = value.startswith('"')
-        if is_string and path == self._string:
-            return self._string_piece(leaf, path)
-        ending, way = self._end_string(), self._go_to(path)
-        if way is None:
-            self.is_broken = True
-            return ending
-        return ending + way + ('"' + self._string_piece(leaf, path) if is_string else value)
-
-    def close(self) -> str:
-        """What is missing at the end of the arguments."""
-        if self._string is not None:
-            self.is_broken = True
-        return self._end_string() + self._leave(0) if self._open else "{}"
-
-    def _string_piece(self, leaf: dict[str, Any], path: list[Step]) -> str:
-        text = dump(leaf["stringValue"])[1:-1]
-        if leaf.get("willContinue") is True:
-            self._string = path
-            return text
-        self._string = None
-        return text + '"'
-
-    def _end_string(self) -> str:
-        was_open, self._string = self._string is not None, None
-        return '"' if was_open else ""
-
-    def _go_to(self, path: list[Step]) -> str | None:
-        """Close what the path leaves, and open what it enters; None where that cannot be."""
-        if not self._open:
-            return None if isinstance(path[0], int) else self._enter(path)
-        shared = 0
-        while shared < min(len(path), len(self._open)) and path[shared] == self._open[shared]:
-            shared += 1
-        if shared in (len(path), len(self._open)) or not self._follows(path[shared], shared):
-            return None
-        step = path[shared]
-        text = self._leave(shared + 1) + ("," if isinstance(step, int) else f",{dump(step)}:")
-        self._open[shared] = step
-        self._names[shared].add(step)
-        entered = self._enter(path[shared + 1 :])
-        return None if entered is None else text + entered
-
-    def _follows(self, step: Step, at: int) -> bool:
-        before = self._open[at]
-        if isinstance(before, int):
-            return step == before + 1
-        return isinstance(step, str) and step not in self._names[at]
-
-    def _leave(self, depth: int) -> str:
-        closing = "".join("]" if isinstance(step, int) else "}" for step in reversed(self._open[depth:]))
-        del self._open[depth:], self._names[depth:]
-        return closing
-
-    def _enter(self, path: list[Step]) -> str | None:
-        if any(isinstance(step, int) and step for step in path):
-            return None
-        self._open += path
-        self._names += [{step} for step in path]
-        return "".join("[" if isinstance(step, int) else "{" + dump(step) + ":" for step in path)
-
-
-def steps(path: str) -> list[Step] | None:
-    """The steps of a JSON path (RFC 9535) that names one place; None for any other."""
-    found: list[Step] = []
-    at = 1
-    while match := _STEP.match(path, at):
-        name, index, quoted = match.groups()
-        found.append(int(index) if index else name or _ESCAPED.sub(r"\1", quoted[1:-1]))
-        at = match.end()
-    return found if path.startswith("$") and at == len(path) and found else None
-
-
-def _value(leaf: dict[str, Any]) -> str | None:
-    """A leaf's value as JSON text; None when it has none."""
-    for name in ("stringValue", "boolValue"):
-        if isinstance(leaf.get(name), str | bool):
-            return dump(leaf[name])
-    number = leaf.get("numberValue")
-    if isinstance(number, int | float):
-        # A double on the wire: a whole number may come as 5.0, and must fit an integer again.
-        return dump(int(number) if float(number).is_integer() and abs(number) < _EXACT else number)
-    return "null" if "nullValue" in leaf else None
-
 
 _READ_ELSEWHERE = frozenset(
     (
@@ -293,6 +181,8 @@ class ReplyBuilder:
         else:
             said = Text if voice == "text" else Reasoning
             self._content.append(said(text, {NAME: more}))
+            if voice == "reasoning":
+                events.append(ReasoningEnd(Reasoning(text, {NAME: more})))
 
     def _end_spoken(self) -> None:
         if self._spoken:
@@ -334,7 +224,7 @@ class ReplyBuilder:
             vendor["functionCall"] = more
         name, id_ = _string(said.get("name")), _string(said.get("id"))
         self._call = _Arriving(self._calls, name, id_, [], vendor)
-        events.append(CallStart(self._calls, name, id_))
+        events.append(CallStart(self._calls, name, id_, {NAME: vendor} if vendor else {}))
         self._calls += 1
         return self._call
 

@@ -35,6 +35,18 @@ STOPS: Mapping[str, StopReason] = {
 }
 """Why generation stopped; a word that is not here is an error. STOP is also said of calls."""
 
+FINISHES: Mapping[StopReason, str] = {
+    "end": "STOP",
+    "calls": "STOP",
+    "stop_sequence": "STOP",
+    "length": "MAX_TOKENS",
+    "pause": "MAX_TOKENS",
+    "refusal": "SAFETY",
+    "filtered": "SAFETY",
+    "error": "OTHER",
+}
+"""What a client is told of why a reply stopped."""
+
 FAULTS: Mapping[str, Callable[[str], str]] = {
     "MALFORMED_FUNCTION_CALL": malformed_call,
     "UNEXPECTED_TOOL_CALL": unexpected_call,

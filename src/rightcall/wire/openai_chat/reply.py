@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from rightcall.core.citation import Citation, Token
-from rightcall.core.events import ModelEvent, ReasoningDelta, ReplyEnd, TextDelta
+from rightcall.core.events import ModelEvent, ReasoningDelta, ReasoningEnd, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.wire.citations import annotated, listed
@@ -56,6 +56,10 @@ class ReplyBuilder:
         self._inline = _Run("inline")
         """The newest thought that came between markers."""
         self._details: list[dict[str, Any]] = []
+        self._told: _Run | None = None
+        """The thought that was told of last as complete."""
+        self._is_told = False
+        """Whether the details were."""
         self._refusal: list[str] = []
         self._sound: Sound | None = None
         self._likely: list[Token] = []
@@ -114,6 +118,7 @@ class ReplyBuilder:
         }
         self.delta(rest, events)
         self._unfiltered(events, cut=True)
+        self._thought(events)
         self.calls.whole(calls, events)
 
     def likely(self, logprobs: Any) -> None:
@@ -173,15 +178,10 @@ class ReplyBuilder:
             elif run.field == TRANSCRIPT:
                 yield Text("".join(run.pieces), {NAME: {TRANSCRIPT: True}})
             elif run.pieces:
-                bag: dict[str, Any] = {"field": run.field}
-                if run.field == "inline":
-                    bag |= {"opening": run.opening, "closing": run.closing}
-                if details:
-                    bag["details"] = details
-                    details = []
-                yield Reasoning("".join(run.pieces), {NAME: bag})
+                yield _reasoning(run, details)
+                details = []
         if details:
-            yield Reasoning("", {NAME: {"field": "reasoning_details", "details": details}})
+            yield _reasoning(_Run("reasoning_details"), details)
         if self._refusal:
             yield Unknown({NAME: {"refusal": "".join(self._refusal)}})
         if self._sound is not None:
@@ -190,11 +190,26 @@ class ReplyBuilder:
     def _add(self, field: str, text: str, events: list[ModelEvent]) -> None:
         run = self._runs[-1] if self._runs else None
         if not isinstance(run, _Run) or run.field != field:
+            self._thought(events)
             run = self._last = _Run(field)
             self._runs.append(run)
         run.pieces.append(text)
         self.calls.close()
         events.append(TextDelta(text) if field in _TEXTS else ReasoningDelta(text))
+
+    def _thought(self, events: list[ModelEvent]) -> None:
+        """Tell of the thought that something else follows now, with what the host wants back of it."""
+        run = self._runs[-1] if self._runs else None
+        is_thought = isinstance(run, _Run) and run.field not in _TEXTS and bool(run.pieces)
+        details = [] if self._is_told else list(map(_detail, self._details))
+        if isinstance(run, _Run) and is_thought and run is not self._told:
+            self._told = run
+            events.append(ReasoningEnd(_reasoning(run, details)))
+        elif details and not is_thought:
+            events.append(ReasoningEnd(_reasoning(_Run("reasoning_details"), details)))
+        else:
+            return
+        self._is_told = self._is_told or bool(details)
 
     def _reason(self, field: str, text: str, events: list[ModelEvent]) -> None:
         """More reasoning that came by itself."""
@@ -280,6 +295,7 @@ class ReplyBuilder:
     def _read_calls(self, value: Any, _delta: _Delta, events: list[ModelEvent]) -> None:
         if self._think.is_open:
             self._unfiltered(events, cut=True)
+        self._thought(events)
         self.calls.feed(value, events)
 
     def _read_function(self, value: Any, delta: _Delta, events: list[ModelEvent]) -> None:
@@ -311,6 +327,16 @@ class ReplyBuilder:
                 before.extend(value)
             else:
                 self.extra[key] = list(value) if isinstance(value, list) else value
+
+
+def _reasoning(run: _Run, details: list[dict[str, Any]]) -> Reasoning:
+    """A thought, with what the host wants back of it."""
+    bag: dict[str, Any] = {"field": run.field}
+    if run.field == "inline":
+        bag |= {"opening": run.opening, "closing": run.closing}
+    if details:
+        bag["details"] = details
+    return Reasoning("".join(run.pieces), {NAME: bag})
 
 
 _Reader = Callable[[ReplyBuilder, Any, _Delta, list[ModelEvent]], None]

@@ -35,6 +35,17 @@ STOPS: Mapping[str, StopReason] = {
     "malformed_function_call": "error",  # Gemini's compatible endpoint
 }
 
+FINISHES: Mapping[StopReason, str] = {
+    "end": "stop",
+    "calls": "tool_calls",
+    "length": "length",
+    "stop_sequence": "stop",
+    "refusal": "stop",  # with its words in ``refusal``
+    "pause": "length",  # the reply is not over, and nobody can be asked to go on with it
+    "filtered": "content_filter",
+}
+"""What a client is told of why a reply stopped. One that broke off has no such word."""
+
 FAULTS: Mapping[str, str] = {"malformed_function_call": malformed_call()}
 """The stops that are the model's own fault, and what it is told."""
 

@@ -17,6 +17,7 @@ from rightcall.core.events import (
     CallStart,
     ModelEvent,
     ReasoningDelta,
+    ReasoningEnd,
     ReplyEnd,
     TextDelta,
 )
@@ -33,6 +34,7 @@ from rightcall.wire.openai_responses.reply import (
     items_in,
     read_call,
     read_reply,
+    read_thought,
     text_in,
     written,
 )
@@ -192,6 +194,8 @@ class Decoder:
         slot = self._slots.close(frame.item, frame.output_index)
         self._settle(slot, frame.item)
         slot.is_done = True
+        if slot.kind == "reasoning":
+            self._events.append(ReasoningEnd(read_thought(frame.item)))
         if is_call(slot.item) and not slot.ended and _is_whole(slot.item):
             self._end_call(slot, slot.item)
 

@@ -26,6 +26,11 @@ _MADE = pattern(r"reasoning|compaction|item_reference|mcp_\w+|tool_search_output
 """The types of the items that a model or the vendor's own tools make."""
 
 
+def is_item(kind: str) -> bool:
+    """Whether an item of that type is understood here."""
+    return kind == "message" or kind in _OUTPUTS or bool(_MADE.fullmatch(kind))
+
+
 def read(items: Sequence[JsonObject]) -> Said:
     """The conversation. Neighbours that the model made are one reply."""
     reader = HistoryReader()

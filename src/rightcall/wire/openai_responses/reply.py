@@ -78,6 +78,11 @@ def reasoning_texts(item: Item) -> list[str]:
     return [text for part in parts if (text := text_in(part.get("text")))]
 
 
+def read_thought(item: Item) -> Reasoning:
+    """What a reasoning item says, and the item itself."""
+    return Reasoning("\n\n".join(reasoning_texts(item)), {NAME: item})
+
+
 def is_call(item: Item) -> bool:
     """Whether an item waits for us. A shell in a container is the vendor's, and so is its own search."""
     kind = text_in(item.get("type"))
@@ -181,7 +186,7 @@ class _PartsReader:
         if kind == "message" and parts and item.get("role", "assistant") == "assistant":
             self._take_message(item, parts)
         elif kind == "reasoning":
-            self.content.append(Reasoning("\n\n".join(reasoning_texts(item)), {NAME: item}))
+            self.content.append(read_thought(item))
         elif is_call(item):
             identity = call_id(item, len(self.ids), self.ids)
             self.ids.append(identity)

@@ -22,6 +22,17 @@ INCOMPLETE: Mapping[str, StopReason] = {
 }
 """Why a response is incomplete. Any other reason means that it broke off."""
 
+ENDINGS: Mapping[StopReason, str | None] = {
+    "end": None,
+    "calls": None,
+    "stop_sequence": None,
+    "refusal": None,  # with its words in a part of their own
+    "length": "max_output_tokens",
+    "pause": "max_output_tokens",
+    "filtered": "content_filter",
+}
+"""Why a response is incomplete, as a client is told; None for one that is complete."""
+
 ENDS: Mapping[str, str] = {
     "response.completed": "completed",
     "response.incomplete": "incomplete",

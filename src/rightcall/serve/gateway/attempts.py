@@ -1,0 +1,175 @@
+"""The places of a model tried in order, until one answers: passed through, or translated."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from rightcall.core.events import ModelChange, ReplyEnd, RetryStart
+from rightcall.core.message import Message, Reasoning, Reply
+from rightcall.core.ports import Model
+from rightcall.errors import RightcallError, TruncatedStream, UsageError, VendorError
+from rightcall.log import gateway_logger
+from rightcall.request.batches import close_stream, together
+from rightcall.request.wire_model import WireModel
+from rightcall.serve.gateway.agent_model import AgentModel
+from rightcall.serve.gateway.counting import count
+from rightcall.serve.gateway.doors import GEMINI
+from rightcall.serve.gateway.dressing import Dressing
+from rightcall.serve.gateway.exchange import Exchange
+from rightcall.serve.gateway.passing import passed
+from rightcall.serve.gateway.remembered import Items
+from rightcall.serve.gateway.routing import Candidate, is_its_fault, least_wait, ordered
+from rightcall.serve.gateway.settings import Served, Trying
+from rightcall.serve.gateway.upstreams import Route, Upstream, Upstreams, dialect_of
+from rightcall.wire.untranslated import UNTOLD, fit
+
+Failed: TypeAlias = Callable[[str, RightcallError], None]
+"""Told of each attempt that failed: at which place, and how."""
+
+
+_LATE = 0.005
+"""Timers may come a millisecond early, and a place that rests for another one is not asked."""
+
+
+class Answered:
+    """An answer that was given: by which model, and what it was, as far as that is known."""
+
+    __slots__ = ("model", "reply", "route", "upstream")
+
+    def __init__(self, route: Route, upstream: Upstream, model: Model, reply: Reply | None) -> None:
+        self.route = route
+        self.upstream = upstream
+        self.model = model
+        self.reply = reply
+
+
+class Attempts:
+    """Tries places for one gateway."""
+
+    def __init__(self, upstreams: Upstreams, dressing: Dressing, failed: Failed) -> None:
+        self.dressing = dressing
+        self._upstreams = upstreams
+        self._failed = failed
+        self._items = Items()
+
+    async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
+        """Answer from the first place that can. Raises the last error where none could."""
+        beginning = exchange.key.id.encode() + exchange.peeked.beginning
+        last: RightcallError | None = None
+        for tried in range(1, trying.rounds + 1):
+            for of, candidate in self._places(route, beginning):
+                try:
+                    return await self._at(exchange, of, candidate)
+                except RightcallError as error:
+                    candidate.health.failed(error)
+                    self._failed(candidate.target.name, error)
+                    if not is_its_fault(error):
+                        raise
+                    last = error
+            wait = self._wait(route)
+            if tried == trying.rounds or wait > trying.longest_wait:
+                raise last or _all_rest(wait)
+            await asyncio.sleep(wait + _LATE)
+        raise AssertionError("there is at least one round")
+
+    def _places(self, route: Route, beginning: bytes) -> Iterator[tuple[Route, Candidate[Upstream]]]:
+        for of in self._upstreams.course(route):
+            for candidate in ordered(of.places, beginning):
+                yield of, candidate
+
+    def _wait(self, route: Route) -> float:
+        """Seconds before the next round: for as long as the least patient place asked for."""
+        candidates = [each for of in self._upstreams.course(route) for each in of.places]
+        refused = least_wait(candidates)
+        return refused or min((each.health.rest for each in candidates), default=0.0)
+
+    async def _at(self, exchange: Exchange, route: Route, candidate: Candidate[Upstream]) -> Answered:
+        upstream = candidate.target
+        try:
+            model = upstream.model(exchange.peeked.model)
+        except UsageError as error:
+            gateway_logger.warning("%s cannot be asked: %s", upstream.name, error)
+            words = (
+                f"the gateway cannot ask {exchange.peeked.model!r}; its operator finds why in the log"
+            )
+            raise VendorError(words, kind="server", status=500, retryable=True) from error
+        reply: Reply | None = None
+        if exchange.door.action == "count":
+            await count(exchange, model)
+        elif isinstance(model, WireModel) and _is_passed(exchange, route.served, model):
+            reply = await passed(exchange, model)
+        else:
+            exchange.remember_items(self._items)
+            if isinstance(model, WireModel) and not exchange.peeked.stream and not route.served.is_agent:
+                model = model.whole()
+            dressed = self.dressing.dressed(route.served, model)
+            reply = await translated(exchange, dressed, dialect_of(model))
+        candidate.health.worked()
+        return Answered(route, upstream, model, reply)
+
+
+def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:
+    """Whether the client speaks what the upstream speaks, and nobody has to look in between."""
+    door, peeked = exchange.door, exchange.peeked
+    if not served.exact or served.rules or served.is_agent or dialect_of(model) != door.dialect:
+        return False
+    # Gemini streams an array unless it is asked for events, as our own requests always ask.
+    return door.dialect != GEMINI or not peeked.stream or exchange.visit.query.get("alt") == "sse"
+
+
+async def translated(exchange: Exchange, model: Model, dialect: str = "") -> Reply:
+    """Ask a model what a client asked, through core's values, and give its events as they come."""
+    asked = exchange.asked
+    request = asked.request
+    exchange.note_left_out(asked.left_out)
+    if isinstance(model, AgentModel) and request.specs:
+        exchange.note_left_out(("tools: the gateway runs its own",))
+    if dialect in UNTOLD and dialect != exchange.door.dialect:
+        fitted = fit(request, dialect)
+        exchange.note_left_out(fitted.left_out)
+        request = fitted.request
+        if any(_is_foreign(message, dialect) for message in request.messages):
+            exchange.note_left_out(("thoughts that another vendor's model wrote",))
+    stream = model.stream(request)
+    streams = exchange.peeked.stream
+    try:
+        async for batch in together(stream):
+            events = [each for each in batch if not isinstance(each, RetryStart | ModelChange)]
+            if not events:
+                continue
+            if streams:
+                await exchange.give_events(events)
+            if isinstance(end := events[-1], ReplyEnd):
+                if not streams:
+                    await exchange.give_reply(end.reply)
+                return end.reply
+    except RightcallError as error:
+        if not exchange.has_given:
+            raise
+        await exchange.break_off(error)
+        return replace(_BROKEN, stop_word=str(error))
+    finally:
+        await close_stream(stream)
+    raise TruncatedStream("the reply has no end")
+
+
+def _is_foreign(message: Message, dialect: str) -> bool:
+    """Whether a message holds thoughts that the model behind cannot be given back."""
+    return isinstance(message, Reply) and any(
+        isinstance(part, Reasoning) and dialect not in part.vendor for part in message.content
+    )
+
+
+_BROKEN = Reply((), "error")
+
+
+def _all_rest(wait: float) -> VendorError:
+    return VendorError(
+        "every place of this model asked to be left alone for a while",
+        kind="rate_limit",
+        status=429,
+        retryable=True,
+        retry_after=round(max(wait, 1.0), 1),
+    )

@@ -1,0 +1,66 @@
+"""Answers to identical deterministic requests, kept in memory for a while. Off unless asked for.
+
+A request is deterministic when its temperature is 0 or it has a seed. Keys share nothing: that an
+answer comes at once would tell one what another has asked.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from rightcall.serve.gateway.exchange import Exchange
+
+_MOST_BYTES = 64 * 1024 * 1024
+_LARGEST = 1024 * 1024
+
+
+class Kept(Struct, frozen=True, gc=False):
+    """An answer as it was given."""
+
+    data: bytes
+    until: float
+
+
+class Cache:
+    """The answers that may be given again, the oldest of which make room."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
+        self._size = 0
+
+    def get(self, exchange: Exchange) -> bytes | None:
+        """The answer that the same request got before."""
+        name = _name(exchange)
+        kept = self._kept.get(name)
+        if kept is None:
+            return None
+        if kept.until < self._clock():
+            self._forget(name)
+            return None
+        self._kept.move_to_end(name)
+        return kept.data
+
+    def put(self, exchange: Exchange, data: bytes, seconds: float) -> None:
+        """Keep an answer."""
+        if len(data) > _LARGEST:
+            return
+        name = _name(exchange)
+        self._forget(name)
+        self._kept[name] = Kept(data, self._clock() + seconds)
+        self._size += len(data)
+        while self._size > _MOST_BYTES:
+            self._forget(next(iter(self._kept)))
+
+    def _forget(self, name: bytes) -> None:
+        if (kept := self._kept.pop(name, None)) is not None:
+            self._size -= len(kept.data)
+
+
+def _name(exchange: Exchange) -> bytes:
+    visit = exchange.visit
+    place = f"{exchange.key.id} {exchange.door.dialect} {visit.path} {sorted(visit.query.items())}"
+    return blake2b(place.encode() + b"\n" + exchange.body, digest_size=32).digest()

@@ -1,0 +1,84 @@
+"""A method and a path into what is asked there, as data."""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+Action: TypeAlias = Literal["ask", "count", "list", "model", "health", "hello", "metrics"]
+
+CHAT, RESPONSES, MESSAGES, GEMINI = "openai_chat", "openai_responses", "anthropic", "gemini"
+
+
+class Door(Struct, frozen=True, gc=False):
+    """What stands behind an address."""
+
+    action: Action
+    dialect: str = CHAT
+    """Whose shapes are spoken there."""
+    model: str = ""
+    """The model, where the address names it."""
+    stream: bool | None = None
+    """Whether a stream is asked for, where the address says so."""
+
+
+_POST: Mapping[str, Door] = {
+    "/chat/completions": Door("ask", CHAT),
+    "/responses": Door("ask", RESPONSES),
+    "/messages": Door("ask", MESSAGES),
+    "/messages/count_tokens": Door("count", MESSAGES),
+}
+_GET: Mapping[str, Door] = {
+    "/health": Door("health"),
+    "/healthz": Door("health"),
+    "/metrics": Door("metrics"),
+    "/api/hello": Door("hello", MESSAGES),
+}
+_VERSION = re.compile(r"/v1(?:beta|alpha)?(?=/)")
+_GEMINI = re.compile(r"/models/(?P<model>.+):(?P<method>\w+)")
+_METHODS: Mapping[str, Door] = {
+    "generateContent": Door("ask", GEMINI, stream=False),
+    "streamGenerateContent": Door("ask", GEMINI, stream=True),
+    "countTokens": Door("count", GEMINI),
+}
+_MODELS = "/models"
+
+
+def found(method: str, path: str, headers: Mapping[str, str]) -> Door | None:
+    """What is behind an address; None for nothing. Versions may be left out."""
+    if method == "HEAD":
+        method = "GET"
+    start = _VERSION.match(path)
+    bare = path[start.end() :] if start else path
+    if method == "POST":
+        return _POST.get(bare) or _gemini(bare)
+    if method != "GET":
+        return None
+    if (door := _GET.get(path)) is not None:
+        return door
+    if bare == _MODELS or bare.startswith(f"{_MODELS}/"):
+        name = unquote(bare[len(_MODELS) + 1 :])
+        return Door("model" if name else "list", _asker(path, headers), name)
+    return None
+
+
+def is_known(path: str, headers: Mapping[str, str]) -> bool:
+    """Whether anything is there for any method."""
+    return found("GET", path, headers) is not None or found("POST", path, headers) is not None
+
+
+def _gemini(path: str) -> Door | None:
+    match = _GEMINI.fullmatch(path)
+    door = None if match is None else _METHODS.get(match["method"])
+    if match is None or door is None:
+        return None
+    return Door(door.action, door.dialect, unquote(match["model"]), door.stream)
+
+
+def _asker(path: str, headers: Mapping[str, str]) -> str:
+    """Who asks for models: three vendors have them under one path, each in a shape of its own."""
+    if path.startswith("/v1beta") or "x-goog-api-key" in headers or "x-goog-api-client" in headers:
+        return GEMINI
+    return MESSAGES if "anthropic-version" in headers else CHAT

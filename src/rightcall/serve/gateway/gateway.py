@@ -1,0 +1,266 @@
+"""The gateway as an ASGI application: who may come in, what is asked, and who answers."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rightcall.core.ports import Journal, Observer
+from rightcall.errors import RightcallError, VendorError
+from rightcall.log import gateway_logger
+from rightcall.serve.gateway.allowance import Allowances, today
+from rightcall.serve.gateway.attempts import Answered, Attempts
+from rightcall.serve.gateway.cache import Cache
+from rightcall.serve.gateway.doors import Door, found, is_known
+from rightcall.serve.gateway.dressing import Dressing, LoadTools, no_tools
+from rightcall.serve.gateway.exchange import JSON, Exchange
+from rightcall.serve.gateway.guests import Guests
+from rightcall.serve.gateway.keys import Key, Keys
+from rightcall.serve.gateway.listing import listed
+from rightcall.serve.gateway.metrics import Metrics
+from rightcall.serve.gateway.peek import peek
+from rightcall.serve.gateway.pulse import Pulse
+from rightcall.serve.gateway.recording import Recorder
+from rightcall.serve.gateway.settings import Settings
+from rightcall.serve.gateway.spend import Spend
+from rightcall.serve.gateway.upstreams import Open, Upstreams, opened
+from rightcall.serve.gateway.usage import usage_of
+from rightcall.serve.gateway.visit import ClientLeft, Receive, Scope, Send, Visit
+from rightcall.wire.dialects import load_server
+
+if TYPE_CHECKING:
+    from rightcall.serve.gateway.upstreams import Route
+
+_PLAIN = {"content-type": "text/plain; charset=utf-8"}
+
+
+class Gateway:
+    """Serves models to clients. It is an ASGI application; ``apply`` changes what it serves."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        keys: Keys | None = None,
+        *,
+        open_: Open = opened,
+        load_tools: LoadTools = no_tools,
+        journal: Journal | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._dress = partial(Dressing, load_tools=load_tools, journal=journal, observers=observers)
+        self._recorder = Recorder(journal, observers)
+        self._cache = Cache()
+        self.metrics = Metrics()
+        self.spend = Spend(settings.spend)
+        self._allowances = Allowances(self.spend)
+        self._upstreams = Upstreams(open_)
+        self._attempts = Attempts(self._upstreams, self._dress(settings), self._failed)
+        self._held_bytes = 0
+        self.settings = settings
+        self.guests = Guests(keys or Keys(), settings)
+        self._upstreams.apply(settings)
+
+    async def apply(self, settings: Settings, keys: Keys) -> None:
+        """Go on with other settings and keys; what is under way goes on as it began."""
+        guests, dressing = Guests(keys, settings), self._dress(settings)
+        left = self._upstreams.apply(settings)
+        self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
+        for upstream in left:
+            await upstream.close()
+
+    async def close(self) -> None:
+        """Let go of the upstreams, and write down what was spent."""
+        await self._upstreams.close()
+        await asyncio.to_thread(self._recorder.close)
+        await asyncio.to_thread(self.spend.flush, today(time.time()))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            # There are no websockets here, and whoever runs the gateway opens and closes it.
+            raise RuntimeError(f"the gateway answers HTTP, and not {scope['type']}")
+        visit = Visit(scope, receive, send)
+        self.metrics.under_way += 1
+        try:
+            await self._received(visit)
+        except ClientLeft:
+            pass
+        except asyncio.CancelledError:
+            if not visit.left:
+                raise
+        except Exception:
+            # A fault of ours: the client hears that it is one, and no more than that.
+            gateway_logger.exception("%s %s failed", visit.method, visit.path)
+            if visit.begun:
+                visit.drop()
+            else:
+                await visit.answer(500, JSON, b'{"error":{"message":"the gateway failed"}}')
+        finally:
+            self.metrics.under_way -= 1
+            await visit.close()
+
+    async def _received(self, visit: Visit) -> None:
+        if "origin" in visit.headers:
+            visit.always = self.guests.shared_with(visit)
+            if visit.method == "OPTIONS" and visit.always:
+                await visit.answer(204, {}, b"")
+                return
+        door = found(visit.method, visit.path, visit.headers)
+        if door is None:
+            await self._nothing_there(visit)
+            return
+        try:
+            if door.action in ("health", "hello"):
+                await visit.answer(200, JSON, b'{"status":"ok"}')
+                return
+            key = self.guests.admitted(visit)
+            if door.action == "metrics":
+                await visit.answer(200, _PLAIN, self.metrics.text().encode())
+            elif door.action in ("list", "model"):
+                await self._list(visit, door, key)
+            else:
+                await self._exchanged(visit, door, key)
+        except RightcallError as error:
+            await self._refuse(visit, door, error)
+
+    async def _nothing_there(self, visit: Visit) -> None:
+        if visit.path.endswith("/responses") and "upgrade" in visit.headers:
+            # Codex tries a websocket first, and goes over to HTTP at once for this answer alone.
+            headers = {**JSON, "upgrade": "HTTP/1.1", "connection": "upgrade"}
+            await visit.answer(426, headers, b'{"error":{"message":"no websockets here; use HTTP"}}')
+            return
+        known = is_known(visit.path, visit.headers)
+        words = f"{visit.method} is not for {visit.path}" if known else f"nothing is at {visit.path}"
+        body = {"error": {"message": words, "type": "invalid_request_error", "code": None}}
+        await visit.answer(405 if known else 404, JSON, msgspec.json.encode(body))
+
+    async def _refuse(self, visit: Visit, door: Door, error: RightcallError) -> None:
+        """Refuse a request of which nothing is known."""
+        refused = load_server(door.dialect).refused(error)
+        gateway_logger.info("%s %s: %s", visit.method, visit.path, error)
+        self.metrics.add(
+            "rightcall_requests_total", model="", dialect=door.dialect, status=str(refused.status)
+        )
+        await visit.answer(refused.status, {**JSON, **refused.headers}, refused.body)
+
+    async def _list(self, visit: Visit, door: Door, key: Key) -> None:
+        names = [name for name in self.settings.names() if self.guests.may(key, name)]
+        body = listed(load_server(door.dialect), door, names)
+        await visit.answer(200, JSON, body)
+
+    async def _exchanged(self, visit: Visit, door: Door, key: Key) -> None:
+        bounds = self.settings.bounds
+        if self.metrics.under_way > bounds.concurrency or self._held_bytes > bounds.waiting_bytes:
+            raise VendorError(
+                "the gateway is busy", kind="overloaded", status=503, retryable=True, retry_after=1.0
+            )
+        body = await visit.body(bounds.request_bytes, bounds.body_seconds)
+        self._held_bytes += len(body)
+        try:
+            peeked = peek(body, model=door.model, stream=door.stream)
+            exchange = Exchange(visit, door, load_server(door.dialect), key, body, peeked)
+            route = self._upstreams.route(peeked.model)
+            if route is None or not self.guests.may(key, peeked.model):
+                raise _unknown(peeked.model, self.settings)
+            self._allowances.enter(key, peeked.model)
+            try:
+                await self._answered(exchange, route)
+            finally:
+                self._allowances.leave(key)
+        finally:
+            self._held_bytes -= len(body)
+
+    async def _answered(self, exchange: Exchange, route: "Route") -> None:
+        visit, bounds, recorder = exchange.visit, self.settings.bounds, self._recorder
+        visit.watch()
+        if recorder.is_wanted:
+            recorder.began(exchange)
+        answered: Answered | None = None
+        failed: RightcallError | None = None
+        try:
+            async with asyncio.timeout(bounds.exchange_seconds):
+                with Pulse(exchange, bounds):
+                    answered = await self._asked(exchange, route)
+        except TimeoutError:
+            words = f"the exchange took longer than {bounds.exchange_seconds:g} s"
+            failed = VendorError(words, kind="timeout", status=504)
+            await exchange.refuse(failed)
+        except RightcallError as error:
+            failed = error
+            await exchange.refuse(error)
+        except asyncio.CancelledError:
+            if not visit.left and visit.begun:
+                await exchange.break_off(VendorError("the gateway is ending", kind="overloaded"))
+            raise
+        finally:
+            self._count(exchange, route, answered)
+            if recorder.is_wanted:
+                reply = None if answered is None else answered.reply
+                if reply is None and visit.left:
+                    failed = RightcallError("the client left")
+                await recorder.ended(exchange, reply, failed, time.monotonic() - visit.came)
+
+    async def _asked(self, exchange: Exchange, route: "Route") -> Answered | None:
+        """Have the model asked, unless the same request was answered not long ago."""
+        seconds = route.served.cache_seconds if exchange.door.action == "ask" else 0.0
+        if not seconds or not exchange.peeked.deterministic:
+            return await self._attempts.answer(exchange, route, self.settings.trying)
+        if (known := self._cache.get(exchange)) is not None:
+            self.metrics.add("rightcall_cache_hits_total", model=route.name)
+            await exchange.give_again(known)
+            exchange.has_given = False
+            return None
+        exchange.kept = []
+        answered = await self._attempts.answer(exchange, route, self.settings.trying)
+        if exchange.kept and answered.reply is not None and answered.reply.stop != "error":
+            self._cache.put(exchange, b"".join(exchange.kept), seconds)
+        return answered
+
+    def _count(self, exchange: Exchange, route: "Route", answered: Answered | None) -> None:
+        """Put an exchange that is over into spend, metrics and log."""
+        visit, metrics = exchange.visit, self.metrics
+        model, status = route.name, "left" if visit.left else str(visit.status)
+        metrics.add(
+            "rightcall_requests_total", model=model, dialect=exchange.door.dialect, status=status
+        )
+        seconds = time.monotonic() - visit.came
+        metrics.took("rightcall_exchange_seconds", model, seconds)
+        if visit.first_byte is not None:
+            metrics.took("rightcall_first_byte_seconds", model, visit.first_byte)
+        reply = None if answered is None else answered.reply
+        if exchange.door.action == "ask" and exchange.has_given:
+            of = route if answered is None else answered.route
+            usage, estimated = usage_of(
+                exchange, reply, of.served, None if answered is None else answered.model
+            )
+            metrics.add("rightcall_tokens_total", usage.input_tokens, model=model, direction="input")
+            metrics.add("rightcall_tokens_total", usage.output_tokens, model=model, direction="output")
+            if usage.cost:
+                metrics.add("rightcall_dollars_total", usage.cost, model=model)
+            day = today(time.time())
+            self.spend.count(day, exchange.key.name, of.name, usage, estimated=estimated)
+        if exchange.left_out:
+            metrics.add("rightcall_left_out_total", len(exchange.left_out), model=model)
+            gateway_logger.warning(
+                "request %s for %s: left out %s", exchange.id, model, ", ".join(exchange.left_out)
+            )
+        gateway_logger.info(
+            "request %s: %s for %s by %s: %s in %.3f s",
+            *(exchange.id, exchange.door.dialect, model, exchange.key.name, status, seconds),
+        )
+
+    def _failed(self, place: str, error: RightcallError) -> None:
+        kind = getattr(error, "kind", error.code)
+        self.metrics.add("rightcall_upstream_failures_total", place=place, kind=kind)
+        gateway_logger.warning("%s: %s", place, error)
+
+
+def _unknown(model: str, settings: Settings) -> VendorError:
+    if not model:
+        return VendorError("model: the name of a model is missing", kind="bad_request", status=400)
+    served = ", ".join(settings.names()[:20])
+    words = f"no model {model!r} is served here" + (f"; there is {served}" if served else "")
+    return VendorError(words, kind="not_found", status=404)

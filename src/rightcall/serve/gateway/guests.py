@@ -1,0 +1,90 @@
+"""Who may come in: holders of the gateway's own keys, or, where there are none, this machine alone.
+
+Without keys the gateway takes whatever key it is given, so it must not be reached by web pages: a page
+in a browser on the same machine is no guest unless the operator named its origin.
+"""
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
+
+from rightcall.errors import UsageError, VendorError
+from rightcall.models.direct import is_loopback
+from rightcall.serve.gateway.keys import Key, Keys
+from rightcall.serve.gateway.settings import Settings
+from rightcall.serve.gateway.visit import Visit
+
+LOCAL = Key(id="local", name="local", hash="", created="")
+"""Whoever is on this machine, where there are no keys."""
+_BEARER = "bearer "
+_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+
+
+def address_of(listen: str) -> tuple[str, int]:
+    """The host and the port of ``HOST:PORT`` or ``PORT``."""
+    host, _, port = listen.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004 - the last port there is
+        raise UsageError(f"listen = {listen!r}: write HOST:PORT, as 127.0.0.1:9000")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+class Guests:
+    """Lets requests in, or not."""
+
+    def __init__(self, keys: Keys, settings: Settings) -> None:
+        self._keys = keys
+        self._origins = frozenset(origin.rstrip("/") for origin in settings.origins)
+        self.is_open = not len(keys)
+        host, _ = address_of(settings.listen)
+        if self.is_open and not is_loopback(host):
+            raise UsageError(
+                f"listening on {host} needs a key, or anybody could use the models: make one with "
+                "'rightcall serve keys add NAME', or listen on 127.0.0.1"
+            )
+
+    def admitted(self, visit: Visit) -> Key:
+        """The key of a request; a VendorError where it has none that holds."""
+        self._check_origin(visit)
+        if self.is_open:
+            return LOCAL
+        for given in _given(visit):
+            if (key := self._keys.found(given)) is not None:
+                return key
+        raise VendorError("no valid key for this gateway was given", kind="auth", status=401)
+
+    def shared_with(self, visit: Visit) -> Mapping[str, str]:
+        """What tells a browser that a page may read the answer: one whose origin the operator named."""
+        origin = visit.headers.get("origin", "")
+        if not origin or origin.rstrip("/") not in self._origins:
+            return {}
+        return {
+            "access-control-allow-origin": origin,
+            "access-control-allow-headers": "*, authorization",
+            "access-control-allow-methods": "GET, POST",
+            "access-control-expose-headers": "*",
+            "vary": "origin",
+        }
+
+    def may(self, key: Key, model: str) -> bool:
+        """Whether a key may ask for a model."""
+        return any(fnmatchcase(model, pattern) for pattern in key.allowed.models)
+
+    def _check_origin(self, visit: Visit) -> None:
+        origin = visit.headers.get("origin", "")
+        if origin and origin.rstrip("/") not in self._origins:
+            raise VendorError(
+                f"web pages of {origin[:100]} may not call this gateway", kind="auth", status=403
+            )
+        # A name that an attacker made point here is no name of this machine.
+        if self.is_open and not is_loopback(urlsplit(f"//{visit.headers.get('host', '')}").hostname):
+            raise VendorError("this gateway answers to localhost alone", kind="auth", status=403)
+
+
+def _given(visit: Visit) -> Iterator[str]:
+    """The keys that a request carries, in every place where some client puts one."""
+    authorization = visit.headers.get("authorization", "")
+    if authorization.lower().startswith(_BEARER):
+        yield authorization[len(_BEARER) :].strip()
+    yield from (visit.headers[name] for name in _HEADERS if name in visit.headers)
+    if "key" in visit.query:
+        yield visit.query["key"]

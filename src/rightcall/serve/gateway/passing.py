@@ -1,0 +1,175 @@
+"""A request in its upstream's own dialect, passed through byte for byte, and observed on the way.
+
+Only the model's name, the key and the address are changed. Of a stream, whole events are passed on as
+they come: one that a broken connection cuts in half is no use to anybody, and the dialect's own word for
+the failure follows in its place.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rightcall.core.events import ReplyEnd
+from rightcall.core.message import Reply
+from rightcall.core.ports import Dialect
+from rightcall.core.request import Outgoing
+from rightcall.core.transport import MAX_REPLY_BYTES, Incoming
+from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
+from rightcall.log import gateway_logger
+from rightcall.request.whole import body_of
+from rightcall.serve.gateway.doors import GEMINI
+from rightcall.serve.gateway.peek import renamed
+
+if TYPE_CHECKING:
+    from rightcall.request.wire_model import WireModel
+    from rightcall.serve.gateway.exchange import Exchange
+
+_OURS = frozenset(
+    {
+        *("host", "connection", "content-length", "transfer-encoding", "keep-alive", "upgrade", "te"),
+        *("trailer", "proxy-authorization", "proxy-connection", "expect", "cookie", "origin", "referer"),
+        *("authorization", "x-api-key", "x-goog-api-key", "api-key", "accept-encoding", "forwarded"),
+        *("content-encoding", "via", "x-request-id"),
+    }
+)
+"""Headers of a request that are between a client and the gateway, or are keys."""
+_OF_A_BROWSER = ("sec-", "x-forwarded-", "cf-", "x-real-")
+_TOLD = ("anthropic-", "x-ratelimit-", "openai-", "retry-after", "request-id", "x-request-id", "x-goog-")
+"""How headers of an answer begin that a client may want to read."""
+_REFUSED = 400
+_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+
+
+def forwarded(headers: Mapping[str, str]) -> dict[str, str]:
+    """The client's headers that go on to the vendor."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name not in _OURS and not name.startswith(_OF_A_BROWSER)
+    }
+
+
+def told(headers: Mapping[str, str]) -> dict[str, str]:
+    """The vendor's headers that go back to the client."""
+    return {name: value for name, value in headers.items() if name.startswith(_TOLD)}
+
+
+def outgoing(exchange: "Exchange", model: "WireModel") -> Outgoing:
+    """The client's request as the vendor is sent it."""
+    door, peeked, visit = exchange.door, exchange.peeked, exchange.visit
+    blank = model.blank(stream=peeked.stream)
+    path = blank.path
+    known = path.partition("?")[2]
+    query = [
+        f"{name}={value}"
+        for name, value in visit.query.items()
+        if name not in ("key", "alt") and f"{name}=" not in known and (name + value).isalnum()
+    ]
+    if query:
+        path = f"{path}{'&' if known else '?'}{'&'.join(query)}"
+    body = exchange.body
+    if door.dialect != GEMINI:
+        body = renamed(body, peeked.model, model.vendor_name)
+    return Outgoing(path=path, body=body, headers={**blank.headers, **forwarded(visit.headers)})
+
+
+async def passed(exchange: "Exchange", model: "WireModel") -> Reply | None:
+    """Pass a request on and its answer back; what the answer was, as far as it could be read.
+
+    An error is raised only while nothing of the answer has been given.
+    """
+    async with model.forward(outgoing(exchange, model)) as incoming:
+        kind = incoming.headers.get("content-type", "")
+        if incoming.status >= _REFUSED or "text/html" in kind:
+            said = await body_of(incoming)
+            error = model.refusal(incoming, said)
+            exchange.refused_with(error, incoming, said)
+            raise error
+        if not exchange.peeked.stream:
+            body = await body_of(incoming)
+            reply = _whole(model.dialect, body)
+            await exchange.give_whole(body, told(incoming.headers), incoming.status)
+            return reply
+        if "json" in kind and exchange.door.dialect != GEMINI:
+            # It was asked for a stream, and so is the gateway.
+            return await exchange.give_reply(model.dialect.decode(await body_of(incoming)))
+        return await _streamed(exchange, model.dialect, incoming)
+
+
+def _whole(dialect: Dialect, body: bytes) -> Reply | None:
+    try:
+        return dialect.decode(body)
+    except RightcallError as error:
+        gateway_logger.warning("an answer was passed on that could not be read: %s", error)
+        return None
+
+
+async def _streamed(exchange: "Exchange", dialect: Dialect, incoming: Incoming) -> Reply | None:
+    watch = Watch(dialect)
+    headers = told(incoming.headers)
+    held, size = b"", 0
+    try:
+        async for chunk in incoming.chunks:
+            size += len(chunk)
+            if size > MAX_REPLY_BYTES:
+                raise ProtocolError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
+            held = held + chunk if held else chunk
+            cut = _end_of_events(held)
+            if cut:
+                ready, held = held[:cut], held[cut:]
+                watch.see(ready)
+                await exchange.give(ready, headers)
+        if held:
+            watch.see(held + b"\n\n")
+            await exchange.give(held + b"\n\n", headers)
+        watch.end()
+    except RightcallError as error:
+        if not exchange.has_given:
+            raise
+        await exchange.break_off(error)
+    else:
+        await exchange.visit.end()
+    return watch.reply
+
+
+def _end_of_events(data: bytes) -> int:
+    """Where the last whole event of some bytes ends."""
+    if data.endswith(b"\n\n"):
+        return len(data)
+    return max([at + len(end) for end in _ENDS if (at := data.rfind(end)) >= 0], default=0)
+
+
+class Watch:
+    """Reads along with a stream that is passed on. What it cannot read, it lets pass."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._decoder = dialect.decoder()
+        self.reply: Reply | None = None
+        self._is_lost = False
+
+    def see(self, data: bytes) -> None:
+        """Read what is about to be passed on. A refusal within it is passed on, too."""
+        if not self._is_lost:
+            try:
+                self._take(self._decoder.feed(data))
+            except VendorError:
+                self._is_lost = True
+            except RightcallError as error:
+                self._lose(error)
+
+    def end(self) -> None:
+        """The stream is over; TruncatedStream where it came too soon."""
+        if not self._is_lost:
+            try:
+                self._take(self._decoder.finish())
+            except TruncatedStream:
+                raise
+            except RightcallError as error:
+                self._lose(error)
+
+    def _take(self, events: tuple[object, ...]) -> None:
+        if events and isinstance(last := events[-1], ReplyEnd):
+            self.reply = last.reply
+
+    def _lose(self, error: RightcallError) -> None:
+        self._is_lost = True
+        gateway_logger.warning("a stream was passed on that could not be read: %s", error)

@@ -1,0 +1,132 @@
+"""A gateway behind a socket, on uvicorn: with bounds on headers, and streams that may end."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rightcall.core.extras import load
+from rightcall.serve.gateway.chores import Chores, Read
+from rightcall.serve.gateway.gateway import Gateway
+from rightcall.serve.gateway.guests import address_of
+from rightcall.serve.gateway.settings import Bounds
+from rightcall.wire.dialects import SERVED, load_server
+
+_BACKLOG = 2048
+_KEEP_ALIVE = 75
+_LOOK = 0.01
+
+
+def run(gateway: Gateway, read: Read, files: tuple[Path, ...], started: Callable[[str], None]) -> None:
+    """Serve from a program that does nothing else."""
+    load("uvicorn")
+    _allow_files()
+    factory = load("uvloop").new_event_loop if find_spec("uvloop") else None
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(serve(gateway, read=read, files=files, started=started))
+
+
+async def serve(
+    gateway: Gateway,
+    *,
+    read: Read | None = None,
+    files: tuple[Path, ...] = (),
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM, then until the streams have ended. SIGHUP reads the files again."""
+    uvicorn = load("uvicorn")
+    bounds = gateway.settings.bounds
+    host, port = address_of(gateway.settings.listen)
+    config = uvicorn.Config(
+        gateway,
+        host=host,
+        port=port,
+        http=bounded(bounds),
+        ws="none",
+        lifespan="off",
+        loop="auto",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=int(bounds.shutdown_seconds),
+        h11_max_incomplete_event_size=bounds.header_bytes,
+    )
+    server = _listener(uvicorn, config)
+    # Nobody's first request is to wait for these.
+    await asyncio.to_thread(_load_all)
+    beside = [asyncio.ensure_future(_tell(server, started))] if started is not None else []
+    handlers: dict[str, Callable[[], None]] = {"SIGINT": server.end, "SIGTERM": server.end}
+    if read is not None:
+        chores = Chores(gateway, read, files)
+        beside.append(asyncio.ensure_future(chores.run()))
+        handlers["SIGHUP"] = chores.reload
+    for name, handle in handlers.items():
+        with suppress(NotImplementedError, ValueError, RuntimeError, AttributeError):
+            # Not on Windows, and not in a thread.
+            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), handle)
+    try:
+        await server.serve()
+    finally:
+        for each in beside:
+            each.cancel()
+        await gateway.close()
+
+
+def _listener(uvicorn: Any, config: Any) -> Any:
+    """A server of uvicorn's that leaves signals to us.
+
+    It would end the process by the signal that ended it, before what was spent is written.
+    """
+
+    class Listener(uvicorn.Server):  # type: ignore[misc]
+        should_exit = False
+
+        def capture_signals(self) -> AbstractContextManager[None]:
+            return nullcontext()
+
+        def end(self) -> None:
+            """Take no more requests, and let streams end; the second time, do not wait for them."""
+            self.force_exit = self.should_exit
+            self.should_exit = True
+
+    return Listener(config)
+
+
+def _allow_files() -> None:
+    """Two sockets for every stream: as many as this process may have."""
+    with suppress(ImportError, ValueError, OSError):  # not Windows, or not allowed
+        import resource  # noqa: PLC0415 - not everywhere
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _load_all() -> None:
+    import_module("aiohttp")
+    for dialect in SERVED:
+        load_server(dialect)
+
+
+async def _tell(server: Any, started: Callable[[str], None]) -> None:
+    """Tell where it listens, once it does."""
+    while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to be waited for
+        await asyncio.sleep(_LOOK)
+    host, port = server.servers[0].sockets[0].getsockname()[:2]
+    started(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+
+def bounded(bounds: Bounds) -> type[asyncio.Protocol]:
+    """Uvicorn's HTTP protocol, with bounds on the headers."""
+    if find_spec("httptools") is None:
+        plain: type[asyncio.Protocol] = load("uvicorn.protocols.http.h11_impl").H11Protocol
+        return plain
+    from rightcall.serve.gateway.protocol import BoundedProtocol  # noqa: PLC0415 - on httptools
+
+    return type("Bounded", (BoundedProtocol,), {"bounds": bounds})

@@ -1,0 +1,211 @@
+"""What each key has spent on each model, by day: in a file of SQLite, in Postgres, or only in memory.
+
+Exchanges are counted in memory and written together, in a thread, about once a second. Where several
+gateways share a database, each learns with its next writing what the others have counted.
+"""
+
+import sqlite3
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from rightcall.core.parts import Usage
+from rightcall.errors import UsageError
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS gateway_spend (
+    day TEXT NOT NULL, key_name TEXT NOT NULL, model TEXT NOT NULL,
+    requests INTEGER NOT NULL, input_tokens BIGINT NOT NULL, output_tokens BIGINT NOT NULL,
+    cached_tokens BIGINT NOT NULL, dollars DOUBLE PRECISION NOT NULL, estimated INTEGER NOT NULL,
+    PRIMARY KEY (day, key_name, model)
+)
+"""
+_COLUMNS = ("requests", "input_tokens", "output_tokens", "cached_tokens", "dollars", "estimated")
+_ADD = f"""
+INSERT INTO gateway_spend (day, key_name, model, {", ".join(_COLUMNS)})
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, key_name, model) DO UPDATE SET
+{", ".join(f"{name} = gateway_spend.{name} + excluded.{name}" for name in _COLUMNS)}
+"""  # noqa: S608 - the names are those above
+_TOTALS = """
+SELECT key_name, SUM(input_tokens + output_tokens), SUM(dollars) FROM gateway_spend
+WHERE day = ? GROUP BY key_name
+"""
+_ROWS = f"""
+SELECT day, key_name, model, {", ".join(_COLUMNS)} FROM gateway_spend
+WHERE day >= ? ORDER BY day, key_name, model
+"""  # noqa: S608 - the names are those above
+_PATIENCE = 10.0
+Counted: TypeAlias = tuple[int, int, int, int, float, int]
+"""Requests, tokens in, out and cached, dollars, and how many of the requests were estimated."""
+_NOTHING: Counted = (0, 0, 0, 0, 0.0, 0)
+
+
+class Spent(Struct, frozen=True, gc=False):
+    """What a key has used of a day."""
+
+    tokens: int = 0
+    dollars: float = 0.0
+
+
+class Row(Struct, frozen=True, gc=False):
+    """What a key has used of a model on a day."""
+
+    day: str
+    key: str
+    model: str
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    dollars: float
+    estimated: int
+    """How many of the requests came back without a count, so that one had to be made up."""
+
+
+class Store(Protocol):
+    """Where spend is kept."""
+
+    def add(self, rows: Iterable[tuple[Any, ...]], /) -> None:
+        """Add to what is there: day, key, model, then what was counted."""
+        ...
+
+    def rows(self, statement: str, first: str, /) -> Sequence[tuple[Any, ...]]:
+        """What a statement with one value finds."""
+        ...
+
+
+class Spend:
+    """Spend by key and model. Everything but ``flush`` is quick and for the event loop."""
+
+    def __init__(self, place: str = "") -> None:
+        self._store = store_at(place)
+        self._pending: dict[tuple[str, str, str], Counted] = defaultdict(lambda: _NOTHING)
+        self._today: dict[tuple[str, str], Spent] = {}
+        """By day and key: what is known of today, with what is pending."""
+
+    def count(self, day: str, key: str, model: str, usage: Usage, *, estimated: bool = False) -> None:
+        """Count an exchange."""
+        cost = usage.cost or 0.0
+        one = (1, usage.input_tokens, usage.output_tokens, usage.cached_tokens, cost, int(estimated))
+        row = (day, key, model)
+        self._pending[row] = _sum(self._pending[row], one)
+        before = self._today.get((day, key), Spent())
+        self._today[day, key] = Spent(before.tokens + usage.tokens, before.dollars + cost)
+
+    def of(self, day: str, key: str) -> Spent:
+        """What a key has spent today, as far as it is known here."""
+        return self._today.get((day, key), Spent())
+
+    def flush(self, day: str) -> None:
+        """Write what was counted, and learn what the day has come to. For a thread: it waits."""
+        if self._store is None:
+            self._forget_other_days(day)
+            return
+        pending, self._pending = self._pending, defaultdict(lambda: _NOTHING)
+        try:
+            if pending:
+                self._store.add([(*row, *counted) for row, counted in pending.items()])
+            found = self._store.rows(_TOTALS, day)
+        except Exception:
+            # Nothing is lost: it is tried again with what comes.
+            for row, counted in pending.items():
+                self._pending[row] = _sum(self._pending[row], counted)
+            raise
+        known = {(day, key): Spent(int(tokens), float(dollars)) for key, tokens, dollars in found}
+        for (of_day, key, _), counted in list(self._pending.items()):
+            # What came while it was written.
+            if of_day == day:
+                so_far = known.get((day, key), Spent())
+                tokens = so_far.tokens + counted[1] + counted[2]
+                known[day, key] = Spent(tokens, so_far.dollars + counted[4])
+        self._today = known
+
+    def rows(self, since: str) -> tuple[Row, ...]:
+        """What was spent since a day, by day, key and model; written spend only."""
+        return () if self._store is None else tuple(Row(*row) for row in self._store.rows(_ROWS, since))
+
+    def _forget_other_days(self, day: str) -> None:
+        self._today = {row: spent for row, spent in self._today.items() if row[0] == day}
+        self._pending.clear()
+
+
+def _sum(one: Counted, other: Counted) -> Counted:
+    return (
+        one[0] + other[0],
+        one[1] + other[1],
+        one[2] + other[2],
+        one[3] + other[3],
+        one[4] + other[4],
+        one[5] + other[5],
+    )
+
+
+def store_at(place: str) -> Store | None:
+    """Where spend is kept, by its place; None for memory alone."""
+    if not place:
+        return None
+    if place.startswith(("postgres://", "postgresql://")):
+        return _Postgres(place)
+    return _Sqlite(Path(place))
+
+
+class _Sqlite:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Made here and not by SQLite, so that nobody else may read it.
+            path.touch(mode=0o600)
+            with self._opened() as connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(_TABLE)
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"spend cannot be kept in {path}: {error}") from error
+
+    def _opened(self) -> "closing[sqlite3.Connection]":
+        return closing(sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None))
+
+    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        with self._lock, self._opened() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(_ADD, rows)
+            connection.execute("COMMIT")
+
+    def rows(self, statement: str, first: str) -> Sequence[tuple[Any, ...]]:
+        with self._lock, self._opened() as connection:
+            return connection.execute(statement, (first,)).fetchall()
+
+
+class _Postgres:
+    def __init__(self, place: str) -> None:
+        if find_spec("psycopg") is None:
+            raise UsageError("spend in Postgres needs psycopg: pip install 'psycopg[binary]'")
+        self._connect: Any = import_module("psycopg").connect
+        self._place = place
+        self._run(lambda cursor: cursor.execute(_TABLE))
+
+    def _run(self, work: Any) -> Any:
+        # One connection for each writing, once a second: none to be found dead.
+        connecting = self._connect(self._place, connect_timeout=int(_PATIENCE))
+        with connecting as connection, connection.cursor() as cursor:
+            return work(cursor)
+
+    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._run(lambda cursor: cursor.executemany(_ADD.replace("?", "%s"), list(rows)))
+
+    def rows(self, statement: str, first: str) -> Sequence[tuple[Any, ...]]:
+        def fetch(cursor: Any) -> Sequence[tuple[Any, ...]]:
+            cursor.execute(statement.replace("?", "%s"), (first,))
+            found: Sequence[tuple[Any, ...]] = cursor.fetchall()
+            return found
+
+        found: Sequence[tuple[Any, ...]] = self._run(fetch)
+        return found

@@ -1,0 +1,169 @@
+"""The models behind a gateway: connected when they are first asked, kept over a reload, and closed."""
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from rightcall.core.ports import Model
+from rightcall.core.transport import Timeouts
+from rightcall.errors import UsageError
+from rightcall.models.connect import Connected, connect
+from rightcall.models.opening import Key as ApiKey
+from rightcall.request.retry import Retry
+from rightcall.request.wire_model import WireModel
+from rightcall.serve.gateway.routing import Candidate
+from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
+
+ONCE = Retry(attempts=1)
+"""The gateway itself tries again: it knows the other places, too."""
+_MOST_NAMES = 64
+"""Names that a pattern stands for, which are kept: clients choose them."""
+
+Open: TypeAlias = Callable[[str, Place, Trying], Model]
+"""The name of a model, where it is and how patiently it is asked into the model."""
+
+
+def opened(use: str, place: Place, trying: Trying, key: ApiKey | None = None) -> Connected:
+    """The model at a place, by the name that stands there; ``key`` unless the place has one."""
+    return connect(
+        use,
+        base_url=place.base_url,
+        api_key=_key(place) or key,
+        headers=place.headers or None,
+        retry=ONCE,
+        timeouts=Timeouts(first_byte=trying.first_byte_seconds, between_chunks=trying.between_seconds),
+        family=place.family,
+        template=place.template,
+    )
+
+
+def _key(place: Place) -> str | None:
+    if place.key_env:
+        if not (key := os.environ.get(place.key_env)):
+            raise UsageError(f"{place.use}: the variable {place.key_env} is not set")
+        return key
+    if not place.key_file:
+        return None
+    try:
+        return Path(place.key_file).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{place.use}: the key in {place.key_file} cannot be read: {error}") from None
+
+
+class Upstream:
+    """One place: the model there, or the models, where its name leaves that to the client."""
+
+    def __init__(self, place: Place, trying: Trying, open_: Open) -> None:
+        self.place = place
+        self.name = place.use
+        self._trying = trying
+        self._open = open_
+        self._models: OrderedDict[str, Model] = OrderedDict()
+
+    def model(self, asked: str) -> Model:
+        """The model for the name that a client asked for."""
+        use = self.place.use.replace("*", asked)
+        model = self._models.get(use)
+        if model is None:
+            model = self._models[use] = self._open(use, self.place, self._trying)
+            if len(self._models) > _MOST_NAMES:
+                # It holds no connection of its own, only the right to use one: nothing to be closed.
+                self._models.popitem(last=False)
+        elif len(self._models) > 1:
+            self._models.move_to_end(use)
+        return model
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        for model in self._models.values():
+            close = getattr(model, "close", None)
+            if close is not None:
+                await close()
+
+
+class Route:
+    """A served model: its places, and what is asked where none of them answers."""
+
+    def __init__(self, name: str, served: Served, places: Sequence[Candidate[Upstream]]) -> None:
+        self.name = name
+        self.served = served
+        self.places = places
+
+
+class Upstreams:
+    """All served models, by the settings of now."""
+
+    def __init__(self, open_: Open = opened) -> None:
+        self._open = open_
+        self._routes: Mapping[str, Route] = {}
+        self._settings = Settings()
+
+    def apply(self, settings: Settings) -> tuple[Upstream, ...]:
+        """Serve what these settings say; what is served no longer is given back, to be closed.
+
+        A place that stays as it was keeps its connections, and what is known of its health. One that
+        cannot be asked, for want of a key, is a UsageError, and nothing is changed.
+        """
+        before = {
+            _written(candidate.target.place, self._settings.trying): candidate
+            for route in self._routes.values()
+            for candidate in route.places
+        }
+        routes: dict[str, Route] = {}
+        for name, served in settings.models.items():
+            places = []
+            for place in served.places:
+                written = _written(place, settings.trying)
+                kept = before.get(written)
+                if kept is None:
+                    upstream = Upstream(place, settings.trying, self._open)
+                    if "*" not in place.use:
+                        # What cannot be asked is the operator's to know, and no client's.
+                        upstream.model("")
+                    salt = f"{place.use} {place.base_url or ''} {place.key_env}"
+                    kept = Candidate(salt, upstream, place.weight)
+                    before[written] = kept
+                places.append(kept)
+            routes[name] = Route(name, served, places)
+        self._routes, self._settings = routes, settings
+        used = {id(candidate.target) for route in routes.values() for candidate in route.places}
+        return tuple(
+            candidate.target for candidate in before.values() if id(candidate.target) not in used
+        )
+
+    def route(self, name: str) -> Route | None:
+        """The model behind a name."""
+        served = self._settings.served(name)
+        if served is None:
+            return None
+        return next(route for route in self._routes.values() if route.served is served)
+
+    def course(self, route: Route) -> Iterator[Route]:
+        """The route, and those that it falls back on, each once."""
+        seen: set[str] = set()
+        waiting = [route]
+        while waiting:
+            each = waiting.pop(0)
+            if each.name not in seen:
+                seen.add(each.name)
+                yield each
+                waiting += [self._routes[name] for name in each.served.fallback if name in self._routes]
+
+    async def close(self) -> None:
+        """Close all of them."""
+        for upstream in self.apply(Settings()):
+            await upstream.close()
+
+
+def _written(place: Place, trying: Trying) -> bytes:
+    """All that a place is opened with."""
+    return msgspec.json.encode((place, trying))
+
+
+def dialect_of(model: Model) -> str:
+    """What is spoken to a model over the wire; nothing where it is not asked so."""
+    return model.dialect.name if isinstance(model, WireModel) else ""

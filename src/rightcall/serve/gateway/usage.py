@@ -1,0 +1,36 @@
+"""What an exchange took: as the vendor counted, or as well as it can be told without."""
+
+from msgspec.structs import replace
+
+from rightcall.core.message import Reply
+from rightcall.core.parts import Usage
+from rightcall.core.ports import Model
+from rightcall.core.tokens import estimate_tokens
+from rightcall.request.wire_model import WireModel
+from rightcall.serve.gateway.exchange import Exchange
+from rightcall.serve.gateway.settings import Served
+
+_BYTES_PER_TOKEN = 4
+_MILLION = 1_000_000
+
+
+def usage_of(
+    exchange: Exchange, reply: Reply | None, served: Served, model: Model | None
+) -> tuple[Usage, bool]:
+    """The usage of an exchange, with its cost where the price is known, and whether it was estimated."""
+    usage = Usage() if reply is None else reply.usage
+    estimated = usage.tokens == 0
+    if estimated:
+        # A stream of Chat's says nothing unless it is asked to, and one that the client left has no end.
+        said = 0 if reply is None else estimate_tokens(reply)
+        usage = Usage(input_tokens=len(exchange.body) // _BYTES_PER_TOKEN, output_tokens=said)
+    if usage.cost is None:
+        usage = replace(usage, cost=_cost(usage, served, model))
+    return usage, estimated
+
+
+def _cost(usage: Usage, served: Served, model: Model | None) -> float | None:
+    if served.input_price is not None or served.output_price is not None:
+        into, out = served.input_price or 0.0, served.output_price or 0.0
+        return (usage.input_tokens * into + usage.output_tokens * out) / _MILLION
+    return model.cost_of(usage) if isinstance(model, WireModel) else None

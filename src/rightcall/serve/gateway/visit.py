@@ -1,0 +1,148 @@
+"""One request of a client, and the way back to it, over ASGI.
+
+Nothing is held for a client that does not read: every write waits until the connection takes it, and
+whoever reads nothing for too long is let go. A client that leaves ends what was done for it.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+from rightcall.errors import VendorError
+
+Message: TypeAlias = MutableMapping[str, Any]
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+
+ABORT = "rightcall.abort"
+"""Where a request has what closes its connection at once, whatever was not sent yet."""
+
+
+class ClientLeft(Exception):
+    """The client is gone: there is nobody to answer."""
+
+
+class Visit:
+    """One request and its answer."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: Mapping[str, str] = (
+            dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
+        )
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        self.came = time.monotonic()
+        self.begun = False
+        self.over = False
+        self.wrote = self.came
+        """When something was written last."""
+        self.waits_since: float | None = None
+        """Since when the client takes nothing."""
+        self.first_byte: float | None = None
+        self.status = 0
+        self._receive = receive
+        self._abort: Callable[[], None] | None = scope.get(ABORT)
+        self._send = send
+        self._task = asyncio.current_task()
+        self._watch: asyncio.Task[None] | None = None
+        self.left = False
+        """The client has gone."""
+        self.always: Mapping[str, str] = {}
+        """Headers that every answer has."""
+
+    async def body(self, most: int, seconds: float) -> bytes:
+        """All of the request's body; a VendorError where it is too long or too slow."""
+        declared = self.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > most:
+            raise _too_large(most)
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientLeft
+                    piece = message.get("body", b"")
+                    size += len(piece)
+                    if size > most:
+                        raise _too_large(most)
+                    pieces.append(piece)
+                    if not message.get("more_body", False):
+                        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        except TimeoutError:
+            words = f"the body of the request did not come within {seconds:g} s"
+            raise VendorError(words, kind="timeout", status=408) from None
+
+    def watch(self) -> None:
+        """From here on, end the task when the client leaves."""
+        self._watch = asyncio.ensure_future(self._until_left())
+
+    async def _until_left(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        if not self.over:
+            self.left = True
+            self.abort()
+
+    def abort(self) -> None:
+        """End the task that answers."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def drop(self) -> None:
+        """Let go of a client that takes nothing, with all that waits for it."""
+        self.left = True
+        if self._abort is not None:
+            self._abort()
+        self.abort()
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Send the head of the answer."""
+        if self.begun:
+            return
+        self.begun, self.status = True, status
+        self.wrote = time.monotonic()
+        self.first_byte = self.wrote - self.came
+        told = {**headers, **self.always} if self.always else headers
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in told.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def write(self, data: bytes, *, more: bool = True) -> None:
+        """Send a piece of the answer, as soon as the client takes it."""
+        self.waits_since = time.monotonic()
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        self.waits_since = None
+        self.wrote = time.monotonic()
+
+    async def end(self, data: bytes = b"") -> None:
+        """Send the last piece."""
+        if not self.over:
+            self.over = True
+            await self.write(data, more=False)
+
+    async def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        """Send all of an answer."""
+        await self.begin(status, {**headers, "content-length": str(len(body))})
+        await self.end(b"" if self.method == "HEAD" else body)
+
+    async def close(self) -> None:
+        """Let go of what watches."""
+        self.over = True
+        if self._watch is not None:
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+
+
+def _too_large(most: int) -> VendorError:
+    words = f"the request is larger than {most:,} bytes"
+    return VendorError(words, kind="bad_request", status=413)

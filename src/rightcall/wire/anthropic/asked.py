@@ -1,0 +1,158 @@
+"""The body of a Messages request into what is asked: the messages, tools and settings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Reasoning
+from rightcall.core.request import Named, Request, ToolChoice
+from rightcall.core.served import Asked
+from rightcall.core.tool import Spec
+from rightcall.errors import UsageError
+from rightcall.wire.anthropic.history import read
+from rightcall.wire.anthropic.tables import EFFORTS, NAME
+from rightcall.wire.carried import given_back
+from rightcall.wire.encoding import mapping
+from rightcall.wire.history import objects, string
+from rightcall.wire.serving import Members, body_of, model_in, sound, spec_of, strings, without_absent
+
+_OURS = ("name", "type", "description", "input_schema", "strict", "input_examples", "cache_control")
+_HINTS = frozenset(["eager_input_streaming", "defer_loading", "allowed_callers"])
+"""What a tool says of how it is to be sent, which changes nothing of what it is."""
+
+
+def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
+    """The request."""
+    members = Members(body_of(body))
+    left: list[str] = []
+    said = read(
+        [_turn(where, turn, left) for where, turn in objects(members.get("messages"), "messages")]
+    )
+    system = [_system(members.get("system")), said.system]
+    specs = _specs(members.get("tools"), left)
+    choice = mapping(members.get("tool_choice"))
+    config = Members(members.get("output_config"), "output_config.")
+    request = Request(
+        messages=sound(given_back(said.messages, _place), left),
+        system="\n\n".join([text for text in system if text]),
+        specs=specs,
+        choice=without_absent(_choice(choice, left), specs, left, "tool_choice"),
+        output=_output(config.get("format") or members.get("output_format"), left),
+        max_tokens=members.number("max_tokens"),
+        options=_options(members, config, parallel=_parallel(choice)),
+    )
+    # What the vendor's prompt cache is told by marks, others do by themselves.
+    members.get("cache_control")
+    return Asked(
+        request=request,
+        model=model_in(members.get("model")),
+        stream=members.get("stream") is True,
+        left_out=(*left, *config.left(), *members.left()),
+    )
+
+
+def _place(part: Reasoning | Call) -> str:
+    """Where a token may stand: in a signature, or in a thought that is not shown."""
+    if isinstance(part, Call):
+        return ""
+    bag = mapping(part.vendor.get(NAME))
+    found = bag.get("signature") or bag.get("data")
+    return found if isinstance(found, str) else ""
+
+
+def _turn(where: str, turn: JsonObject, left: list[str]) -> JsonObject:
+    """A message without the settings that newer clients give each of them."""
+    left += [f"{where}.{name}" for name in turn if name not in ("role", "content")]
+    return turn
+
+
+def _system(given: Any) -> str:
+    if given is None or isinstance(given, str):
+        return given or ""
+    return "\n\n".join([string(block, "text", where) for where, block in objects(given, "system")])
+
+
+def _options(members: Members, config: Members, *, parallel: bool | None) -> dict[str, Any]:
+    """The settings that every dialect knows, under our names."""
+    options: dict[str, Any] = {
+        "temperature": members.number("temperature"),
+        "top_p": members.number("top_p"),
+        "stop": strings(members.get("stop_sequences")) or None,
+        "user": mapping(members.get("metadata")).get("user_id"),
+        "parallel": parallel,
+        "reasoning": _reasoning(mapping(members.get("thinking")), config),
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _reasoning(thinking: Mapping[str, Any], config: Members) -> str | int | None:
+    """How much to think: a budget, or a word for the effort."""
+    match thinking.get("type"):
+        case "enabled":
+            budget = thinking.get("budget_tokens")
+            return budget if isinstance(budget, int) else None
+        case "adaptive":
+            effort = config.get("effort")
+            return effort if effort in EFFORTS else None
+        case "disabled":
+            return "none"
+        case _:
+            return None
+
+
+def _specs(given: Any, left: list[str]) -> tuple[Spec, ...]:
+    found = []
+    for where, tool in objects(given or [], "tools"):
+        kind = tool.get("type") or "custom"
+        if kind != "custom" and "input_schema" not in tool:
+            left.append(f"{where}: {kind}")
+            continue
+        left += [f"{where}.{name}" for name in tool if name not in _OURS and name not in _HINTS]
+        examples = tool.get("input_examples")
+        found.append(
+            spec_of(
+                tool.get("name"),
+                tool.get("description"),
+                tool.get("input_schema"),
+                where,
+                strict=None if tool.get("strict") else False,
+                examples=tuple(examples) if isinstance(examples, list) else (),
+                cache="cache_control" in tool,
+            )
+        )
+    return tuple(found)
+
+
+def _choice(given: Mapping[str, Any], left: list[str]) -> ToolChoice:
+    match given.get("type", "auto"):
+        case "auto":
+            return "auto"
+        case "any":
+            return "required"
+        case "none":
+            return "none"
+        case "tool":
+            return Named(string(given, "name", "tool_choice"))
+        case kind:
+            left.append(f"tool_choice: {kind}")
+            return "auto"
+
+
+def _parallel(choice: Mapping[str, Any]) -> bool | None:
+    return False if choice.get("disable_parallel_tool_use") is True else None
+
+
+def _output(given: Any, left: list[str]) -> JsonObject | None:
+    form = mapping(given)
+    match form.get("type"):
+        case None:
+            return None
+        case "json_schema":
+            schema = form.get("schema")
+            if not isinstance(schema, dict):
+                raise UsageError("output_config.format.schema: a JSON Schema is missing")
+            return schema
+        case kind:
+            left.append(f"output_config.format: {kind}")
+            return None

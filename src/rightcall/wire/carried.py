@@ -1,0 +1,179 @@
+"""What a model's vendor wants back, carried through a client that knows nothing of it.
+
+A client of one dialect gives back what its own vendor would want: a thought's signature, its encrypted
+content, a call's id. There a server puts a token with what the vendor behind it wants: the call's own
+id, what is attached to a call, the thoughts before it. So the server remembers nothing. A token proves
+nothing, either: it holds what the client was told, and what it could have sent to the vendor itself.
+"""
+
+import re
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonValue
+from rightcall.core.message import Message, Reasoning, Reply, Results
+
+_PLAIN, _DEFLATED = b"rc10", b"rc11"
+_MARK = "cmMx"
+"""How a token begins: as ``rc1`` does in base64."""
+_SMALL = 96
+"""Bytes that are not worth to be made smaller."""
+_MOST = 4 * 1024 * 1024
+"""Bytes that a token may hold; a few of them could else be blown up to any number."""
+_IN_ID = re.compile(rf"_({_MARK}[A-Za-z0-9_-]+)\Z")
+
+_TOKENS = re.compile(rf'["_]{_MARK}[MN][A-Za-z0-9_-]+=*"'.encode())
+
+Places: TypeAlias = Callable[[Reasoning | Call], str]
+"""Where a dialect's client gives a token back with a thought or a call; empty where there is none."""
+
+
+class Carried(Struct, frozen=True, array_like=True, gc=False):
+    """What a token holds."""
+
+    id: str = ""
+    """The call's id, as the model gave it."""
+    vendor: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What is attached to the call; where the token stands with no call, to the next one."""
+    thoughts: tuple[Reasoning, ...] = ()
+    """Those before it. One whose text the client gives back beside the token is here without it."""
+
+
+NOTHING = Carried()
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Carried).decode
+
+
+def token(carried: Carried) -> str:
+    """The token, in letters that ids, signatures and addresses may have."""
+    plain = _encode(carried)
+    data = _PLAIN + plain if len(plain) < _SMALL else _DEFLATED + zlib.compress(plain, 6)
+    return urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def opened(text: str) -> Carried | None:
+    """What a token holds; None for anything that is no token, such as a vendor's own signature."""
+    if not text.startswith(_MARK):
+        return None
+    plain = text.replace("+", "-").replace("/", "_").rstrip("=")
+    try:
+        data = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
+        packed = data[len(_PLAIN) :]
+        if data.startswith(_DEFLATED):
+            packed = zlib.decompressobj().decompress(packed, _MOST)
+        elif not data.startswith(_PLAIN):
+            return None
+        return _decode(packed)
+    except (Base64Error, ValueError, zlib.error, msgspec.DecodeError):
+        return None
+
+
+def call_id(prefix: str, answer: str, index: int, carried: Carried = NOTHING) -> str:
+    """An id of our own for a call: no other call of any answer has it."""
+    own = f"{prefix}{answer}_{index}"
+    return own if carried == NOTHING else f"{own}_{token(carried)}"
+
+
+def carried_in(identity: str) -> Carried | None:
+    """What a call's id carries."""
+    found = _IN_ID.search(identity)
+    return None if found is None else opened(found[1])
+
+
+def holds_tokens(body: bytes) -> bool:
+    """Whether a request gives tokens back, which its dialect's own vendor would not understand."""
+    return _TOKENS.search(body) is not None
+
+
+def given_back(messages: Sequence[Message], place: Places) -> tuple[Message, ...]:
+    """The messages that a client sent, with what their vendors want back in its place."""
+    found: list[Message] = []
+    ids: dict[str, str] = {}
+    used: set[str] = set()
+    for message in messages:
+        if type(message) is Reply:
+            reader = _Reader(place, used)
+            found.append(reader.reply(message))
+            ids = reader.ids
+        elif type(message) is Results and ids:
+            found.append(_answers(message, ids))
+        else:
+            found.append(message)
+    return tuple(found)
+
+
+def _answers(message: Results, ids: Mapping[str, str]) -> Results:
+    """Results under the ids that the calls had."""
+    return Results(
+        tuple(replace(each, call_id=ids.get(each.call_id, each.call_id)) for each in message.results)
+    )
+
+
+class _Reader:
+    """Reads one reply as it came back."""
+
+    def __init__(self, place: Places, used: set[str]) -> None:
+        self.ids: dict[str, str] = {}
+        """The calls' ids as the client has them, and as their model gave them."""
+        self._used = used
+        """The ids of the calls before: a model may give one twice, and then ours stays."""
+        self._place = place
+        self._next: dict[str, JsonValue] = {}
+        """What is attached to the call that comes next."""
+        self._parts: list[Any] = []
+        self._shown: list[Reasoning] = []
+        """Thoughts without a token, which one that comes with a call may say again."""
+
+    def reply(self, reply: Reply) -> Reply:
+        for part in reply.content:
+            if isinstance(part, Reasoning):
+                self._thought(part)
+            elif isinstance(part, Call):
+                self._call(part)
+            else:
+                self._parts.append(part)
+        return replace(reply, content=tuple(self._parts))
+
+    def _thought(self, part: Reasoning) -> None:
+        carried = opened(self._place(part))
+        if carried is None:
+            self._shown.append(part)
+            self._parts.append(part)
+            return
+        self._next.update(carried.vendor)
+        if not carried.thoughts and part.text:
+            self._parts.append(Reasoning(part.text))
+        for thought in carried.thoughts:
+            # The text stood beside the token.
+            self._parts.append(replace(thought, text=thought.text or part.text))
+
+    def _call(self, part: Call) -> None:
+        found = [each for each in (carried_in(part.id), opened(self._place(part))) if each is not None]
+        vendor = {} if found or self._next else dict(part.vendor)
+        for each in found:
+            vendor.update(each.vendor)
+            self._think(each.thoughts)
+        vendor.update(self._next)
+        self._next = {}
+        given = next((each.id for each in found if each.id), part.id)
+        self.ids[part.id] = part.id if given in self._used else given
+        self._used.add(self.ids[part.id])
+        self._parts.append(replace(part, id=self.ids[part.id], vendor=vendor))
+
+    def _think(self, thoughts: Sequence[Reasoning]) -> None:
+        """Thoughts that came with a call, whole: they stand where the client shows them, or here."""
+        if not thoughts:
+            return
+        shown, self._shown = {id(part) for part in self._shown}, []
+        at = next((at for at, part in enumerate(self._parts) if id(part) in shown), None)
+        place = at if at is not None else len(self._parts) if self.ids else 0
+        rest = [part for part in self._parts[place:] if id(part) not in shown]
+        self._parts = [*self._parts[:place], *thoughts, *rest]

@@ -1,0 +1,275 @@
+"""The body of a generateContent request into what is asked: the contents, tools and settings.
+
+Clients write members in two ways, ``generationConfig`` and ``generation_config``, and schemas in two
+languages, JSON Schema and that of OpenAPI with types in capitals. Some name their calls, and some leave
+the ids out; answers are then matched by name and order.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Message, Reasoning, Reply
+from rightcall.core.request import ANY_OBJECT, Named, Request, ToolChoice
+from rightcall.core.served import Asked
+from rightcall.core.tool import Spec
+from rightcall.errors import UsageError
+from rightcall.wire.carried import given_back
+from rightcall.wire.encoding import mapping
+from rightcall.wire.gemini.history import on_the_wire, read
+from rightcall.wire.gemini.tables import EFFORTS, NAME
+from rightcall.wire.google import FOREIGN_SIGNATURE
+from rightcall.wire.history import objects, string
+from rightcall.wire.serving import (
+    Members,
+    body_of,
+    model_in,
+    sound,
+    spec_of,
+    strings,
+    without_absent,
+)
+
+_METHOD = re.compile(r"models/(.+):(\w+)\Z")
+_SNAKE = re.compile(r"_([a-z])")
+_STREAMED = "streamGenerateContent"
+_FILLERS = frozenset(
+    [
+        FOREIGN_SIGNATURE.rstrip("="),
+        "skip_thought_signature_validator",
+        "context_engineering_is_the_way_to_go",
+    ]
+)
+"""What clients give in place of a signature that they do not have; it vouches for nothing."""
+_NUMBERS = frozenset(
+    ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"]
+)
+"""Keywords whose numbers come as text, as Google writes whole numbers of 64 bits."""
+
+
+def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
+    """The request. The model and whether to stream stand in the path."""
+    found = _METHOD.search(path.partition("?")[0])
+    given = _camel(body_of(body))
+    # As it is asked how many tokens something is.
+    members = Members(_camel(given.get("generateContentRequest")) or given)
+    if members.get("cachedContent"):
+        raise UsageError("cachedContent: nothing is kept here; send all contents")
+    left: list[str] = []
+    contents = [item for _, item in objects(_listed(members.get("contents")), "contents")]
+    said = read(_with_ids(contents, left))
+    tools = _specs(members.get("tools"), left)
+    choice, specs = _choice(mapping(_camel(members.get("toolConfig"))), tools, left)
+    config = Members(_camel(members.get("generationConfig")), "generationConfig.")
+    request = Request(
+        messages=sound(_unfilled(given_back(said.messages, _place)), left),
+        system="\n\n".join([each for each in (_system(members), said.system) if each]),
+        specs=specs,
+        choice=without_absent(choice, specs, left, "toolConfig"),
+        output=_output(config, left),
+        max_tokens=config.number("maxOutputTokens"),
+        options=_options(config, left),
+    )
+    if config.get("candidateCount") not in (None, 1):
+        left.append("generationConfig.candidateCount: one answer is given")
+    named = members.get("model")
+    return Asked(
+        request=request,
+        model=model_in(unquote(found[1]) if found else str(named or "").removeprefix("models/")),
+        stream=found is not None and found[2] == _STREAMED,
+        framing="sse" if "alt=sse" in f"{path}?{query}" else "array",
+        left_out=(*left, *config.left(), *members.left()),
+    )
+
+
+def _camel(value: Any) -> dict[str, Any]:
+    """An object under the names that its members have on the wire; what is in them stays."""
+    return {_SNAKE.sub(_capital, key): each for key, each in mapping(value).items()}
+
+
+def _capital(found: re.Match[str]) -> str:
+    return found[1].upper()
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _place(part: Reasoning | Call) -> str:
+    """Where a token may stand: in the signature of a thought, or of a call."""
+    found = mapping(part.vendor.get(NAME)).get("thoughtSignature")
+    return found if isinstance(found, str) else ""
+
+
+def _system(members: Members) -> str:
+    given = members.get("systemInstruction")
+    if given is None or isinstance(given, str):
+        return given or ""
+    parts = objects(_listed(mapping(given).get("parts")), "systemInstruction")
+    return "\n\n".join([string(part, "text", where) for where, part in parts])
+
+
+def _with_ids(contents: Sequence[JsonObject], left: list[str]) -> list[JsonObject]:
+    """The contents with an id for every call, and the same for what answers it."""
+    ids = _Ids(left)
+    found: list[JsonObject] = []
+    for at, content in enumerate(contents):
+        given = _listed(content.get("parts") or [])
+        parts = [ids.part(on_the_wire(part), f"contents[{at}]") for part in given]
+        if kept := [part for part in parts if part]:
+            found.append({**content, "parts": kept})
+    return found
+
+
+class _Ids:
+    """Calls and their answers, matched."""
+
+    def __init__(self, left: list[str]) -> None:
+        self._left = left
+        self._waiting: list[tuple[str, str]] = []
+        """The names and ids of calls that have no answer yet."""
+        self._count = 0
+
+    def part(self, part: Any, where: str) -> Any:
+        """The part, with the id that it should have; empty for an answer to nothing."""
+        called, answer = mapping(part).get("functionCall"), mapping(part).get("functionResponse")
+        if called is not None:
+            self._count += 1
+            said = {**mapping(called), "id": mapping(called).get("id") or f"call_{self._count}"}
+            self._waiting.append((str(said.get("name")), said["id"]))
+            return {**part, "functionCall": said}
+        if answer is not None:
+            known = _answered(mapping(answer), self._waiting)
+            if known is None:
+                self._left.append(f"{where}: an answer to no call that waits for one")
+                return {}
+            self._waiting.remove(known)
+            return {**part, "functionResponse": {**answer, "id": known[1], "name": known[0]}}
+        return part
+
+
+def _answered(answer: Mapping[str, Any], waiting: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """The call that is answered, by its id, or else by its name."""
+    identity, name = answer.get("id"), answer.get("name")
+    by_id = (each for each in waiting if identity and each[1] == identity)
+    by_name = (each for each in waiting if each[0] == name)
+    return next(by_id, None) or next(by_name, None)
+
+
+def _unfilled(messages: Sequence[Message]) -> list[Message]:
+    """The messages without what stands for a signature and is none."""
+    return [_unsigned(each) if isinstance(each, Reply) else each for each in messages]
+
+
+def _unsigned(reply: Reply) -> Reply:
+    return replace(reply, content=tuple(map(_without_filler, reply.content)))
+
+
+def _without_filler(part: Any) -> Any:
+    bag = dict(mapping(part.vendor.get(NAME)))
+    signature = str(bag.pop("thoughtSignature", "")).rstrip("=").replace("/", "_")
+    if signature not in _FILLERS:
+        return part
+    others = {name: each for name, each in part.vendor.items() if name != NAME}
+    return replace(part, vendor={**others, **({NAME: bag} if bag else {})})
+
+
+def _options(config: Members, left: list[str]) -> dict[str, Any]:
+    """The settings that every dialect knows, under our names."""
+    options: dict[str, Any] = {
+        "temperature": config.number("temperature"),
+        "top_p": config.number("topP"),
+        "seed": config.number("seed"),
+        "stop": strings(config.get("stopSequences")) or None,
+        "reasoning": _reasoning(_camel(config.get("thinkingConfig")), left),
+    }
+    most = config.get("logprobs")
+    if config.get("responseLogprobs") is True:
+        options["logprobs"] = most if isinstance(most, int) and most else True
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _reasoning(given: Mapping[str, Any], left: list[str]) -> str | int | None:
+    """How much to think: a budget, of which -1 leaves it to the model, or a level."""
+    budget, level = given.get("thinkingBudget"), str(given.get("thinkingLevel") or "").lower()
+    if level in EFFORTS:
+        return level
+    if level and level != "thinking_level_unspecified":
+        left.append(f"generationConfig.thinkingConfig.thinkingLevel: {level}")
+    return budget if isinstance(budget, int) and budget >= 0 else None
+
+
+def _specs(given: Any, left: list[str]) -> tuple[Spec, ...]:
+    found = []
+    for where, tool in objects(_listed(given) if given else [], "tools"):
+        members = _camel(tool)
+        for place, each in objects(members.pop("functionDeclarations", None) or [], where):
+            declared = _camel(each)
+            schema = declared.get("parametersJsonSchema") or json_schema(declared.get("parameters"))
+            name, description = declared.get("name"), declared.get("description")
+            found.append(spec_of(name, description, schema, place, strict=False))
+        left += [f"{where}: {name}" for name, value in members.items() if value is not None]
+    return tuple(found)
+
+
+def _choice(
+    given: Mapping[str, Any], specs: tuple[Spec, ...], left: list[str]
+) -> tuple[ToolChoice, tuple[Spec, ...]]:
+    """The choice, and the tools that are left to choose from."""
+    left += [f"toolConfig.{name}" for name in given if name != "functionCallingConfig"]
+    config = _camel(given.get("functionCallingConfig"))
+    names = strings(config.get("allowedFunctionNames"))
+    match str(config.get("mode") or "AUTO").upper():
+        case "ANY":
+            if len(names) == 1:
+                return Named(names[0]), specs
+            return "required", tuple(spec for spec in specs if not names or spec.name in names)
+        case "NONE":
+            return "none", specs
+        case "VALIDATED":
+            # The model is held to the schemas, as far as whoever is asked can do that.
+            held = tuple(replace(spec, strict=None) for spec in specs if not names or spec.name in names)
+            return "auto", held
+        case _:
+            return "auto", specs
+
+
+def _output(config: Members, left: list[str]) -> JsonObject | None:
+    schema = config.get("responseJsonSchema") or json_schema(config.get("responseSchema"))
+    match config.get("responseMimeType"):
+        case "application/json":
+            return schema or ANY_OBJECT
+        case None | "text/plain":
+            return schema or None
+        case kind:
+            left.append(f"generationConfig.responseMimeType: {kind}")
+            return schema or None
+
+
+def json_schema(given: Any) -> dict[str, Any]:
+    """A schema in OpenAPI's language, or in JSON Schema's already, as JSON Schema; empty for none."""
+    schema = _camel(given)
+    schema.pop("propertyOrdering", None)
+    found: dict[str, Any] = {}
+    for key, value in schema.items():
+        match key, value:
+            case "type", str():
+                found[key] = value.lower()
+            case "properties", Mapping():
+                found[key] = {name: json_schema(each) for name, each in value.items()}
+            case "items" | "additionalProperties", Mapping():
+                found[key] = json_schema(value)
+            case "anyOf", list():
+                found[key] = [json_schema(each) for each in value]
+            case _, str() if key in _NUMBERS and value.isdecimal():
+                found[key] = int(value)
+            case _:
+                found[key] = value
+    if found.pop("nullable", False) is True and isinstance(found.get("type"), str):
+        found["type"] = [found["type"], "null"]
+    return found

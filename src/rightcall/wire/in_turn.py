@@ -1,0 +1,208 @@
+"""The events of a reply as blocks that come one after another, for dialects whose streams are so.
+
+Calls may be written side by side: what comes of a later one waits until the one before it has ended, and
+so does whatever else comes while a call is open. Nothing is mixed, and nothing is lost.
+"""
+
+from typing import Literal, Protocol, TypeAlias
+
+from rightcall.core.call import Call
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ModelEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    TextDelta,
+)
+from rightcall.core.message import Reasoning
+
+_Kind: TypeAlias = Literal["", "text", "thought", "call"]
+
+
+class Blocks(Protocol):
+    """Writes blocks, of which one is open at a time."""
+
+    def begin_text(self) -> bytes:
+        """Text begins."""
+        ...
+
+    def text(self, text: str, /) -> bytes:
+        """More of the text."""
+        ...
+
+    def end_text(self) -> bytes:
+        """The text is over."""
+        ...
+
+    def begin_thought(self) -> bytes:
+        """A thought begins."""
+        ...
+
+    def thought(self, text: str, /) -> bytes:
+        """More of the thought."""
+        ...
+
+    def end_thought(self, reasoning: Reasoning | None, /) -> bytes:
+        """The thought is over; with what its vendor wants back, if anything."""
+        ...
+
+    def silent_thought(self, reasoning: Reasoning, /) -> bytes:
+        """A thought of which nothing was shown."""
+        ...
+
+    def begin_call(self, start: CallStart, /) -> bytes:
+        """A call begins."""
+        ...
+
+    def arguments(self, text: str, /) -> bytes:
+        """More of the call's arguments."""
+        ...
+
+    def end_call(self, call: Call | None, /) -> bytes:
+        """The call is over; None where it was cut off."""
+        ...
+
+
+class _Waiting:
+    """A block that has begun while a call was open."""
+
+    __slots__ = ("end", "is_over", "kind", "pieces", "start")
+
+    def __init__(self, kind: _Kind, start: CallStart | None = None) -> None:
+        self.kind: _Kind = kind
+        self.start = start
+        self.pieces: list[str] = []
+        self.end: Call | Reasoning | None = None
+        self.is_over = False
+
+
+class InTurn:
+    """Gives a reply's events to what writes blocks."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._kind: _Kind = ""
+        self._index = -1
+        """The call that is open."""
+        self._waiting: list[_Waiting] = []
+
+    def take(self, event: ModelEvent) -> bytes:
+        """What an event adds; nothing for one that is none of a block."""
+        match event:
+            case TextDelta(text):
+                if self._kind == "text":
+                    return self._blocks.text(text)
+                return self._say("text", text)
+            case CallDelta(index, text):
+                if self._kind == "call" and index == self._index:
+                    return self._blocks.arguments(text)
+                self._call(index).pieces.append(text)
+            case ReasoningDelta(text):
+                if self._kind == "thought":
+                    return self._blocks.thought(text)
+                return self._say("thought", text)
+            case ReasoningEnd(reasoning):
+                return self._thought_end(reasoning)
+            case CallStart():
+                return self._call_start(event)
+            case CallEnd(index, call):
+                return self._call_end(index, call)
+            case _:
+                pass
+        return b""
+
+    def finish(self) -> bytes:
+        """What is still open, or waits."""
+        written = self._close()
+        while self._waiting:
+            written += self._next() + self._close()
+        return written
+
+    def _say(self, kind: _Kind, text: str) -> bytes:
+        if self._kind == "call":
+            last = self._waiting[-1] if self._waiting else None
+            if last is None or last.kind != kind or last.is_over:
+                last = _Waiting(kind)
+                self._waiting.append(last)
+            last.pieces.append(text)
+            return b""
+        return self._close() + self._open(_Waiting(kind)) + self._piece(text)
+
+    def _thought_end(self, reasoning: Reasoning) -> bytes:
+        if self._kind == "thought":
+            self._kind = ""
+            return self._blocks.end_thought(reasoning)
+        if self._kind == "call":
+            last = self._waiting[-1] if self._waiting else None
+            if last is None or last.kind != "thought" or last.is_over:
+                last = _Waiting("thought")
+                self._waiting.append(last)
+            last.end, last.is_over = reasoning, True
+            return b""
+        return self._close() + self._blocks.silent_thought(reasoning)
+
+    def _call_start(self, event: CallStart) -> bytes:
+        if self._kind == "call":
+            self._waiting.append(_Waiting("call", event))
+            return b""
+        return self._close() + self._open(_Waiting("call", event))
+
+    def _call_end(self, index: int, call: Call) -> bytes:
+        if self._kind != "call" or index != self._index:
+            waiting = self._call(index)
+            waiting.end, waiting.is_over = call, True
+            return b""
+        self._kind = ""
+        written = self._blocks.end_call(call)
+        while self._waiting and not self._is_calling:
+            written += self._close() + self._next()
+        return written
+
+    @property
+    def _is_calling(self) -> bool:
+        return self._kind == "call"
+
+    def _call(self, index: int) -> _Waiting:
+        return next(
+            each for each in self._waiting if each.start is not None and each.start.index == index
+        )
+
+    def _next(self) -> bytes:
+        """The block that has waited longest, as far as it has come."""
+        block = self._waiting.pop(0)
+        if block.kind == "thought" and not block.pieces and isinstance(block.end, Reasoning):
+            return self._blocks.silent_thought(block.end)
+        written = self._open(block)
+        if block.pieces:
+            written += self._piece("".join(block.pieces))
+        return written + self._close(block.end) if block.is_over else written
+
+    def _open(self, block: _Waiting) -> bytes:
+        self._kind = block.kind
+        if block.start is not None:
+            self._index = block.start.index
+            return self._blocks.begin_call(block.start)
+        return self._blocks.begin_text() if block.kind == "text" else self._blocks.begin_thought()
+
+    def _piece(self, text: str) -> bytes:
+        match self._kind:
+            case "text":
+                return self._blocks.text(text)
+            case "thought":
+                return self._blocks.thought(text)
+            case _:
+                return self._blocks.arguments(text)
+
+    def _close(self, end: Call | Reasoning | None = None) -> bytes:
+        kind, self._kind = self._kind, ""
+        match kind:
+            case "text":
+                return self._blocks.end_text()
+            case "thought":
+                return self._blocks.end_thought(end if isinstance(end, Reasoning) else None)
+            case "call":
+                return self._blocks.end_call(end if isinstance(end, Call) else None)
+            case _:
+                return b""

@@ -1,0 +1,152 @@
+"""The body of a Chat Completions request into what is asked: the messages, tools and settings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Reasoning
+from rightcall.core.request import ANY_OBJECT, Named, Request, ToolChoice
+from rightcall.core.served import Asked
+from rightcall.core.tool import Spec
+from rightcall.errors import UsageError
+from rightcall.wire.carried import given_back
+from rightcall.wire.encoding import mapping
+from rightcall.wire.history import objects
+from rightcall.wire.openai_chat.history import read
+from rightcall.wire.openai_chat.tables import EFFORTS
+from rightcall.wire.serving import (
+    TEXT_INPUT,
+    Members,
+    body_of,
+    model_in,
+    sound,
+    spec_of,
+    strings,
+    without_absent,
+)
+
+
+def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
+    """The request."""
+    members = Members(body_of(body))
+    left: list[str] = []
+    messages = members.get("messages")
+    said = read([item for _, item in objects(messages, "messages")])
+    specs = _specs(members, left)
+    choice, specs = _choice(members.get("tool_choice", "function_call"), specs, left)
+    options = _options(members, left)
+    request = Request(
+        messages=sound(given_back(said.messages, _place), left),
+        system=said.system,
+        specs=specs,
+        choice=without_absent(choice, specs, left, "tool_choice"),
+        output=_output(members.get("response_format"), left),
+        max_tokens=members.number("max_completion_tokens", "max_tokens"),
+        options=options,
+    )
+    if members.get("n") not in (None, 1):
+        left.append("n: one answer is given")
+    streaming = mapping(members.get("stream_options"))
+    return Asked(
+        request=request,
+        model=model_in(members.get("model")),
+        stream=members.get("stream") is True,
+        usage=streaming.get("include_usage") is True,
+        left_out=(*left, *members.left()),
+    )
+
+
+def _place(_part: Reasoning | Call) -> str:
+    """Only a call's id is sure to come back."""
+    return ""
+
+
+def _options(members: Members, left: list[str]) -> dict[str, Any]:
+    """The settings that every dialect knows, under our names."""
+    options: dict[str, Any] = {
+        "temperature": members.number("temperature"),
+        "top_p": members.number("top_p"),
+        "seed": members.number("seed"),
+        "stop": strings(members.get("stop")) or None,
+        "parallel": members.get("parallel_tool_calls"),
+        "user": members.get("safety_identifier", "user"),
+        "cache_key": members.get("prompt_cache_key"),
+        "reasoning": _reasoning(members, left),
+    }
+    most = members.get("top_logprobs")
+    if members.get("logprobs") is True:
+        options["logprobs"] = most if isinstance(most, int) and most else True
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _reasoning(members: Members, left: list[str]) -> str | int | None:
+    """How much to think: OpenAI's word, or OpenRouter's object."""
+    effort, given = members.get("reasoning_effort"), mapping(members.get("reasoning"))
+    effort = effort or given.get("effort") or given.get("max_tokens")
+    if effort is None or effort in EFFORTS or (isinstance(effort, int) and effort is not True):
+        return effort
+    left.append(f"reasoning_effort: {effort}")
+    return None
+
+
+def _specs(members: Members, left: list[str]) -> tuple[Spec, ...]:
+    given = [*(members.get("tools") or ())]
+    # The form before tools.
+    given += [{"type": "function", "function": each} for each in members.get("functions") or ()]
+    found = []
+    for where, tool in objects(given, "tools"):
+        kind = tool.get("type", "function")
+        inner = mapping(tool.get(str(kind)))
+        name, description = inner.get("name"), inner.get("description")
+        if kind == "function":
+            strict = None if inner.get("strict") else False
+            found.append(spec_of(name, description, inner.get("parameters"), where, strict=strict))
+        elif kind == "custom":
+            more = {"input": "text", "grammar": _grammar(mapping(inner.get("format")))}
+            found.append(spec_of(name, description, TEXT_INPUT, where, **more))
+        else:
+            left.append(f"{where}: {kind}")
+    return tuple(found)
+
+
+def _grammar(form: Mapping[str, Any]) -> dict[str, str]:
+    inner = mapping(form.get("grammar"))
+    syntax, definition = inner.get("syntax"), inner.get("definition")
+    return {syntax: definition} if isinstance(syntax, str) and isinstance(definition, str) else {}
+
+
+def _choice(given: Any, specs: tuple[Spec, ...], left: list[str]) -> tuple[ToolChoice, tuple[Spec, ...]]:
+    """The choice, and the tools that are left to choose from."""
+    if given in ("auto", "none", "required", None):
+        return given or "auto", specs
+    said = mapping(given)
+    kind = said.get("type", "function")
+    if kind == "allowed_tools":
+        allowed = mapping(said.get("allowed_tools"))
+        tools = [mapping(each.get(str(each.get("type")))) for each in allowed.get("tools", ())]
+        names = {tool.get("name") for tool in tools}
+        mode: ToolChoice = "required" if allowed.get("mode") == "required" else "auto"
+        return mode, tuple(spec for spec in specs if spec.name in names)
+    name = mapping(said.get(str(kind))).get("name") or said.get("name")
+    if isinstance(name, str):
+        return Named(name), specs
+    left.append(f"tool_choice: {kind}")
+    return "auto", specs
+
+
+def _output(given: Any, left: list[str]) -> JsonObject | None:
+    form = mapping(given)
+    match form.get("type", "text"):
+        case "text":
+            return None
+        case "json_object":
+            return ANY_OBJECT
+        case "json_schema":
+            schema = mapping(form.get("json_schema")).get("schema")
+            if not isinstance(schema, dict):
+                raise UsageError("response_format.json_schema.schema: a JSON Schema is missing")
+            return schema
+        case kind:
+            left.append(f"response_format: {kind}")
+            return None

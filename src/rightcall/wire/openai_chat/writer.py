@@ -1,0 +1,230 @@
+"""The events of a reply into the chunks of a Chat Completions stream, or into one body.
+
+Text goes out as it comes, and arguments under the index of their call, so that parallel calls may come
+mixed. Clients give back nothing of an assistant's message for sure but its text and its calls, so what
+the model's vendor wants back travels in the calls' ids: those of a reply that thought can be long.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rightcall.core.call import Call
+from rightcall.core.citation import Citation, Token
+from rightcall.core.events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ModelEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReplyEnd,
+    TextDelta,
+)
+from rightcall.core.message import Reasoning, Reply
+from rightcall.core.parts import Media, Usage
+from rightcall.core.served import Answer, Asked
+from rightcall.errors import RightcallError
+from rightcall.wire.carried import Carried, call_id
+from rightcall.wire.encoding import data_url
+from rightcall.wire.openai_chat.tables import FINISHES
+from rightcall.wire.serving import (
+    REFUSED,
+    broken,
+    input_of,
+    is_text_tool,
+    json_bytes,
+    openai_error,
+    refusal_in,
+)
+
+KEEP_ALIVE = b": keep-alive\n\n"
+_DONE = b"data: [DONE]\n\n"
+_TAIL = b',"logprobs":null,"finish_reason":null}]}\n\n'
+
+
+class Writer:
+    """Writes one streamed reply."""
+
+    def __init__(self, asked: Asked, answer: Answer) -> None:
+        self.left_out: list[str] = []
+        self._asked = asked
+        self._answer = answer
+        self._began = False
+        head = json_bytes(_head(answer, "chat.completion.chunk"))
+        self._usage_head = b"data: " + head[:-1] + b',"choices":[]'
+        self._head = b"data: " + head[:-1] + b',"choices":[{"index":0,"delta":'
+        self._thoughts: list[Reasoning] = []
+        """What the next call's id has to carry."""
+        self._held: dict[int, str] = {}
+        """Calls of tools that take text, which are told whole, and the ids that they have here."""
+        self._bare: set[int] = set()
+        """Calls of which nothing but the name was said."""
+
+    def start(self) -> bytes:
+        """The role, which must come first."""
+        if self._began:
+            return b""
+        self._began = True
+        return self._delta(b'{"role":"assistant","content":""}')
+
+    def write(self, event: ModelEvent, /) -> bytes:
+        """What the event adds."""
+        start = b"" if self._began else self.start()
+        match event:
+            case TextDelta(text):
+                return start + self._delta(b'{"content":' + json_bytes(text) + b"}")
+            case CallDelta(index, text):
+                return start + self._arguments(index, text)
+            case ReasoningDelta(text):
+                return start + self._delta(b'{"reasoning_content":' + json_bytes(text) + b"}")
+            case ReasoningEnd(reasoning):
+                self._thoughts.append(reasoning)
+            case CallStart():
+                return start + self._call(event)
+            case CallEnd(index, call):
+                return start + self._call_end(index, call)
+            case ReplyEnd(reply):
+                return start + self._end(reply)
+            case _:
+                # That a model is asked again, or another one, is nothing that a client is told.
+                pass
+        return start
+
+    def fail(self, error: RightcallError, /) -> bytes:
+        """An error in place of a chunk, which every SDK raises."""
+        return b"data: " + json_bytes({"error": openai_error(error)}) + b"\n\n" + _DONE
+
+    def keep_alive(self) -> bytes:
+        """A comment: an object would be taken for a broken chunk."""
+        return KEEP_ALIVE
+
+    def _delta(self, delta: bytes) -> bytes:
+        return self._head + delta + _TAIL
+
+    def _call(self, event: CallStart) -> bytes:
+        thoughts, self._thoughts = tuple(self._thoughts), []
+        carried = Carried(event.id, event.vendor, thoughts)
+        identity = call_id("call_", self._answer.id, event.index, carried)
+        if is_text_tool(self._asked, event.name):
+            self._held[event.index] = identity
+            return b""
+        self._bare.add(event.index)
+        function = {"name": event.name, "arguments": ""}
+        call = {"index": event.index, "id": identity, "type": "function", "function": function}
+        return self._delta(json_bytes({"tool_calls": [call]}))
+
+    def _arguments(self, index: int, text: str) -> bytes:
+        if index in self._held:
+            return b""
+        self._bare.discard(index)
+        function = b'"function":{"arguments":' + json_bytes(text)
+        return self._delta(b'{"tool_calls":[{"index":%d,' % index + function + b"}}]}")
+
+    def _call_end(self, index: int, call: Call) -> bytes:
+        if index in self._held:
+            custom = {"name": call.name, "input": input_of(call)}
+            said = {"index": index, "id": self._held.pop(index), "type": "custom", "custom": custom}
+            return self._delta(json_bytes({"tool_calls": [said]}))
+        return self._arguments(index, call.arguments.strip() or "{}") if index in self._bare else b""
+
+    def _end(self, reply: Reply) -> bytes:
+        if reply.stop == "error":
+            return self.fail(broken(reply))
+        if self._held:
+            self.left_out.append("a call that was cut off")
+        more = beside(reply, self.left_out)
+        last = self._delta(json_bytes(more)) if more else b""
+        likely = json_bytes(likely_of(reply.logprobs))
+        word = json_bytes(FINISHES[reply.stop])
+        last += self._head + b'{},"logprobs":' + likely + b',"finish_reason":' + word + b"}]}\n\n"
+        if self._asked.usage:
+            last += self._usage_head + b',"usage":' + json_bytes(usage_of(reply.usage)) + b"}\n\n"
+        return last + _DONE
+
+
+def whole(reply: Reply, asked: Asked, answer: Answer, /) -> bytes:
+    """The reply as one body."""
+    if reply.stop == "error":
+        raise broken(reply)
+    thoughts = tuple(part for part in reply.content if isinstance(part, Reasoning) and part.vendor)
+    calls = []
+    for index, call in enumerate(reply.calls):
+        carried = Carried(call.id, call.vendor, () if index else thoughts)
+        calls.append(_call(call, call_id("call_", answer.id, index, carried), asked))
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or (None if calls else "")}
+    if reply.reasoning:
+        message["reasoning_content"] = reply.reasoning
+    message |= {"refusal": None, **beside(reply, [])}
+    if calls:
+        message["tool_calls"] = calls
+    finish = {"logprobs": likely_of(reply.logprobs), "finish_reason": FINISHES[reply.stop]}
+    choice = {"index": 0, "message": message, **finish}
+    body = {**_head(answer, "chat.completion"), "choices": [choice], "usage": usage_of(reply.usage)}
+    return json_bytes(body)
+
+
+def _head(answer: Answer, kind: str) -> dict[str, Any]:
+    return {
+        "id": f"chatcmpl-{answer.id}",
+        "object": kind,
+        "created": answer.created,
+        "model": answer.model,
+    }
+
+
+def _call(call: Call, identity: str, asked: Asked) -> dict[str, Any]:
+    if is_text_tool(asked, call.name):
+        custom = {"name": call.name, "input": input_of(call)}
+        return {"id": identity, "type": "custom", "custom": custom}
+    function = {"name": call.name, "arguments": call.arguments.strip() or "{}"}
+    return {"id": identity, "type": "function", "function": function}
+
+
+def beside(reply: Reply, left: list[str]) -> dict[str, Any]:
+    """What a message has besides text, thoughts and calls; what it has no place for goes to ``left``."""
+    found: dict[str, Any] = {}
+    if words := refusal_in(reply) or (REFUSED if reply.stop == "refusal" else ""):
+        found["refusal"] = words
+    images = [part for part in reply.content if isinstance(part, Media) and part.kind == "image"]
+    left += [f"{part.media_type} made by the model" for part in reply.media if part.kind != "image"]
+    if images:
+        # As OpenRouter has them; OpenAI has no place for a picture here.
+        found["images"] = [{"type": "image_url", "image_url": {"url": data_url(p)}} for p in images]
+    if cited := [_annotation(each) for each in reply.citations if each.url]:
+        found["annotations"] = cited
+    return found
+
+
+def _annotation(citation: Citation) -> dict[str, Any]:
+    span = {"start_index": citation.start or 0, "end_index": citation.end or 0}
+    return {
+        "type": "url_citation",
+        "url_citation": {"url": citation.url, "title": citation.title, **span},
+    }
+
+
+def likely_of(tokens: Sequence[Token]) -> dict[str, Any] | None:
+    """How likely the tokens were."""
+    if not tokens:
+        return None
+    content = [
+        {**_token(token.text, token.logprob), "top_logprobs": [_token(*each) for each in token.top]}
+        for token in tokens
+    ]
+    return {"content": content, "refusal": None}
+
+
+def _token(text: str, logprob: float) -> dict[str, Any]:
+    return {"token": text, "logprob": logprob, "bytes": list(text.encode(errors="replace"))}
+
+
+def usage_of(usage: Usage) -> Mapping[str, Any]:
+    """What a reply took."""
+    into = {"cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_written_tokens}
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.tokens,
+        "prompt_tokens_details": into,
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }

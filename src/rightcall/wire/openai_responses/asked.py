@@ -1,0 +1,213 @@
+"""The body of a Responses request into what is asked: the messages, tools and settings.
+
+Tools may come in groups, and as items of the input. Here every tool has one name: its own, or, where two
+groups have the same, that of the group before it. ``Asked.forms`` has the way back.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from rightcall.core.call import Call
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Message, Reasoning, Reply
+from rightcall.core.request import ANY_OBJECT, Named, Request, ToolChoice
+from rightcall.core.served import Asked
+from rightcall.core.tool import Spec
+from rightcall.errors import UsageError
+from rightcall.wire.carried import given_back
+from rightcall.wire.encoding import mapping
+from rightcall.wire.history import objects, string
+from rightcall.wire.openai_responses.history import is_item, read
+from rightcall.wire.openai_responses.tables import EFFORTS, NAME, OUTPUTS
+from rightcall.wire.serving import TEXT_INPUT, Members, body_of, model_in, sound, spec_of, without_absent
+
+_ADDED = "additional_tools"
+"""An item of the input that brings tools."""
+_SEARCH = "tool_search"
+_UNHEARD = ("include", "client_metadata", "prompt_cache_retention", "truncation")
+"""What changes nothing for a client: encrypted reasoning is always there, and nothing is cut away."""
+
+
+def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[str, str]) -> Asked:  # noqa: ARG001
+    """The request."""
+    members = Members(body_of(body))
+    if members.get("previous_response_id") or members.get("conversation"):
+        raise UsageError(
+            "previous_response_id: nothing is kept here; send the whole conversation as input, "
+            "with store: false"
+        )
+    left: list[str] = []
+    tools = _Tools(left)
+    tools.take(members.get("tools") or [], "tools")
+    items = list(_items(members.get("input"), tools, left))
+    said = read(items)
+    choice, specs = _choice(members.get("tool_choice"), tuple(tools.specs), left)
+    text = Members(members.get("text"), "text.")
+    request = Request(
+        messages=sound(_named(given_back(said.messages, _place), tools.names), left),
+        system="\n\n".join([each for each in (members.get("instructions"), said.system) if each]),
+        specs=specs,
+        choice=without_absent(choice, specs, left, "tool_choice"),
+        output=_output(text.get("format"), left),
+        max_tokens=members.number("max_output_tokens"),
+        options=_options(members, left),
+    )
+    members.get(*_UNHEARD)
+    left += text.left()
+    return Asked(
+        request=request,
+        model=model_in(members.get("model")),
+        stream=members.get("stream") is True,
+        client="codex" if _is_codex(headers) else "",
+        left_out=(*left, *members.left()),
+        forms=tools.forms,
+    )
+
+
+def _is_codex(headers: Mapping[str, str]) -> bool:
+    """Whether it is the client that understands an overflow within a stream alone."""
+    named = {name.lower(): value.lower() for name, value in headers.items()}
+    return "codex" in named.get("originator", "") + named.get("user-agent", "")
+
+
+def _place(part: Reasoning | Call) -> str:
+    """Where a token may stand: in what is encrypted of a thought."""
+    if isinstance(part, Call):
+        return ""
+    found = mapping(part.vendor.get(NAME)).get("encrypted_content")
+    return found if isinstance(found, str) else ""
+
+
+def _items(given: Any, tools: "_Tools", left: list[str]) -> Iterator[JsonObject]:
+    """The input without what is no message, call or result; the tools in it are taken."""
+    if isinstance(given, str):
+        yield {"type": "message", "role": "user", "content": given}
+        return
+    for where, item in objects(given, "input"):
+        kind = item.get("type") or "message"
+        if kind == _ADDED:
+            tools.take(item.get("tools") or [], f"{where}.tools")
+        elif not is_item(str(kind)):
+            left.append(f"{where}: {kind}")
+        else:
+            if kind == OUTPUTS["tool_search_call"]:
+                # What a search found can be called from now on.
+                tools.take(item.get("tools") or [], f"{where}.tools")
+            yield item
+
+
+class _Tools:
+    """The tools of a request, wherever they stand."""
+
+    def __init__(self, left: list[str]) -> None:
+        self.specs: list[Spec] = []
+        self.forms: dict[str, JsonObject] = {}
+        """By a tool's name here, what its calls are there."""
+        self.names: dict[tuple[str, str], str] = {}
+        """A tool's name here, by its group and its name there."""
+        self._left = left
+
+    def take(self, given: Any, where: str, group: str = "") -> None:
+        for place, tool in objects(given, where):
+            kind = tool.get("type") or "function"
+            match kind:
+                case "namespace":
+                    self.take(tool.get("tools") or [], f"{place}.tools", str(tool.get("name") or ""))
+                case "function":
+                    strict = None if tool.get("strict") else False
+                    self._add(tool, "function_call", place, group, strict=strict)
+                case "custom":
+                    more = {"input": "text", "grammar": _grammar(mapping(tool.get("format")))}
+                    described = {**tool, "parameters": TEXT_INPUT}
+                    self._add(described, "custom_tool_call", place, group, **more)
+                case "tool_search" if tool.get("execution") == "client":
+                    self._add({**tool, "name": _SEARCH}, "tool_search_call", place, group)
+                case _:
+                    self._left.append(f"{place}: {kind}")
+
+    def _add(self, tool: Mapping[str, Any], kind: str, where: str, group: str, **more: Any) -> None:
+        given = string(tool, "name", where)
+        if (group, given) in self.names:
+            return
+        name = f"{group}_{given}" if given in self.forms else given
+        self.names[group, given] = name
+        form = {"type": kind, "name": given, **({"namespace": group} if group else {})}
+        self.forms[name] = form
+        self.specs.append(spec_of(name, tool.get("description"), tool.get("parameters"), where, **more))
+
+
+def _named(messages: tuple[Message, ...], names: Mapping[tuple[str, str], str]) -> tuple[Message, ...]:
+    """The messages, with calls under the names that the tools have here."""
+    if all(name == there for (_, there), name in names.items()):
+        return messages
+    return tuple(_renamed(each, names) if isinstance(each, Reply) else each for each in messages)
+
+
+def _renamed(reply: Reply, names: Mapping[tuple[str, str], str]) -> Reply:
+    def of(call: Call) -> Call:
+        group = mapping(call.vendor.get(NAME)).get("namespace")
+        return replace(call, name=names.get((str(group or ""), call.name), call.name))
+
+    return replace(reply, content=tuple(of(p) if isinstance(p, Call) else p for p in reply.content))
+
+
+def _grammar(form: Mapping[str, Any]) -> dict[str, str]:
+    syntax, definition = form.get("syntax"), form.get("definition")
+    return {syntax: definition} if isinstance(syntax, str) and isinstance(definition, str) else {}
+
+
+def _options(members: Members, left: list[str]) -> dict[str, Any]:
+    """The settings that every dialect knows, under our names."""
+    reasoning = Members(members.get("reasoning"), "reasoning.")
+    effort = reasoning.get("effort")
+    if effort is not None and effort not in EFFORTS:
+        left.append(f"reasoning.effort: {effort}")
+        effort = None
+    # A summary is what others show of their thoughts anyway.
+    reasoning.get("summary", "generate_summary")
+    left += reasoning.left()
+    options: dict[str, Any] = {
+        "temperature": members.number("temperature"),
+        "top_p": members.number("top_p"),
+        "parallel": members.get("parallel_tool_calls"),
+        "user": members.get("safety_identifier", "user"),
+        "cache_key": members.get("prompt_cache_key"),
+        "reasoning": effort,
+        "logprobs": members.number("top_logprobs") or None,
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _choice(given: Any, specs: tuple[Spec, ...], left: list[str]) -> tuple[ToolChoice, tuple[Spec, ...]]:
+    """The choice, and the tools that are left to choose from."""
+    if given in ("auto", "none", "required", None):
+        return given or "auto", specs
+    said = mapping(given)
+    kind = said.get("type")
+    if kind == "allowed_tools":
+        names = {mapping(tool).get("name") for tool in said.get("tools") or ()}
+        mode: ToolChoice = "required" if said.get("mode") == "required" else "auto"
+        return mode, tuple(spec for spec in specs if spec.name in names)
+    if isinstance(name := said.get("name"), str):
+        return Named(name), specs
+    left.append(f"tool_choice: {kind}")
+    return "auto", specs
+
+
+def _output(given: Any, left: list[str]) -> JsonObject | None:
+    form = mapping(given)
+    match form.get("type", "text"):
+        case "text":
+            return None
+        case "json_object":
+            return ANY_OBJECT
+        case "json_schema":
+            schema = form.get("schema")
+            if not isinstance(schema, dict):
+                raise UsageError("text.format.schema: a JSON Schema is missing")
+            return schema
+        case kind:
+            left.append(f"text.format: {kind}")
+            return None

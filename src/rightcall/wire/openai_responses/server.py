@@ -1,0 +1,42 @@
+"""The Responses API from the vendor's side; the module satisfies the ``ServerDialect`` port."""
+
+from collections.abc import Sequence
+
+from rightcall.core.served import Answer, Asked, Listed, Refused
+from rightcall.errors import RightcallError
+from rightcall.wire.openai_responses.asked import asked
+from rightcall.wire.openai_responses.tables import NAME
+from rightcall.wire.openai_responses.writer import Writer, whole
+from rightcall.wire.serving import STATUSES, json_bytes, kind_of, models_of_openai, openai_error
+from rightcall.wire.serving import refused as _refused
+
+__all__ = ["asked", "counted", "listed", "name", "refused", "whole", "writer"]
+
+name: str = NAME
+
+
+def writer(asked: Asked, answer: Answer, /) -> Writer:
+    """A writer for one streamed reply."""
+    return Writer(asked, answer)
+
+
+def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:
+    """The error as the client reads it.
+
+    That a prompt is too long, Codex understands only as the end of a stream.
+    """
+    kind = kind_of(error)
+    if kind == "context_overflow" and asked is not None and asked.client == "codex" and asked.stream:
+        stream = Writer(asked, Answer(id="refused", model=asked.model)).fail(error)
+        return Refused(status=200, body=stream, headers={"content-type": "text/event-stream"})
+    return _refused(error, STATUSES[kind], {"error": openai_error(error)})
+
+
+def counted(tokens: int, /) -> bytes:
+    """How many tokens a request is."""
+    return json_bytes({"object": "response.input_tokens", "input_tokens": tokens})
+
+
+def listed(models: Sequence[Listed], /) -> bytes:
+    """The list of models."""
+    return models_of_openai(models)

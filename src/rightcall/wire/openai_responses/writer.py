@@ -1,0 +1,373 @@
+"""The events of a reply into the events of a Responses stream, or into one response.
+
+Items come one after another, each begun, grown and closed, with every index, id and number that the
+vendor gives: some clients read one event, and others refuse a stream that lacks any. The end has all of
+it again, so a reply is held until then. What the vendor of the model wants back stands where OpenAI's
+encrypted reasoning would.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rightcall.core.call import Call
+from rightcall.core.events import CallStart, ModelEvent, ReplyEnd
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Reasoning, Reply
+from rightcall.core.parts import Text, Usage
+from rightcall.core.request import ANY_OBJECT, Named
+from rightcall.core.served import Answer, Asked
+from rightcall.errors import RightcallError
+from rightcall.wire.carried import Carried, call_id, token
+from rightcall.wire.encoding import object_in
+from rightcall.wire.in_turn import InTurn
+from rightcall.wire.openai_responses.reply import Item
+from rightcall.wire.openai_responses.tables import CALLS, ENDINGS
+from rightcall.wire.serving import (
+    REFUSED,
+    broken,
+    input_of,
+    json_bytes,
+    kind_of,
+    openai_error,
+    refusal_in,
+    without_place,
+)
+
+KEEP_ALIVE = b": keep-alive\n\n"
+_PREFIXES = {"custom_tool_call": "ctc", "tool_search_call": "tsc", "function_call": "fc"}
+_PIECES = {
+    "function_call": "response.function_call_arguments",
+    "custom_tool_call": "response.custom_tool_call_input",
+}
+"""The events that a call's arguments come in, without ``.delta`` and ``.done``. Others come whole."""
+
+
+class Writer:
+    """Writes one streamed reply."""
+
+    def __init__(self, asked: Asked, answer: Answer) -> None:
+        self.left_out: list[str] = []
+        self._asked = asked
+        self._answer = answer
+        self._began = False
+        self._items = _Items(asked, answer)
+        self._turns = InTurn(self._items)
+
+    def start(self) -> bytes:
+        """The response, of which there is nothing yet."""
+        if self._began:
+            return b""
+        self._began = True
+        response = {"response": self._response("in_progress")}
+        event = self._items.event
+        return event("response.created", response) + event("response.in_progress", response)
+
+    def write(self, event: ModelEvent, /) -> bytes:
+        """What the event adds."""
+        start = b"" if self._began else self.start()
+        if type(event) is ReplyEnd:
+            return start + self._end(event.reply)
+        return start + self._turns.take(event)
+
+    def fail(self, error: RightcallError, /) -> bytes:
+        """A response that failed: the one end that every client takes for what it is."""
+        start = self.start()
+        said = stream_error(error)
+        response = {**self._response("failed"), "error": said, "output": self._items.done}
+        return start + self._items.event("response.failed", {"response": response})
+
+    def keep_alive(self) -> bytes:
+        """A comment: an object would be taken for a broken event."""
+        return KEEP_ALIVE
+
+    def _end(self, reply: Reply) -> bytes:
+        written = self._turns.finish()
+        if reply.stop == "error":
+            return written + self.fail(broken(reply))
+        if words := refusal_in(reply) or (REFUSED if reply.stop == "refusal" else ""):
+            written += self._items.refuse(words)
+        self.left_out += without_place(reply)
+        why = ENDINGS[reply.stop]
+        status = "completed" if why is None else "incomplete"
+        response = {
+            **self._response(status),
+            "incomplete_details": None if why is None else {"reason": why},
+            "output": self._items.done,
+            "usage": usage_of(reply.usage),
+        }
+        return written + self._items.event(f"response.{status}", {"response": response})
+
+    def _response(self, status: str) -> Item:
+        return response_of(self._asked, self._answer, status)
+
+
+class _Items:
+    """Output items as events; satisfies ``in_turn.Blocks``."""
+
+    def __init__(self, asked: Asked, answer: Answer) -> None:
+        self.done: list[Item] = []
+        """The items that are complete."""
+        self._asked = asked
+        self._answer = answer
+        self._number = 0
+        self._item: Item = {}
+        """The one that is open."""
+        self._pieces: list[str] = []
+        self._delta = (b"", b"")
+        """What stands before and after the number of a delta of it."""
+
+    def event(self, name: str, members: Item) -> bytes:
+        """An event with the next number."""
+        body = {"type": name, "sequence_number": self._number, **members}
+        self._number += 1
+        return b"event: %s\ndata: %s\n\n" % (name.encode(), json_bytes(body))
+
+    def begin_text(self) -> bytes:
+        written = self._begin(_message(self._name("msg"), [], "in_progress"))
+        part = self._event("response.content_part.added", content_index=0, part=_part(""))
+        self._deltas("response.output_text.delta", b',"content_index":0,"logprobs":[],"delta":')
+        return written + part
+
+    def text(self, text: str, /) -> bytes:
+        self._pieces.append(text)
+        before, after = self._delta
+        self._number += 1
+        return b"%s%d%s%s}\n\n" % (before, self._number - 1, after, json_bytes(text))
+
+    def end_text(self) -> bytes:
+        text = "".join(self._pieces)
+        written = self._event("response.output_text.done", content_index=0, text=text, logprobs=[])
+        written += self._event("response.content_part.done", content_index=0, part=_part(text))
+        return written + self._end(_message(self._item["id"], [_part(text)], "completed"))
+
+    def begin_thought(self) -> bytes:
+        written = self._begin(_reasoning(self._name("rs"), "", None))
+        summary = {"type": "summary_text", "text": ""}
+        part = self._event("response.reasoning_summary_part.added", summary_index=0, part=summary)
+        self._deltas("response.reasoning_summary_text.delta", b',"summary_index":0,"delta":')
+        return written + part
+
+    thought = text
+
+    def end_thought(self, reasoning: Reasoning | None, /) -> bytes:
+        text = "".join(self._pieces)
+        summary = {"type": "summary_text", "text": text}
+        written = self._event("response.reasoning_summary_text.done", summary_index=0, text=text)
+        written += self._event("response.reasoning_summary_part.done", summary_index=0, part=summary)
+        return written + self._end(_reasoning(self._item["id"], text, encrypted_of(reasoning)))
+
+    def silent_thought(self, reasoning: Reasoning, /) -> bytes:
+        if reasoning.text:
+            written = self.begin_thought() + self.thought(reasoning.text)
+            return written + self.end_thought(reasoning)
+        return self._hidden(Carried(thoughts=(reasoning,)))
+
+    def begin_call(self, start: CallStart, /) -> bytes:
+        hidden = self._hidden(Carried(vendor=start.vendor)) if start.vendor else b""
+        item = call_item(start, start.index, self._asked, self._answer)
+        kind = item["type"]
+        if kind in _PIECES:
+            self._deltas(f"{_PIECES[kind]}.delta", b',"delta":', item["id"])
+        return hidden + self._begin({**item, "status": "in_progress", CALLS[kind]: _EMPTY.get(kind, "")})
+
+    def arguments(self, text: str, /) -> bytes:
+        if self._item["type"] == "function_call":
+            return self.text(text)
+        # Of text that others write as JSON, and of objects, nothing can be told before the end.
+        self._pieces.append(text)
+        return b""
+
+    def end_call(self, call: Call | None, /) -> bytes:
+        kind = self._item["type"]
+        cut = {"status": "incomplete" if call is None else "completed"}
+        if kind == "function_call":
+            text = "".join(self._pieces)
+            written = b"" if text.strip() or call is None else self.text("{}")
+            text = text if text.strip() or call is None else "{}"
+            done = self._event(f"{_PIECES[kind]}.done", name=self._item["name"], arguments=text)
+            return written + done + self._end({**self._item, **cut, "arguments": text})
+        whole = call or Call(id="", name="", arguments="".join(self._pieces))
+        value = input_in(whole, kind)
+        if kind not in _PIECES:
+            return self._end({**self._item, **cut, CALLS[kind]: value})
+        written = self.text(value) + self._event(f"{_PIECES[kind]}.done", input=value)
+        return written + self._end({**self._item, **cut, "input": value})
+
+    def refuse(self, words: str) -> bytes:
+        """A message that is a refusal."""
+        part = {"type": "refusal", "refusal": words}
+        written = self._begin(_message(self._name("msg"), [], "in_progress"))
+        begun = {**part, "refusal": ""}
+        written += self._event("response.content_part.added", content_index=0, part=begun)
+        written += self._event("response.refusal.delta", content_index=0, delta=words)
+        written += self._event("response.refusal.done", content_index=0, refusal=words)
+        written += self._event("response.content_part.done", content_index=0, part=part)
+        return written + self._end(_message(self._item["id"], [part], "completed"))
+
+    def _name(self, prefix: str) -> str:
+        return f"{prefix}_{self._answer.id}_{len(self.done)}"
+
+    def _hidden(self, carried: Carried) -> bytes:
+        item = _reasoning(self._name("rs"), "", token(carried))
+        return self._begin({**item, "encrypted_content": None}) + self._end(item)
+
+    def _begin(self, item: Item) -> bytes:
+        self._item, self._pieces = item, []
+        members = {"output_index": len(self.done), "item": item}
+        return self.event("response.output_item.added", members)
+
+    def _end(self, item: Item) -> bytes:
+        members = {"output_index": len(self.done), "item": item}
+        self.done.append(item)
+        return self.event("response.output_item.done", members)
+
+    def _event(self, kind: str, /, **members: Any) -> bytes:
+        place = {"item_id": self._item["id"], "output_index": len(self.done)}
+        return self.event(kind, {**place, **members})
+
+    def _deltas(self, name: str, after: bytes, identity: str = "") -> None:
+        place = json_bytes({"item_id": identity or self._item["id"], "output_index": len(self.done)})
+        head = f'event: {name}\ndata: {{"type":"{name}","sequence_number":'.encode()
+        self._delta = (head, b"," + place[1:-1] + after)
+
+
+_EMPTY: Mapping[str, Any] = {"tool_search_call": {}}
+
+
+def whole(reply: Reply, asked: Asked, answer: Answer, /) -> bytes:
+    """The reply as one response."""
+    if reply.stop == "error":
+        raise broken(reply)
+    why = ENDINGS[reply.stop]
+    response = {
+        **response_of(asked, answer, "completed" if why is None else "incomplete"),
+        "incomplete_details": None if why is None else {"reason": why},
+        "output": list(_output(reply, asked, answer)),
+        "usage": usage_of(reply.usage),
+    }
+    return json_bytes(response)
+
+
+def _output(reply: Reply, asked: Asked, answer: Answer) -> Iterator[Item]:
+    calls = 0
+    for at, part in enumerate(reply.content):
+        match part:
+            case Text(text):
+                if text:
+                    yield _message(f"msg_{answer.id}_{at}", [_part(text)], "completed")
+            case Reasoning(text):
+                yield _reasoning(f"rs_{answer.id}_{at}", text, encrypted_of(part))
+            case Call():
+                if part.vendor:
+                    hidden = token(Carried(vendor=part.vendor))
+                    yield _reasoning(f"rs_{answer.id}_{at}", "", hidden)
+                item = call_item(part, calls, asked, answer)
+                value = input_in(part, item["type"])
+                status = "incomplete" if part.truncated else "completed"
+                yield {**item, "status": status, CALLS[item["type"]]: value}
+                calls += 1
+            case _:
+                continue
+    if words := refusal_in(reply) or (REFUSED if reply.stop == "refusal" else ""):
+        part_ = {"type": "refusal", "refusal": words}
+        yield _message(f"msg_{answer.id}_{len(reply.content)}", [part_], "completed")
+
+
+def call_item(call: Call | CallStart, index: int, asked: Asked, answer: Answer) -> Item:
+    """A call's item without what the model wrote."""
+    form = asked.forms.get(call.name, {"type": "function_call", "name": call.name})
+    kind = str(form["type"])
+    identity = call_id("call_", answer.id, index, Carried(call.id))
+    item = {"type": kind, "id": f"{_PREFIXES[kind]}_{answer.id}_{index}", "call_id": identity}
+    if kind == "tool_search_call":
+        return {**item, "execution": "client"}
+    return {**item, **{name: value for name, value in form.items() if name != "type"}}
+
+
+def input_in(call: Call, kind: str) -> Any:
+    """What the model wrote, as a call of that kind has it."""
+    if kind == "custom_tool_call":
+        return input_of(call)
+    if kind == "function_call":
+        return call.arguments if call.arguments.strip() or call.truncated else "{}"
+    return object_in(call.arguments) or {}
+
+
+def encrypted_of(reasoning: Reasoning | None) -> str | None:
+    """What stands for OpenAI's encrypted reasoning; the text of the thought stands beside it."""
+    if reasoning is None or not reasoning.vendor:
+        return None
+    return token(Carried(thoughts=(Reasoning("", reasoning.vendor),)))
+
+
+def _message(identity: str, content: list[Item], status: str) -> Item:
+    shared = {"id": identity, "type": "message", "status": status, "role": "assistant"}
+    return {**shared, "content": content}
+
+
+def _part(text: str) -> Item:
+    return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+
+
+def _reasoning(identity: str, text: str, encrypted: str | None) -> Item:
+    summary = [{"type": "summary_text", "text": text}] if text else []
+    item = {"id": identity, "type": "reasoning", "summary": summary}
+    return {**item, "encrypted_content": encrypted}
+
+
+def response_of(asked: Asked, answer: Answer, status: str) -> Item:
+    """A response with nothing in it, and what was asked for."""
+    request, options = asked.request, asked.request.options
+    output = request.output
+    form: Item = {"type": "text"}
+    if output is not None:
+        named = {"type": "json_schema", "name": "answer", "schema": output, "strict": True}
+        form = {"type": "json_object"} if output == ANY_OBJECT else named
+    choice: Any = request.choice
+    if isinstance(choice, Named):
+        choice = {"type": "function", "name": choice.name}
+    return {
+        "id": f"resp_{answer.id}",
+        "object": "response",
+        "created_at": answer.created,
+        "status": status,
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "max_output_tokens": request.max_tokens,
+        "model": answer.model,
+        "output": [],
+        "parallel_tool_calls": options.get("parallel") is not False,
+        "previous_response_id": None,
+        "reasoning": {"effort": options.get("reasoning"), "summary": None},
+        "store": False,
+        "temperature": options.get("temperature", 1.0),
+        "text": {"format": form},
+        "tool_choice": choice,
+        "tools": [],
+        "top_p": options.get("top_p", 1.0),
+        "truncation": "disabled",
+        "usage": None,
+        "user": None,
+        "metadata": {},
+    }
+
+
+def usage_of(usage: Usage) -> JsonObject:
+    """What a reply took."""
+    into = {"cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_written_tokens}
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": into,
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.tokens,
+    }
+
+
+def stream_error(error: RightcallError) -> JsonObject:
+    """An error within a stream. Codex tries again after a server's, and not after an overload."""
+    said = openai_error(error)
+    code = "server_error" if kind_of(error) == "overloaded" else said["code"]
+    return {"code": code, "message": said["message"]}

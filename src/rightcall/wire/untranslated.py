@@ -1,0 +1,157 @@
+"""What is lost where one dialect is translated into another, as data, and a request without it.
+
+Three tables: what of a client's request nobody but its own vendor can be told, which settings a vendor
+has no word for, and what of a reply a client's dialect has no place for. Documents are made from them,
+and ``fit`` takes out of a request what the vendor that it goes to would refuse or pass over.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.request import ANY_OBJECT, Request
+from rightcall.wire.claude import MIN_BUDGET
+
+UNREAD: Mapping[str, Mapping[str, str]] = {
+    "openai_chat": {
+        "n": "one answer is given",
+        "logit_bias": "",
+        "presence_penalty": "",
+        "frequency_penalty": "",
+        "modalities": "",
+        "audio": "",
+        "prediction": "",
+        "service_tier": "",
+        "store": "",
+        "metadata": "",
+        "verbosity": "",
+        "web_search_options": "the vendor's own search",
+    },
+    "openai_responses": {
+        "store": "nothing is kept",
+        "background": "",
+        "max_tool_calls": "",
+        "metadata": "",
+        "prompt": "a prompt that OpenAI keeps",
+        "service_tier": "",
+        "context_management": "",
+        "text.verbosity": "",
+    },
+    "anthropic": {
+        "container": "",
+        "context_management": "",
+        "mcp_servers": "",
+        "service_tier": "",
+        "top_k": "",
+        "output_config.task_budget": "",
+    },
+    "gemini": {
+        "safetySettings": "",
+        "labels": "",
+        "generationConfig.topK": "",
+        "generationConfig.presencePenalty": "",
+        "generationConfig.frequencyPenalty": "",
+        "generationConfig.responseModalities": "",
+        "generationConfig.speechConfig": "",
+        "generationConfig.mediaResolution": "",
+        "generationConfig.candidateCount": "one answer is given",
+    },
+}
+"""Members of a request that are named in ``Asked.left_out``, by dialect, and more of them where it is
+not plain. A vendor's own tools are left out of every dialect; whatever is not known is, too."""
+
+UNTOLD: Mapping[str, Mapping[str, str]] = {
+    "openai_chat": {},
+    "openai_responses": {"seed": "", "stop": ""},
+    "anthropic": {"seed": "", "logprobs": "", "cache_key": "it has marks instead"},
+    "gemini": {"parallel": "", "user": "", "cache_key": "it caches by itself"},
+    "gemini_interactions": {"parallel": "", "user": "", "cache_key": "", "logprobs": ""},
+    "bedrock": {"seed": "", "logprobs": "", "cache_key": ""},
+    "cohere": {"parallel": "", "user": "", "cache_key": "", "logprobs": ""},
+    "ollama": {"parallel": "", "user": "", "cache_key": ""},
+}
+"""The settings that a vendor has no word for, by dialect."""
+
+UNPLACED: Mapping[str, Mapping[str, str]] = {
+    "openai_chat": {
+        "sounds and files that the model made": "",
+        "thoughts": "they are shown, and come back in the ids of calls alone",
+    },
+    "openai_responses": {"media that the model made": "", "citations": "", "logprobs": ""},
+    "anthropic": {"media that the model made": "", "citations": "", "logprobs": ""},
+    "gemini": {
+        "citations": "",
+        "a call that was cut off": "clients would run it",
+        "tokens written to the cache": "",
+    },
+}
+"""What of a reply a client's dialect has no place for."""
+
+_HARMLESS: Mapping[str, Any] = {"parallel": True}
+"""Values that say what holds anyway."""
+_IN_JSON = "Answer with one JSON object, and with nothing else."
+_NO_JSON_MODE = ("anthropic", "bedrock")
+_CLAUDES = ("anthropic", "bedrock")
+
+
+class Lost(NamedTuple):
+    """One row of what is not translated."""
+
+    dialect: str
+    side: str
+    what: str
+    why: str
+
+
+class Fitted(Struct, frozen=True):
+    """A request that a dialect can express, and what had to be left out of it."""
+
+    request: Request
+    left_out: tuple[str, ...] = ()
+
+
+def rows() -> Iterator[Lost]:
+    """All that is not translated, one thing after another."""
+    sides = (
+        ("of a client's request", UNREAD),
+        ("to a vendor", UNTOLD),
+        ("of a reply, to a client", UNPLACED),
+    )
+    for side, table in sides:
+        for dialect, things in table.items():
+            yield from (Lost(dialect, side, what, why) for what, why in things.items())
+
+
+def fit(request: Request, dialect: str) -> Fitted:
+    """The request as the vendor behind can take it, whose dialect is another than the client's."""
+    given, options = request.options, dict(request.options)
+    lost = [name for name in UNTOLD[dialect] if options.pop(name, None) is not None]
+    said = [name for name in lost if given[name] != _HARMLESS.get(name)]
+    left = [f"{name}: {dialect} has no such setting" for name in said]
+    if dialect in _CLAUDES:
+        _fit_claude(request, options, left)
+    request = replace(request, options=options)
+    if request.output == ANY_OBJECT and dialect in _NO_JSON_MODE:
+        # There is no JSON mode: the instructions ask for it.
+        system = "\n\n".join([each for each in (request.system, _IN_JSON) if each])
+        request = replace(request, system=system, output=None)
+    return Fitted(request, tuple(left))
+
+
+def _fit_claude(request: Request, options: dict[str, Any], left: list[str]) -> None:
+    """What Claude is stricter about than others: how warm it may be, and what a budget is a part of."""
+    reasoning = options.get("reasoning")
+    if reasoning not in (None, "none", 0):
+        # https://platform.claude.com/docs/en/build-with-claude/extended-thinking#feature-compatibility
+        warm = [name for name in ("temperature", "top_p") if options.pop(name, None) is not None]
+        left += [f"{name}: Claude takes none while it thinks" for name in warm]
+    elif (options.get("temperature") or 0) > 1:
+        options["temperature"] = 1.0
+        left.append("temperature: 1 is the most that Claude takes")
+    limit = request.max_tokens
+    if isinstance(reasoning, int) and limit is not None and limit <= max(reasoning, MIN_BUDGET):
+        budget = limit // 2
+        options["reasoning"] = budget if budget >= MIN_BUDGET else "none"
+        left.append("reasoning: the budget is a part of max_tokens, and was made smaller")

@@ -1,0 +1,214 @@
+"""What stands at which address, and what clients need besides answers."""
+
+import asyncio
+import json
+
+import aiohttp
+import pytest
+
+from rightcall.errors import VendorError
+from rightcall.serve.gateway.settings import Bounds
+from rightcall.testing.scripted import Break, ScriptedModel, Turn, call, reply
+from serve.gateway.kit import JSON, Host, gateway, get, listening, place, post, served
+
+ASK = {
+    "openai_chat": (
+        "/v1/chat/completions",
+        {"model": "m", "messages": [{"role": "user", "content": "Hi"}]},
+    ),
+    "openai_responses": ("/v1/responses", {"model": "m", "input": "Hi"}),
+    "anthropic": (
+        "/v1/messages",
+        {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]},
+    ),
+    "gemini": ("/v1beta/models/m:generateContent", {"contents": [{"parts": [{"text": "Hi"}]}]}),
+}
+TOOLS = [{"name": "go", "description": "", "input_schema": {"type": "object", "properties": {}}}]
+
+
+async def test_health_and_the_rest_need_no_body():
+    async with gateway({"m": ScriptedModel(["Hi"])}) as (_, base):
+        assert (await get(f"{base}/health"))[0] == 200
+        async with aiohttp.ClientSession() as session, session.head(f"{base}/api/hello") as response:
+            assert response.status == 200
+        assert (await get(f"{base}/nowhere"))[0] == 404
+        assert (await get(f"{base}/v1/chat/completions"))[0] == 405
+        status, _, told = await get(f"{base}/metrics")
+    assert status == 200
+    assert b"# TYPE rightcall_requests_total counter" in told
+
+
+async def test_a_websocket_is_answered_with_426():
+    headers = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+    async with gateway({"m": ScriptedModel([])}) as (_, base):
+        status, _, _ = await get(f"{base}/v1/responses", headers)
+    assert status == 426
+
+
+@pytest.mark.parametrize("version", ["/v1", "/v1beta", ""])
+async def test_gemini_is_served_under_every_version(version):
+    async with gateway({"m": ScriptedModel(["Hi"])}) as (_, base):
+        status, _, told = await post(f"{base}{version}/models/m:generateContent", ASK["gemini"][1])
+    assert status == 200
+    assert json.loads(told)["candidates"][0]["content"]["parts"][0]["text"] == "Hi"
+
+
+async def test_models_are_listed_in_the_askers_shape():
+    async with gateway({"m": ScriptedModel([]), "n-*": ScriptedModel([])}) as (_, base):
+        chat = json.loads((await get(f"{base}/v1/models"))[2])
+        messages = json.loads(
+            (await get(f"{base}/v1/models?limit=9", {"anthropic-version": "2023-06-01"}))[2]
+        )
+        gemini = json.loads((await get(f"{base}/v1beta/models"))[2])
+        one = json.loads((await get(f"{base}/v1/models/m"))[2])
+        status, _, _ = await get(f"{base}/v1/models/other")
+    assert [each["id"] for each in chat["data"]] == ["m"]
+    assert chat["object"] == "list"
+    assert messages["data"][0]["type"] == "model"
+    assert messages["has_more"] is False
+    assert gemini["models"][0]["name"] == "models/m"
+    assert (one["id"], one["object"]) == ("m", "model")
+    assert status == 404
+
+
+async def test_tokens_are_counted_by_the_vendor_or_about():
+    body = {"model": "m", "messages": [{"role": "user", "content": "word " * 100}], "tools": TOOLS}
+    host = Host(lambda *_: (200, JSON, [b'{"input_tokens":1234}']))
+    async with listening(host) as up:
+        async with gateway({"m": served(place("anthropic", up)), "e": ScriptedModel([])}) as (_, base):
+            counted = json.loads((await post(f"{base}/v1/messages/count_tokens?beta=true", body))[2])
+            told = json.loads(
+                (await post(f"{base}/v1/messages/count_tokens", {**body, "model": "e"}))[2]
+            )
+            contents = {"contents": [{"parts": [{"text": "word " * 100}]}]}
+            about = json.loads((await post(f"{base}/v1beta/models/e:countTokens", contents))[2])
+    assert counted == {"input_tokens": 1234}
+    assert host.asked[0][0] == "/v1/messages/count_tokens?beta=true"
+    assert 80 < told["input_tokens"] < 250
+    assert 80 < about["totalTokens"] < 250
+
+
+@pytest.mark.parametrize("dialect", ASK)
+async def test_a_quiet_stream_is_kept_alive_in_the_clients_own_way(dialect):
+    path, body = ASK[dialect]
+    path = path.replace(":generateContent", ":streamGenerateContent?alt=sse")
+    model = ScriptedModel([Turn(reply=reply("Hi"), delay=0.25)])
+    async with gateway({"m": model}, bounds=Bounds(quiet_seconds=0.06)) as (_, base):
+        _, _, came = await post(
+            f"{base}{path}", {**body, "stream": True} if dialect != "gemini" else body
+        )
+    before = came[: came.index(b"Hi")]
+    alive = {
+        "openai_chat": b": keep-alive\n\n",
+        "openai_responses": b": keep-alive\n\n",
+        "anthropic": b"event: ping\n",
+        "gemini": b'{"text":""}',
+    }[dialect]
+    assert before.count(alive) >= 2
+    if dialect == "gemini":
+        assert not any(line.startswith(b":") for line in came.splitlines())
+
+
+OVERFLOW = VendorError("too long", kind="context_overflow", status=400)
+
+
+@pytest.mark.parametrize("dialect", ASK)
+async def test_an_overflow_is_said_in_the_clients_own_words(dialect):
+    path, body = ASK[dialect]
+    model = ScriptedModel(lambda _: Turn(breaks=Break(0, OVERFLOW)))
+    async with gateway({"m": model}) as (_, base):
+        status, _, told = await post(f"{base}{path}", body)
+        codex = {"originator": "codex_exec", "user-agent": "codex_exec/0.166.0"}
+        again = (
+            await post(f"{base}{path}", {**body, "stream": True}, codex)
+            if dialect == "openai_responses"
+            else None
+        )
+    words = {
+        "openai_chat": b"context_length_exceeded",
+        "openai_responses": b"context_length_exceeded",
+        "anthropic": b"prompt is too long",
+        "gemini": b"INVALID_ARGUMENT",
+    }[dialect]
+    assert status == 400
+    assert words in told
+    if again is not None:
+        assert again[0] == 200
+        assert b"response.failed" in again[2]
+        assert words in again[2]
+
+
+async def test_ids_never_repeat_in_a_conversation():
+    model = ScriptedModel(lambda _: reply(call("go", id="call_0"), call("go", id="call_0")))
+    body = {**ASK["anthropic"][1], "tools": TOOLS}
+    seen = []
+    async with gateway({"m": model}) as (_, base):
+        for _ in range(3):
+            told = json.loads((await post(f"{base}/v1/messages", body))[2])
+            seen += [told["id"], *(block["id"] for block in told["content"])]
+    assert len(set(seen)) == 9
+
+
+async def test_what_is_left_out_is_named():
+    body = {**ASK["openai_chat"][1], "n": 2, "logit_bias": {"1": 2}}
+    async with gateway({"m": ScriptedModel(["Hi"])}) as (made, base):
+        _, headers, _ = await post(f"{base}/v1/chat/completions", body)
+        told = made.metrics.text()
+    assert "logit_bias" in headers["x-rightcall-left-out"]
+    assert 'rightcall_left_out_total{model="m"}' in told
+
+
+async def test_items_that_a_client_of_responses_refers_to_are_remembered():
+    model = ScriptedModel([reply("One."), reply("Two.")])
+    async with gateway({"m": model}) as (_, base):
+        first = json.loads((await post(f"{base}/v1/responses", {"model": "m", "input": "Hi"}))[2])
+        items = [
+            {"role": "user", "content": "Hi"},
+            {"type": "item_reference", "id": first["output"][0]["id"]},
+            {"role": "user", "content": "And?"},
+        ]
+        status, _, _ = await post(f"{base}/v1/responses", {"model": "m", "input": items})
+        items[1]["id"] = "msg_unknown"
+        unknown, _, words = await post(f"{base}/v1/responses", {"model": "m", "input": items})
+    assert status == 200
+    assert [message.text for message in model.requests[1].messages] == ["Hi", "One.", "And?"]
+    assert unknown == 404
+    assert b"msg_unknown" in words
+
+
+@pytest.mark.parametrize("dialect", ASK)
+async def test_errors_have_the_clients_own_shape(dialect):
+    path, body = ASK[dialect]
+    path = path.replace("/m:", "/other:")
+    async with gateway({"m": ScriptedModel([])}) as (_, base):
+        status, _, told = await post(
+            f"{base}{path}", {**body, "model": "other"} if dialect != "gemini" else body
+        )
+        broken, _, _ = await post(f"{base}{path}", b"{")
+    error = json.loads(told)
+    assert (status, broken) == (404, 400)
+    assert "other" in error["error"]["message"]
+    assert (dialect == "anthropic") == (error.get("type") == "error")
+    assert (dialect == "gemini") == (error["error"].get("status") == "NOT_FOUND")
+
+
+async def test_a_client_that_leaves_ends_what_was_done_for_it():
+    left = asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def _play(self, turn):
+            try:
+                yield (await anext(super()._play(turn)))
+                await asyncio.sleep(30)
+            finally:
+                left.set()
+
+    async with gateway({"m": Slow([reply("Hello, you")])}) as (made, base):
+        async with aiohttp.ClientSession() as session:
+            body = {**ASK["openai_chat"][1], "stream": True}
+            async with session.post(f"{base}/v1/chat/completions", json=body) as response:
+                await response.content.readany()
+        await asyncio.wait_for(left.wait(), 2)
+        await asyncio.sleep(0.01)
+        assert 'status="left"' in made.metrics.text()
+        assert made.metrics.under_way == 0

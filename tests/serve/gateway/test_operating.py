@@ -1,0 +1,452 @@
+"""For operators: keys and their limits, places and their health, spend, cache, rules, tools, journal."""
+
+import asyncio
+import json
+import sqlite3
+import types
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rightcall.core.message import Reply
+from rightcall.core.parts import Usage
+from rightcall.declare.function import tool
+from rightcall.declare.toolbox import Toolbox
+from rightcall.errors import TransportError, UsageError, VendorError
+from rightcall.record.memory import MemoryJournal
+from rightcall.serve.gateway.allowance import Allowances, today
+from rightcall.serve.gateway.chores import Chores
+from rightcall.serve.gateway.keys import Allowed, Keys, as_file, made, read_keys, revoked
+from rightcall.serve.gateway.routing import Candidate, Health, ordered
+from rightcall.serve.gateway.settings import Place, Served, Settings, Trying
+from rightcall.serve.gateway.settings_file import parse_settings, read_settings, with_models
+from rightcall.serve.gateway.spend import Spend
+from rightcall.testing.scripted import ScriptedModel, call, reply
+from serve.gateway.kit import JSON, Host, gateway, get, listening, place, post, served
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+HELLO = json.dumps(
+    {
+        "id": "c",
+        "object": "chat.completion",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}
+        ],
+        "usage": {"prompt_tokens": 300_000, "completion_tokens": 200_000},
+    }
+).encode()
+
+
+def bearer(key):
+    return {"authorization": f"Bearer {key}"}
+
+
+def test_a_key_is_kept_as_a_hash_and_can_be_revoked(tmp_path):
+    keys, text = made(Keys(), "alice", Allowed(per_minute=3), "2026-11-16")
+    other, second = made(keys, "bob", Allowed(), "2026-11-16")
+    file = tmp_path / "keys.json"
+    file.write_bytes(as_file(other.all))
+    assert text not in file.read_text()
+    found = read_keys(file)
+    assert (found.found(text).name, found.found(second).name) == ("alice", "bob")
+    assert found.found(text[:-1]) is None
+    assert found.found("rc-zzz-nothing") is None
+    assert found.found("") is None
+    assert revoked(found, "alice", "2026-11-17").found(text) is None
+    with pytest.raises(UsageError, match="alice"):
+        made(found, "alice", Allowed(), "2026-11-17")
+
+
+async def test_only_keys_come_in_and_in_every_place_where_clients_put_them():
+    keys, text = made(Keys(), "alice", Allowed(models=("m",)), "2026-11-16")
+    models = {"m": ScriptedModel(lambda _: "Hi"), "secret": ScriptedModel(lambda _: "Hi")}
+    async with gateway(models, keys=keys) as (_, base):
+        url = f"{base}/v1/chat/completions"
+        for headers in (bearer(text), {"x-api-key": text}, {"x-goog-api-key": text}, {"api-key": text}):
+            assert (await post(url, CHAT, headers))[0] == 200
+        assert (await post(f"{url}?key={text}", CHAT))[0] == 200
+        for headers in ({}, bearer("rc-x-y"), {"x-api-key": "sk-other"}):
+            assert (await post(url, CHAT, headers))[0] == 401
+        assert (await post(url, {**CHAT, "model": "secret"}, bearer(text)))[0] == 404
+        assert (await get(f"{base}/metrics"))[0] == 401
+        listed = json.loads((await get(f"{base}/v1/models", bearer(text)))[2])
+    assert [each["id"] for each in listed["data"]] == ["m"]
+
+
+def test_the_limits_of_a_key_say_when_to_come_back():
+    now = 1_700_000_000.0
+    spend = Spend()
+    allowances = Allowances(spend, lambda: now)
+    keys, _ = made(
+        Keys(), "a", Allowed(per_minute=2, concurrency=2, tokens_per_day=100, dollars_per_day=1), "d"
+    )
+    (key,) = keys.all
+    allowances.enter(key, "m")
+    allowances.enter(key, "m")
+    with pytest.raises(VendorError, match="2 requests at once"):
+        allowances.enter(key, "m")
+    allowances.leave(key)
+    with pytest.raises(VendorError, match="2 requests a minute") as raised:
+        allowances.enter(key, "m")
+    assert 0 < raised.value.retry_after <= 30
+    now += 60
+    spend.count(today(now), "a", "m", Usage(input_tokens=60, output_tokens=40, cost=0.5))
+    with pytest.raises(VendorError, match="100 tokens a day") as raised:
+        allowances.enter(key, "m")
+    assert raised.value.retry_after == pytest.approx(86_400 - now % 86_400, abs=1)
+    now += 86_400
+    allowances.enter(key, "m")
+    spend.count(today(now), "a", "m", Usage(input_tokens=1, cost=1.5))
+    with pytest.raises(VendorError, match="1 dollars a day"):
+        allowances.enter(key, "m")
+
+
+async def test_what_a_key_spends_is_counted_and_ends_its_day(tmp_path):
+    keys, text = made(Keys(), "alice", Allowed(dollars_per_day=1.0), "2026-11-16")
+    spend = str(tmp_path / "spend.sqlite")
+    async with listening(Host(lambda *_: (200, JSON, [HELLO]))) as up:
+        models = {"m": served(place("openai_chat", up), input_price=2.0, output_price=4.0)}
+        async with gateway(models, keys=keys, options={"spend": spend}) as (_, base):
+            first = await post(f"{base}/v1/chat/completions", CHAT, bearer(text))
+            second = await post(f"{base}/v1/chat/completions", CHAT, bearer(text))
+    assert (first[0], second[0]) == (200, 429)
+    assert int(second[1]["retry-after"]) > 0
+    (row,) = Spend(spend).rows("")
+    assert (row.key, row.model, row.requests, row.input_tokens, row.dollars) == (
+        "alice",
+        "m",
+        1,
+        300_000,
+        1.4,
+    )
+
+
+async def test_the_next_place_answers_where_one_is_down_and_rests():
+    down, fine = (
+        Host(lambda *_: (500, JSON, [b'{"error":{"message":"no"}}'])),
+        Host(lambda *_: (200, JSON, [HELLO])),
+    )
+    async with listening(down) as one, listening(fine) as two:
+        places = (place("openai_chat", one, weight=1000.0), place("openai_chat", two, weight=0.001))
+        async with gateway({"m": served(*places)}) as (made_, base):
+            answers = [await post(f"{base}/v1/chat/completions", CHAT) for _ in range(3)]
+            told = made_.metrics.text()
+    assert [status for status, _, _ in answers] == [200, 200, 200]
+    assert (len(down.asked), len(fine.asked)) == (1, 3)
+    assert 'rightcall_upstream_failures_total{place="openai:up-model",kind="server"} 1' in told
+
+
+async def test_another_model_answers_where_no_place_can():
+    busy = Host(lambda *_: (429, {**JSON, "retry-after": "30"}, [b'{"error":{"message":"busy"}}']))
+    other = ScriptedModel(lambda _: "From the other.")
+    async with listening(busy) as up:
+        async with gateway({"m": served(place("openai_chat", up), fallback=("n",)), "n": other}) as (
+            _,
+            base,
+        ):
+            told = [json.loads((await post(f"{base}/v1/chat/completions", CHAT))[2]) for _ in range(2)]
+    assert {each["choices"][0]["message"]["content"] for each in told} == {"From the other."}
+    assert len(busy.asked) == 1
+
+
+async def test_a_host_that_asked_for_time_gets_it_and_the_client_is_told():
+    busy = Host(lambda *_: (429, {**JSON, "retry-after": "30"}, [b'{"error":{"message":"busy"}}']))
+    async with listening(busy) as up:
+        async with gateway({"m": served(place("openai_chat", up))}, trying=Trying(rounds=3)) as (
+            _,
+            base,
+        ):
+            answers = [await post(f"{base}/v1/chat/completions", CHAT) for _ in range(2)]
+    assert [status for status, _, _ in answers] == [429, 429]
+    assert [25 < float(headers["retry-after"]) <= 30 for _, headers, _ in answers] == [True, True]
+    assert len(busy.asked) == 1
+
+
+async def test_a_short_wait_is_waited_for_and_tried_again():
+    script = [
+        (429, {**JSON, "retry-after": "0.05"}, [b'{"error":{"message":"busy"}}']),
+        (200, JSON, [HELLO]),
+    ]
+    host = Host(lambda *_: script.pop(0))
+    async with listening(host) as up:
+        async with gateway({"m": served(place("openai_chat", up))}, trying=Trying(rounds=2)) as (
+            _,
+            base,
+        ):
+            status, _, _ = await post(f"{base}/v1/chat/completions", CHAT)
+    assert (status, len(host.asked)) == (200, 2)
+
+
+def test_conversations_stay_where_they_began_and_are_shared_out_by_weight():
+    places = [Candidate("a", "a", 1.0), Candidate("b", "b", 3.0)]
+    first = [ordered(places, f"conversation {n}".encode())[0].target for n in range(2000)]
+    assert first == [ordered(places, f"conversation {n}".encode())[0].target for n in range(2000)]
+    assert 0.70 < first.count("b") / 2000 < 0.80
+    more = [*places, Candidate("c", "c", 1.0)]
+    moved = [ordered(more, f"conversation {n}".encode())[0].target for n in range(2000)]
+    assert {new for old, new in zip(first, moved, strict=True) if new != old} == {"c"}
+
+
+def test_a_place_rests_longer_each_time_and_for_as_long_as_it_asked():
+    now = 0.0
+    health = Health(lambda: now)
+    health.failed(VendorError("bad", kind="bad_request", status=400))
+    assert health.rest == 0
+    health.failed(TransportError("down"))
+    health.failed(TransportError("down"))
+    assert health.rest == 2.0
+    health.failed(VendorError("busy", kind="rate_limit", retry_after=20.0))
+    assert (health.rest, health.refusal) == (20.0, 20.0)
+    now = 21.0
+    assert (health.rest, health.refusal) == (0.0, 0.0)
+    health.worked()
+    health.failed(TransportError("down"))
+    assert health.rest == 1.0
+
+
+async def test_identical_deterministic_requests_are_answered_once_where_that_is_asked_for():
+    model = ScriptedModel(lambda _: "Hi")
+    cached = Served(places=(Place(use="scripted-0"),), cache_seconds=60)
+    async with gateway({"m": model}) as (_, base):
+        for _ in range(2):
+            await post(f"{base}/v1/chat/completions", {**CHAT, "temperature": 0})
+    assert len(model.requests) == 2
+    model.requests.clear()
+    async with gateway({"other": model}) as (made_, base):
+        await made_.apply(Settings(models={"m": cached}), Keys())
+        for body in ({**CHAT, "temperature": 0}, {**CHAT, "temperature": 0, "stream": True}, CHAT):
+            one, two = [await post(f"{base}/v1/chat/completions", body) for _ in range(2)]
+            assert one[1]["content-type"] == two[1]["content-type"]
+            assert (one[2] == two[2]) == ("temperature" in body)
+    assert len(model.requests) == 4
+
+
+RULES = """
+otherwise = "deny"
+[[rule]]
+action = "deny"
+tools = ["rm"]
+reason = "nothing is removed here"
+[[rule]]
+action = "allow"
+"""
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_call_that_the_rules_refuse_becomes_words(tmp_path, stream):
+    file = tmp_path / "rules.toml"
+    file.write_text(RULES)
+    model = ScriptedModel(lambda _: reply("I will.", call("rm", path="/"), call("ls", path="/")))
+    tools = [
+        {
+            "name": name,
+            "description": "",
+            "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}},
+        }
+        for name in ("rm", "ls")
+    ]
+    body = {
+        "model": "m",
+        "max_tokens": 50,
+        "messages": CHAT["messages"],
+        "tools": tools,
+        "stream": stream,
+    }
+    async with gateway({"other": model}) as (made_, base):
+        ruled = Served(places=(Place(use="scripted-0"),), rules=str(file))
+        await made_.apply(Settings(models={"m": ruled}), Keys())
+        _, _, told = await post(f"{base}/v1/messages", body)
+    assert b"The call of rm was refused: nothing is removed here" in told
+    assert b'"name":"rm"' not in told
+    assert b'"name":"ls"' in told
+
+
+async def test_tools_of_the_operator_are_run_here_and_approvals_wait_in_the_journal():
+    done = []
+
+    @tool
+    def order(item: str) -> str:
+        """Order something."""
+        done.append(item)
+        return "ordered"
+
+    @tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        done.append(amount)
+        return "paid"
+
+    async def load(_):
+        return Toolbox([order, pay])
+
+    script = [
+        reply(call("order", item="tea")),
+        reply("Tea is on its way."),
+        reply(call("pay", amount=3)),
+    ]
+    model, journal = ScriptedModel(script), MemoryJournal()
+    async with gateway({"other": model}, load_tools=load, journal=journal) as (made_, base):
+        agent = Served(places=(Place(use="scripted-0"),), tools=("shop:box",), instructions="Sell.")
+        await made_.apply(Settings(models={"m": agent}), Keys())
+        told = json.loads((await post(f"{base}/v1/chat/completions", CHAT))[2])
+        waits = json.loads((await post(f"{base}/v1/chat/completions", CHAT))[2])
+    assert told["choices"][0]["message"]["content"] == "Tea is on its way."
+    assert told["choices"][0]["finish_reason"] == "stop"
+    assert done == ["tea"]
+    words = waits["choices"][0]["message"]["content"]
+    assert "yes to pay" in words
+    paused = [run for run in journal.runs() if run in words]
+    assert [type(entry).__name__ for entry in journal.entries(paused[0])][-1] == "RunPaused"
+
+
+async def test_every_exchange_is_a_run_in_the_journal_and_shown_to_observers():
+    journal, seen = MemoryJournal(), []
+    async with listening(Host(lambda *_: (200, JSON, [HELLO]))) as up:
+        models = {"m": served(place("openai_chat", up))}
+        observers = [lambda run, entry: seen.append((run, entry))]
+        async with gateway(models, journal=journal, observers=observers) as (_, base):
+            await post(f"{base}/v1/chat/completions", CHAT)
+            await post(f"{base}/v1/chat/completions", {**CHAT, "messages": "wrong"})
+    runs = journal.runs()
+    kinds = [type(entry).__name__ for entry in journal.entries(runs[0])]
+    assert kinds == ["RunStarted", "RequestSent", "ReplyReceived", "RunEnded"]
+    reply_ = next(entry.reply for entry in journal.entries(runs[0]) if hasattr(entry, "reply"))
+    assert isinstance(reply_, Reply)
+    assert reply_.text == "Hi"
+    assert [type(entry).__name__ for run, entry in seen if run == runs[0]] == kinds
+
+
+CONFIG = """
+listen = "127.0.0.1:0"
+[models]
+fast = "openai:gpt-5-mini"
+"claude-*" = "anthropic:*"
+[models.careful]
+places = [{ use = "anthropic:a", weight = 2.0 }, { use = "openai:b" }]
+fallback = ["fast"]
+[models.one]
+use = "gemini:g"
+base_url = "http://127.0.0.1:1"
+exact = false
+[bounds]
+quiet_seconds = 3
+"""
+
+
+def test_a_file_of_settings():
+    settings, mistakes = parse_settings(CONFIG)
+    assert mistakes == ()
+    assert settings.served("claude-opus").places[0].use == "anthropic:*"
+    assert settings.served("nothing") is None
+    assert settings.served("one") == Served(
+        places=(Place(use="gemini:g", base_url="http://127.0.0.1:1"),), exact=False
+    )
+    assert settings.names() == ("fast", "careful", "one")
+    assert settings.bounds.quiet_seconds == 3
+    more = with_models(settings, ["fast=embedded", "x=openai:y"])
+    assert more.served("fast").places == (Place(use="embedded"),)
+    with pytest.raises(UsageError, match="NAME=SPEC"):
+        with_models(settings, ["fast"])
+
+
+def test_everything_that_is_wrong_with_a_file_is_said_with_its_line(tmp_path):
+    file = tmp_path / "gateway.toml"
+    file.write_text(
+        'lissen = "x"\n[models.a]\nuse = "openai:b"\nfallback = ["gone"]\n[models.b]\nuse = "openai:*"\n'
+        '[models.c]\nplaces = [{ use = "openai:b", wait = 3 }]\n[bounds]\nconcurrency = 0\n'
+    )
+    with pytest.raises(UsageError) as raised:
+        read_settings(file)
+    lines = str(raised.value).splitlines()[1:]
+    assert [line.removeprefix(f"{file}:").partition(":")[0] for line in lines] == [
+        "1",
+        "4",
+        "5",
+        "8",
+        "10",
+    ]
+    file.write_text("models = [\n")
+    with pytest.raises(UsageError, match="not TOML"):
+        read_settings(file)
+
+
+async def test_changed_files_are_taken_up_and_broken_ones_are_not(tmp_path: Path):
+    file = tmp_path / "g.toml"
+    use = "http://127.0.0.1:1/v1|a"
+    file.write_text(f'[models]\nm = "{use}"\n')
+    async with gateway({"m": ScriptedModel(lambda _: "Hi")}) as (made_, _):
+        chores = Chores(made_, lambda: (read_settings(file), Keys()), (file,))
+        running = asyncio.ensure_future(chores.run())
+        try:
+            file.write_text(f'[models]\nm = "{use}"\nn = "{use}"\n')
+            chores.reload()
+            await _until(lambda: "n" in made_.settings.models)
+            file.write_text("[models\n")
+            chores.reload()
+            await asyncio.sleep(0.05)
+            assert "n" in made_.settings.models
+        finally:
+            running.cancel()
+
+
+async def _until(is_so):
+    for _ in range(400):
+        if is_so():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it did not come to that")
+
+
+def test_settings_and_keys_can_be_written_and_read():
+    settings, _ = parse_settings(CONFIG)
+    assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings
+
+
+class _Cursor:
+    """What psycopg has, on a file of SQLite."""
+
+    def __init__(self, connection):
+        self._connection = connection
+        self._found = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def execute(self, statement, values=()):
+        self._found = self._connection.execute(statement.replace("%s", "?"), values)
+
+    def executemany(self, statement, rows):
+        self._connection.executemany(statement.replace("%s", "?"), rows)
+
+    def fetchall(self):
+        return self._found.fetchall()
+
+
+def test_spend_is_kept_in_postgres_where_there_is_psycopg(tmp_path, monkeypatch):
+    with monkeypatch.context() as without:
+        without.setattr("rightcall.serve.gateway.spend.find_spec", lambda _: None)
+        with pytest.raises(UsageError, match="psycopg"):
+            Spend("postgresql://x/y")
+
+    @contextmanager
+    def connect(place, **_):
+        with sqlite3.connect(tmp_path / "as-postgres") as connection:
+            yield types.SimpleNamespace(cursor=lambda: _Cursor(connection))
+        connection.close()
+
+    monkeypatch.setattr("rightcall.serve.gateway.spend.find_spec", lambda _: True)
+    monkeypatch.setattr(
+        "rightcall.serve.gateway.spend.import_module", lambda _: types.SimpleNamespace(connect=connect)
+    )
+    one, other = Spend("postgresql://x/y"), Spend("postgresql://x/y")
+    for each in (one, other):
+        each.count("2026-11-16", "alice", "m", Usage(input_tokens=3, output_tokens=2, cost=0.5))
+        each.flush("2026-11-16")
+    assert other.of("2026-11-16", "alice").tokens == 10
+    (row,) = one.rows("2026-11-01")
+    assert (row.requests, row.dollars, row.estimated) == (2, 1.0, 0)

@@ -1,0 +1,199 @@
+"""Same dialect in and out: byte for byte, with only names, keys and addresses changed."""
+
+import json
+
+import pytest
+
+from rightcall.serve.gateway.peek import peek, renamed
+from serve.gateway.kit import JSON, SSE, Host, gateway, listening, place, post, served
+
+PATHS = {
+    "openai_chat": "/v1/chat/completions",
+    "openai_responses": "/v1/responses",
+    "anthropic": "/v1/messages",
+    "gemini": "/v1beta/models/mine:generateContent",
+}
+STREAMS = {**PATHS, "gemini": "/v1beta/models/mine:streamGenerateContent?alt=sse"}
+CHAT = b'{ "model":"mine",  "messages":[{"role":"user","content":"say \\"model\\":\\"mine\\""}],"odd":[1, 2.50]'
+
+
+def chunk(delta, finish=None):
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    said = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "up",
+        "choices": [choice],
+    }
+    return b"data: " + json.dumps(said).encode() + b"\n\n"
+
+
+WHOLE = {
+    "openai_chat": b'{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"}'
+    b',"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2},"new":1.50}',
+    "openai_responses": b'{"id":"r","object":"response","status":"completed","output":[{"type":"message",'
+    b'"id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi",'
+    b'"annotations":[]}]}],"usage":{"input_tokens":3,"output_tokens":2},"new":1.50}',
+    "anthropic": b'{"id":"m","type":"message","role":"assistant","model":"up","content":[{"type":"text",'
+    b'"text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2},"new":1.50}',
+    "gemini": b'{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"finishReason":"STOP"}]'
+    b',"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2},"new":1.50}',
+}
+KEYS = {
+    "openai_chat": ("authorization", "Bearer vendor-key"),
+    "openai_responses": ("authorization", "Bearer vendor-key"),
+    "anthropic": ("x-api-key", "vendor-key"),
+    "gemini": ("x-goog-api-key", "vendor-key"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _vendor_key(monkeypatch):
+    monkeypatch.setenv("UP_KEY", "vendor-key")
+
+
+@pytest.mark.parametrize("dialect", PATHS)
+async def test_a_request_and_its_answer_are_passed_as_they_are(dialect):
+    host = Host(
+        lambda *_: (200, {**JSON, "x-ratelimit-left": "7", "set-cookie": "a=b"}, [WHOLE[dialect]])
+    )
+    body = b'{ "model":"mine", "messages":[], "contents":[], "input":[], "odd" : [1, 2.50], "max_tokens":9 }'
+    sent = {
+        "authorization": "Bearer of-the-client",
+        "x-api-key": "of-the-client",
+        "anthropic-beta": "a-flag,another",
+        "x-odd": "kept",
+        "cookie": "secret",
+        "content-type": "application/json",
+    }
+    async with listening(host) as up:
+        models = {"mine": served(place(dialect, up, key_env="UP_KEY"))}
+        async with gateway(models) as (made, base):
+            status, headers, came = await post(f"{base}{PATHS[dialect]}?beta=true", body, sent)
+            spent = made.metrics.text()
+    ((path, got, was),) = host.asked
+    assert (status, came) == (200, WHOLE[dialect])
+    assert headers["x-ratelimit-left"] == "7"
+    assert "set-cookie" not in headers
+    assert was == (body if dialect == "gemini" else body.replace(b'"mine"', b'"up-model"', 1))
+    assert path.endswith("beta=true")
+    assert (got["anthropic-beta"], got["x-odd"]) == ("a-flag,another", "kept")
+    name, value = KEYS[dialect]
+    assert got[name] == value
+    assert "of-the-client" not in str(got)
+    assert "cookie" not in got
+    assert 'rightcall_tokens_total{model="mine",direction="input"} 3' in spent
+    assert 'rightcall_tokens_total{model="mine",direction="output"} 2' in spent
+
+
+async def test_a_stream_is_passed_as_it_is_wherever_it_was_cut():
+    whole = (
+        b": hello\r\n\r\n"
+        + chunk({"role": "assistant", "content": "Hi"})
+        + chunk({}, "stop")
+        + b"data: [DONE]\n\n"
+    )
+    for size in (1, 7, 10_000):
+        pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+        async with listening(Host(lambda *_, pieces=pieces: (200, SSE, pieces))) as up:
+            async with gateway({"mine": served(place("openai_chat", up))}) as (_, base):
+                _, _, came = await post(f"{base}/v1/chat/completions", CHAT + b',"stream":true}')
+        assert came == whole
+
+
+def test_only_the_name_of_the_model_changes():
+    body = b'{"tools":[{"model":"mine"}],"text":"\\"model\\":\\"mine\\"", "model" : "mine","n":1}'
+    assert renamed(body, "mine", "yours") == body.replace(b'"model" : "mine"', b'"model" : "yours"')
+    assert renamed(body, "mine", "mine") is body
+    escaped = b'{"mod\\u0065l":"mine","n":1.50}'
+    assert renamed(escaped, "mine", "yours") == b'{"model":"yours","n":1.50}'
+
+
+def test_how_a_conversation_begins_stays_the_same_while_it_grows():
+    first = b'{"model":"m","system":"s","messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}'
+    plain = first.replace(b',"cache_control":{"type":"ephemeral"}', b"")
+    assert peek(first + b"]}").beginning == peek(plain + b"]}").beginning
+    assert peek(plain + b"]}").beginning != peek(plain.replace(b'"a"', b'"x"') + b"]}").beginning
+
+
+@pytest.mark.parametrize("dialect", PATHS)
+async def test_a_refusal_is_passed_on_and_always_says_when_to_come_back(dialect):
+    said = b'{"error":{"message":"slow down","type":"odd","code":429,"status":"RESOURCE_EXHAUSTED"}}'
+    async with listening(Host(lambda *_: (429, JSON, [said]))) as up:
+        async with gateway({"mine": served(place(dialect, up))}) as (_, base):
+            status, headers, came = await post(f"{base}{PATHS[dialect]}", _asking(dialect))
+    assert (status, came) == (429, said)
+    assert float(headers["retry-after"]) > 0
+
+
+async def test_what_a_vendor_says_of_the_gateways_key_is_nobodys_business():
+    said = b'{"error":{"message":"Incorrect API key provided: vendor-key","code":"invalid_api_key"}}'
+    async with listening(Host(lambda *_: (401, JSON, [said]))) as up:
+        async with gateway({"mine": served(place("openai_chat", up))}) as (_, base):
+            status, _, came = await post(f"{base}/v1/chat/completions", _asking("openai_chat"))
+    assert status == 500
+    assert b"vendor-key" not in came
+    assert b"operator" in came
+
+
+async def test_a_stream_is_given_where_one_was_asked_for():
+    async with listening(Host(lambda *_: (200, JSON, [WHOLE["openai_chat"]]))) as up:
+        async with gateway({"mine": served(place("openai_chat", up))}) as (_, base):
+            _, headers, came = await post(f"{base}/v1/chat/completions", CHAT + b',"stream":true}')
+    assert headers["content-type"].startswith("text/event-stream")
+    assert came.endswith(b"data: [DONE]\n\n")
+    assert b'"finish_reason":"stop"' in came
+
+
+ENDS = {
+    "openai_chat": (chunk({"content": "Hi"}), b'data: {"error":'),
+    "anthropic": (
+        b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message",'
+        b'"role":"assistant","model":"up","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}\n\n'
+        b'event: content_block_start\ndata: {"type":"content_block_start","index":0,'
+        b'"content_block":{"type":"text","text":""}}\n\n'
+        b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,'
+        b'"delta":{"type":"text_delta","text":"Hi"}}\n\n',
+        b"event: error\n",
+    ),
+    "openai_responses": (
+        b'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":'
+        b'{"id":"r","object":"response","status":"in_progress","output":[]}}\n\n'
+        b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"m",'
+        b'"output_index":0,"content_index":0,"sequence_number":1,"delta":"Hi"}\n\n',
+        b"response.failed",
+    ),
+    "gemini": (
+        b'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"index":0}]}\r\n\r\n',
+        b'"finishReason":"OTHER"',
+    ),
+}
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["passed", "translated"])
+@pytest.mark.parametrize("broken", [[b'data: {"half":', None], []], ids=["cut", "without an end"])
+@pytest.mark.parametrize("dialect", ENDS)
+async def test_a_stream_that_breaks_off_ends_with_an_error_and_not_as_if_it_were_whole(
+    dialect, broken, exact
+):
+    begun, end = ENDS[dialect]
+    async with listening(Host(lambda *_: (200, SSE, [begun, *broken]))) as up:
+        async with gateway({"mine": served(place(dialect, up), exact=exact)}) as (_, base):
+            _, _, came = await post(f"{base}{STREAMS[dialect]}", _asking(dialect, stream=True))
+    if exact:
+        assert came.startswith(begun)
+    assert b'"half"' not in came
+    assert end in came
+    assert b'"type":"message_stop"' not in came
+    assert b'"type":"response.completed"' not in came
+    assert came.endswith((b"\n\n", b"\r\n\r\n"))
+
+
+def _asking(dialect, **more):
+    said = {"role": "user", "content": "Hi"}
+    if dialect == "gemini":
+        return {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    if dialect == "openai_responses":
+        return {"model": "mine", "input": [said], **more}
+    return {"model": "mine", "messages": [said], "max_tokens": 50, **more}

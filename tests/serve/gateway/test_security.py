@@ -1,0 +1,197 @@
+"""The gateway on a hostile network: closed by default, bounded in everything, silent about keys."""
+
+import asyncio
+import logging
+import socket
+
+import aiohttp
+import pytest
+
+from rightcall.errors import UsageError
+from rightcall.serve.gateway.gateway import Gateway
+from rightcall.serve.gateway.keys import Allowed, Keys, made
+from rightcall.serve.gateway.settings import Bounds, Place, Served, Settings
+from rightcall.testing.scripted import ScriptedModel, Turn, reply
+from serve.gateway.kit import JSON, Host, gateway, listening, place, post, served
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+
+
+def scripted():
+    return ScriptedModel(lambda _: "Hi")
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:9000", "[::]:9000", "192.168.1.5:80", "example.org:80"])
+def test_without_keys_only_this_machine_is_served(listen):
+    with pytest.raises(UsageError, match="keys add"):
+        Gateway(Settings(listen=listen))
+    keys, _ = made(Keys(), "a", Allowed(), "2026-11-16")
+    Gateway(Settings(listen=listen), keys)
+
+
+async def test_a_revoked_last_key_opens_nothing():
+    keys, _ = made(Keys(), "a", Allowed(), "2026-11-16")
+    opened = Gateway(Settings(listen="0.0.0.0:9000"), keys)
+    with pytest.raises(UsageError, match="keys add"):
+        await opened.apply(Settings(listen="0.0.0.0:9000"), Keys())
+
+
+async def test_web_pages_and_names_that_point_here_are_kept_out():
+    async with gateway({"m": scripted()}) as (_, base):
+        url = f"{base}/v1/chat/completions"
+        assert (await post(url, CHAT, {"origin": "https://evil.example"}))[0] == 401
+        assert (await post(url, CHAT, {"host": "evil.example"}))[0] == 401
+        assert (await post(url, CHAT, {"host": "localhost:9000"}))[0] == 200
+    async with gateway({"m": scripted()}, options={"origins": ("https://chat.example",)}) as (_, base):
+        status, headers, _ = await post(
+            f"{base}/v1/chat/completions", CHAT, {"origin": "https://chat.example"}
+        )
+        assert (status, headers["access-control-allow-origin"]) == (200, "https://chat.example")
+        async with aiohttp.ClientSession() as session:
+            asks = {"origin": "https://chat.example", "access-control-request-method": "POST"}
+            async with session.options(f"{base}/v1/chat/completions", headers=asks) as response:
+                assert response.status == 204
+            asks["origin"] = "https://evil.example"
+            async with session.options(f"{base}/v1/chat/completions", headers=asks) as response:
+                assert response.status == 405
+                assert "access-control-allow-origin" not in response.headers
+
+
+async def test_it_asks_nobody_but_who_is_configured():
+    host = Host(lambda *_: (200, JSON, [b"{}"]))
+    async with listening(host) as up, gateway({"m": scripted()}) as (_, base):
+        here = int(base.rpartition(":")[2])
+        line = (
+            f"POST {up}/v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 2\r\n\r\n{{}}"
+        )
+        assert b" 400 " in await said(here, line.encode())
+        assert b" 404 " in await said(here, f"GET {up}/x HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode())
+        tunnel = b"CONNECT evil.example:443 HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+        assert b" 400 " in await said(here, tunnel)
+        for model in (f"{up}/v1|x", "openai:gpt-5", "../../x", "embedded"):
+            assert (await post(f"{base}/v1/chat/completions", {**CHAT, "model": model}))[0] == 404
+    assert host.asked == []
+
+
+async def said(port, data, wait=2.0):
+    """What is answered to bytes on a socket."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(data)
+    try:
+        return await asyncio.wait_for(reader.read(4096), wait)
+    finally:
+        writer.close()
+
+
+async def test_requests_are_bounded_in_size_and_time():
+    bounds = Bounds(request_bytes=1000, header_bytes=2000, header_seconds=0.2, body_seconds=0.2)
+    async with gateway({"m": scripted()}, bounds=bounds) as (_, base):
+        port = int(base.rpartition(":")[2])
+        status, _, words = await post(f"{base}/v1/chat/completions", {**CHAT, "pad": "x" * 2000})
+        assert (status, b"1,000 bytes" in words) == (400, True)
+        chunked = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n"
+        assert b" 400 " in await said(port, chunked + b"7d0\r\n" + b"x" * 2000 + b"\r\n")
+        assert b" 431 " in await said(port, b"GET /health HTTP/1.1\r\nx: " + b"x" * 3000)
+        assert b" 408 " in await said(port, b"GET /health HTTP/1.1\r\nx: ")
+        slow = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 50\r\n\r\n{"
+        assert b" 504 " in await said(port, slow)
+
+
+async def test_so_many_at_once_and_no_more():
+    model = ScriptedModel(lambda _: Turn(reply=reply("Hi"), delay=0.2))
+    async with gateway({"m": model}, bounds=Bounds(concurrency=2)) as (_, base):
+        asked = [post(f"{base}/v1/chat/completions", CHAT) for _ in range(4)]
+        answers = await asyncio.gather(*asked)
+    assert sorted(status for status, _, _ in answers) == [200, 200, 503, 503]
+    assert all("retry-after" in headers for status, headers, _ in answers if status == 503)
+
+
+async def test_a_client_that_reads_nothing_holds_no_memory_and_is_let_go():
+    piece = b'data: {"choices":[{"index":0,"delta":{"content":"' + b"x" * 16_000 + b'"}}]}\n\n'
+    given = 0
+
+    def endless():
+        nonlocal given
+        while given < 5000:
+            given += 1
+            yield piece
+
+    host = Host(lambda *_: (200, {"content-type": "text/event-stream"}, endless()))
+    bounds = Bounds(stalled_seconds=0.5, quiet_seconds=0.1)
+    async with listening(host) as up:
+        async with gateway({"m": served(place("openai_chat", up))}, bounds=bounds) as (made_, base):
+            with socket.socket() as sock:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                sock.connect(("127.0.0.1", int(base.rpartition(":")[2])))
+                body = b'{"model":"m","stream":true,"messages":[]}'
+                head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n"
+                sock.sendall(head % len(body) + body)
+                await _until(lambda: host.asked)
+                await asyncio.sleep(0.2)
+                held = given
+                await _until(lambda: made_.metrics.under_way == 0)
+    # What fits into the sockets' own buffers, and no more than that, was ever asked of the host.
+    assert held < 1500
+
+
+async def _until(is_so):
+    for _ in range(600):
+        if is_so():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it did not come to that")
+
+
+async def test_keys_are_in_no_line_of_the_log(caplog, monkeypatch):
+    monkeypatch.setenv("UP_KEY", "sk-vendor-0123456789abcdef0123456789")
+    caplog.set_level(logging.DEBUG)
+    keys, text = made(Keys(), "alice", Allowed(), "2026-11-16")
+    said_ = b'{"error":{"message":"wrong key sk-vendor-0123456789abcdef0123456789"}}'
+    async with listening(Host(lambda *_: (401, JSON, [said_]))) as up:
+        models = {"m": served(place("openai_chat", up, key_env="UP_KEY"))}
+        async with gateway(models, keys=keys) as (_, base):
+            url = f"{base}/v1/chat/completions"
+            answers = [
+                await post(url, CHAT, {"authorization": f"Bearer {text}"}),
+                await post(f"{url}?key={text}x", CHAT),
+            ]
+    assert [status for status, _, _ in answers] == [500, 401]
+    told = caplog.text + str(answers)
+    assert "sk-vendor-0123456789" not in told
+    assert text.rpartition("-")[2][:12] not in caplog.text
+
+
+async def test_a_place_without_its_key_is_the_operators_trouble_and_not_the_clients():
+    served_ = Served(places=(Place(use="openai:gpt-5", key_env="THERE_IS_NO_SUCH_VARIABLE"),))
+    with pytest.raises(UsageError, match="THERE_IS_NO_SUCH_VARIABLE is not set"):
+        Gateway(Settings(models={"m": served_}))
+    served_ = Served(places=(Place(use="openai:*", key_env="THERE_IS_NO_SUCH_VARIABLE"),))
+    async with gateway({"m*": served_}) as (_, base):
+        status, _, told = await post(f"{base}/v1/chat/completions", CHAT)
+    assert status == 500
+    assert b"THERE_IS_NO_SUCH_VARIABLE" not in told
+
+
+async def test_streams_may_end_when_the_gateway_does():
+    model = ScriptedModel(lambda _: Turn(reply=reply("Hello you"), pause=0.05))
+    opened = gateway({"m": model})
+    _, base = await opened.__aenter__()
+    asked = asyncio.ensure_future(post(f"{base}/v1/chat/completions", {**CHAT, "stream": True}))
+    await _until(lambda: model.requests)
+    await opened.__aexit__(None, None, None)
+    _, _, came = await asked
+    assert came.endswith(b"data: [DONE]\n\n")
+    assert b'"finish_reason":"stop"' in came
+
+
+async def test_a_fault_of_ours_says_nothing_of_itself(caplog):
+    def broken(_):
+        raise ZeroDivisionError("secret words")
+
+    async with gateway({"m": ScriptedModel(broken)}) as (made_, base):
+        status, _, told = await post(f"{base}/v1/chat/completions", CHAT)
+        assert (await post(f"{base}/v1/chat/completions", CHAT))[0] == 500
+        assert made_.metrics.under_way == 0
+    assert status == 500
+    assert b"secret words" not in told
+    assert "ZeroDivisionError" in caplog.text

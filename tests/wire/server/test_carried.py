@@ -1,0 +1,243 @@
+"""Ids, signatures and encrypted reasoning of any vendor come back through a client of any dialect."""
+
+import json
+import zlib
+from base64 import b64encode, urlsafe_b64encode
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightcall.core.call import Call
+from rightcall.core.events import unfolded
+from rightcall.core.message import Reasoning, Reply, Results, said
+from rightcall.core.parts import Text
+from rightcall.core.request import Request
+from rightcall.core.served import Answer, Asked
+from rightcall.wire.carried import Carried, call_id, carried_in, holds_tokens, opened, token
+from rightcall.wire.dialects import SERVED, load, load_server
+from wire.server.sdks import HI, anthropic_at, google_at, openai_at
+
+ANSWER = Answer(id="abc123", model="m", created=5)
+ASKED = Asked(request=Request(messages=(said("Hi"),)), model="m", stream=True)
+SIGNATURE = "EqQBCgIYAhIM" + "x/+A9z" * 90 + "=="
+THOUGHTS: dict[str, tuple[Any, ...]] = {
+    "anthropic": (
+        Reasoning("Hm\n", {"anthropic": {"type": "thinking", "signature": SIGNATURE}}),
+        Reasoning("", {"anthropic": {"type": "redacted_thinking", "data": SIGNATURE}}),
+        Text("So:"),
+        Call(id="toolu_1", name="look", arguments='{"a":1}'),
+        Call(id="toolu_2", name="find", arguments="{}"),
+    ),
+    "openai_responses": (
+        Reasoning(
+            "One",
+            {
+                "openai_responses": {
+                    "type": "reasoning",
+                    "id": "rs_1",
+                    "summary": [{"type": "summary_text", "text": "One"}],
+                    "encrypted_content": SIGNATURE,
+                }
+            },
+        ),
+        Call(id="call_1", name="look", arguments='{"a":1}'),
+    ),
+    "gemini": (
+        Text("So:"),
+        Call(id="", name="look", arguments="{}", vendor={"gemini": {"thoughtSignature": SIGNATURE}}),
+        Call(id="", name="look", arguments='{"a":1}'),
+    ),
+    "openai_chat": (
+        Reasoning("Hm", {"openai_chat": {"field": "reasoning_content"}}),
+        Call(id="call_0", name="look", arguments='{"a":1}'),
+    ),
+}
+
+
+def echoed(name: str, reply: Reply, *, stream: bool) -> bytes:
+    """The client's next request: what it was told, as its SDK gives it back, and the results."""
+    server = load_server(name)
+    writer = server.writer(ASKED, ANSWER)
+    pieces = [writer.write(event) for event in unfolded(reply, 4)]
+    pieces = pieces if stream else [server.whole(reply, ASKED, ANSWER)]
+    return json.dumps(ECHOES[name](pieces, stream=stream)).encode()
+
+
+def _chat(pieces: list[bytes], *, stream: bool) -> Any:
+    client: Any = openai_at(pieces, stream=stream)
+    if stream:
+        with client.chat.completions.stream(model="m", messages=HI) as events:
+            list(events)
+            message = events.get_final_completion().choices[0].message
+    else:
+        message = client.chat.completions.create(model="m", messages=HI).choices[0].message
+    # As most clients do, which give back nothing else.
+    calls = [call.to_dict() for call in message.tool_calls]
+    kept = {"role": "assistant", "content": message.content, "tool_calls": calls}
+    results = [{"role": "tool", "tool_call_id": call["id"], "content": "ok"} for call in calls]
+    return {"model": "m", "messages": [*HI, kept, *results]}
+
+
+def _responses(pieces: list[bytes], *, stream: bool) -> Any:
+    client: Any = openai_at(pieces, stream=stream)
+    if stream:
+        with client.responses.stream(model="m", input="Hi") as events:
+            list(events)
+            output = events.get_final_response().output
+    else:
+        output = client.responses.create(model="m", input="Hi").output
+    items = [item.to_dict() for item in output]
+    results = [
+        {"type": "function_call_output", "call_id": item["call_id"], "output": "ok"}
+        for item in items
+        if item["type"] == "function_call"
+    ]
+    # Codex gives a thought back with its content null.
+    items = [{**item, "content": None} if item["type"] == "reasoning" else item for item in items]
+    return {"model": "m", "input": [{"role": "user", "content": "Hi"}, *items, *results]}
+
+
+def _anthropic(pieces: list[bytes], *, stream: bool) -> Any:
+    client: Any = anthropic_at(pieces, stream=stream)
+    if stream:
+        with client.messages.stream(model="m", messages=HI, max_tokens=9) as events:
+            list(events)
+            content = events.get_final_message().content
+    else:
+        content = client.messages.create(model="m", messages=HI, max_tokens=9).content
+    blocks = [block.to_dict() for block in content]
+    results = [
+        {"type": "tool_result", "tool_use_id": block["id"], "content": "ok"}
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
+    told = [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+    return {"model": "m", "max_tokens": 9, "messages": [*HI, *told]}
+
+
+def _gemini(pieces: list[bytes], *, stream: bool) -> Any:
+    client: Any = google_at(pieces, stream=stream)
+    if stream:
+        chunks = list(client.models.generate_content_stream(model="m", contents="Hi"))
+    else:
+        chunks = [client.models.generate_content(model="m", contents="Hi")]
+    parts = [
+        part.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for chunk in chunks
+        for part in chunk.candidates[0].content.parts
+        # Google's CLI gives no thoughts back, and nobody gives back what is empty.
+        if not part.thought and (part.text or part.function_call)
+    ]
+    results = [
+        {"functionResponse": {"name": part["functionCall"]["name"], "response": {"result": "ok"}}}
+        for part in parts
+        if "functionCall" in part
+    ]
+    contents = [{"role": "model", "parts": parts}, {"role": "user", "parts": results}]
+    return {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}, *contents]}
+
+
+ECHOES = {
+    "openai_chat": _chat,
+    "openai_responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("vendor", THOUGHTS)
+@pytest.mark.parametrize("name", SERVED)
+def test_what_a_vendor_wants_back_comes_back(name, vendor, stream):
+    reply = Reply(THOUGHTS[vendor], "calls")
+    body = echoed(name, reply, stream=stream)
+    asked = load_server(name).asked(body, path="/v1beta/models/m:generateContent", headers={})
+    _, back, results = asked.request.messages
+    assert isinstance(back, Reply)
+    assert isinstance(results, Results)
+    assert [part for part in back.content if isinstance(part, Reasoning)] == [
+        part for part in reply.content if isinstance(part, Reasoning)
+    ]
+    assert back.text == reply.text
+    for call, was, result in zip(back.calls, reply.calls, results.results, strict=True):
+        assert (call.name, json.loads(call.arguments)) == (was.name, json.loads(was.arguments))
+        assert (call.vendor.get(vendor) or None) == was.vendor.get(vendor)
+        assert call.id == (was.id or call.id)
+        assert result.call_id == call.id
+    assert len({call.id for call in back.calls}) == len(reply.calls)
+    # And the vendor's own client half sends what the vendor wants.
+    sent = load(vendor).encode(asked.request, model="gemini-3-pro", stream=True).body
+    if vendor != "openai_chat":
+        assert SIGNATURE.encode() in sent
+    else:
+        assert (
+            b'"reasoning_content":"Hm"'
+            in load(vendor, "http://localhost/v1").encode(asked.request, model="m", stream=True).body
+        )
+
+
+FILLER = "skip_thought_signature_validator"
+
+
+@pytest.mark.parametrize("filler", [FILLER, b64encode(FILLER.encode()).decode()])
+def test_what_stands_for_a_signature_is_not_forwarded(filler):
+    call = {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": filler}
+    contents = [
+        {"role": "user", "parts": [{"text": "Hi"}]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"output": "1"}}}]},
+    ]
+    body = json.dumps({"contents": contents}).encode()
+    asked = load_server("gemini").asked(body, path="/models/m:generateContent", headers={})
+    (made,) = asked.request.messages[1].calls
+    assert made.vendor == {}
+    assert made.id == "call_1"
+
+
+def test_a_vendors_own_signature_is_kept_for_that_vendor():
+    blocks = [
+        {"type": "thinking", "thinking": "Hm", "signature": SIGNATURE},
+        {"type": "text", "text": "So"},
+    ]
+    messages = [*HI, {"role": "assistant", "content": blocks}, *HI]
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": messages}).encode()
+    asked = load_server("anthropic").asked(body, headers={})
+    thought = asked.request.messages[1].content[0]
+    assert thought == Reasoning("Hm", {"anthropic": {"type": "thinking", "signature": SIGNATURE}})
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_ids_that_a_model_repeats_are_told_apart(name):
+    reply = Reply((Call(id="call_0", name="look", arguments="{}"),), "calls")
+    ids = set()
+    for number in range(3):
+        answer = Answer(id=f"answer{number}", model="m")
+        whole = load(name).decode(load_server(name).whole(reply, ASKED, answer))
+        ids.add(whole.calls[0].id)
+    assert len(ids) == 3
+
+
+@given(st.builds(Carried, st.text(max_size=40), st.just({"gemini": {"thoughtSignature": SIGNATURE}})))
+def test_a_token_holds_what_was_put_into_it(carried):
+    assert opened(token(carried)) == carried
+    assert carried_in(call_id("call_", "a1", 3, carried)) == carried
+
+
+@given(st.text(max_size=60) | st.text("abcMmxX0123456789_-=", max_size=40).map("cmMx".__add__))
+def test_what_is_no_token_is_none(text):
+    found = opened(text)
+    assert found is None or isinstance(found, Carried)
+
+
+def test_a_token_cannot_be_blown_up():
+    bomb = b"rc11" + zlib.compress(b"\x00" * (64 * 1024 * 1024), 9)
+    assert opened(urlsafe_b64encode(bomb).decode()) is None
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_a_body_that_must_not_be_passed_on_as_it_is_is_known(name):
+    reply = Reply(THOUGHTS["anthropic"], "calls")
+    assert holds_tokens(echoed(name, reply, stream=False))
+    assert not holds_tokens(b'{"messages":[{"role":"user","content":"cmMxMXic and \\"cmMx"}]}')
