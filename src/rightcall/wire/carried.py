@@ -28,7 +28,9 @@ _SMALL = 96
 """Bytes that are not worth to be made smaller."""
 _MOST = 4 * 1024 * 1024
 """Bytes that a token may hold; a few of them could else be blown up to any number."""
-_IN_ID = re.compile(rf"_({_MARK}[A-Za-z0-9_-]+)\Z")
+TOKEN = rf"{_MARK}[A-Za-z0-9_-]+"
+"""A pattern for tokens."""
+_IN_ID = re.compile(rf"_({TOKEN})\Z")
 
 _TOKENS = re.compile(rf'["_]{_MARK}[MN][A-Za-z0-9_-]+=*"'.encode())
 
