@@ -222,7 +222,7 @@ def litellm(python: str, up: str, port: int, folder: Path) -> list[str]:
         "model_list": [
             {
                 "model_name": MODEL,
-                "litellm_params": {"model": "openai/up", "api_base": f"{up}/v1", "api_key": "x"},
+                "litellm_params": {"model": "hosted_vllm/up", "api_base": f"{up}/v1", "api_key": "x"},
             }
         ],
         "general_settings": {"master_key": "sk-1234"},
@@ -231,7 +231,8 @@ def litellm(python: str, up: str, port: int, folder: Path) -> list[str]:
     file = folder / "litellm.json"
     file.write_text(json.dumps(config))
     script = str(Path(python).parent / "litellm")
-    return [script, "--config", str(file), "--port", str(port), "--host", "127.0.0.1"]
+    weak = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY=true"
+    return ["env", weak, script, "--config", str(file), "--port", str(port), "--host", "127.0.0.1"]
 
 
 async def row(name: str, command: list[str], port: int, dialects: list[str], count: int) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from rightcall.core.call import TEXT_MEMBER, Call
 from rightcall.core.history import mend
 from rightcall.core.jsontext import JsonError, JsonObject, parse
-from rightcall.core.message import Message, Reply, Unknown
+from rightcall.core.message import Message, Reply, Unknown, User
 from rightcall.core.served import Asked, Listed, Refused
 from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.tool import Spec
@@ -269,7 +269,23 @@ def sound(messages: Sequence[Message], left: list[str]) -> tuple[Message, ...]:
     """The messages with every call answered once, as everybody wants them; what was changed is told."""
     history = mend(messages)
     left += [f"{repair.path}: {repair.what}" for repair in history.repairs]
+    for at, message in enumerate(messages):
+        left += [f"messages[{at}]: {kind}" for kind in _only_theirs(message)]
     return history.messages
+
+
+def _only_theirs(message: Message) -> Iterator[str]:
+    """What a message holds that only its dialect knows."""
+    if isinstance(message, User):
+        for bag in message.vendor.values():
+            parts = bag if isinstance(bag, list | tuple) else mapping(bag).get("parts") or ()
+            yield from (str(mapping(part).get("type") or "a part of its own") for part in parts)
+    elif isinstance(message, Reply):
+        for part in message.content:
+            if isinstance(part, Unknown):
+                bags = map(mapping, part.vendor.values())
+                kinds = [each.get("type") for each in bags if "refusal" not in each]
+                yield from (str(kind or "a part of its own") for kind in kinds)
 
 
 def without_absent(choice: Any, specs: Sequence[Spec], left: list[str], where: str) -> Any:

@@ -23,7 +23,10 @@ from rightcall.serve.gateway.remembered import Items
 from rightcall.serve.gateway.routing import Candidate, is_its_fault, least_wait, ordered
 from rightcall.serve.gateway.settings import Served, Trying
 from rightcall.serve.gateway.upstreams import Route, Upstream, Upstreams, dialect_of
+from rightcall.wire.carried import holds_tokens
 from rightcall.wire.untranslated import UNTOLD, fit
+
+_LATE = 0.005
 
 Failed: TypeAlias = Callable[[str, RightcallError], None]
 """Told of each attempt that failed: at which place, and how."""
@@ -53,8 +56,8 @@ class Attempts:
     async def answer(self, exchange: Exchange, route: Route, trying: Trying) -> Answered:
         """Answer from the first place that can. Raises the last error where none could."""
         beginning = exchange.key.id.encode() + exchange.peeked.beginning
+        last: RightcallError | None = None
         for tried in range(1, trying.rounds + 1):
-            last: RightcallError | None = None
             for of, candidate in self._places(route, beginning):
                 try:
                     return await self._at(exchange, of, candidate)
@@ -67,7 +70,8 @@ class Attempts:
             wait = self._wait(route)
             if tried == trying.rounds or wait > trying.longest_wait:
                 raise last or _all_rest(wait)
-            await asyncio.sleep(wait)
+            # Event loops wake a little early, and then the place would still be resting.
+            await asyncio.sleep(wait + _LATE)
         raise AssertionError("there is at least one round")
 
     def _places(self, route: Route, beginning: bytes) -> Iterator[tuple[Route, Candidate[Upstream]]]:
@@ -110,6 +114,9 @@ def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:
     """Whether the client speaks what the upstream speaks, and nobody has to look in between."""
     door, peeked = exchange.door, exchange.peeked
     if not served.exact or served.rules or served.is_agent or dialect_of(model) != door.dialect:
+        return False
+    if holds_tokens(exchange.body):
+        # An earlier turn was translated: what it carries for another vendor is no signature of this one.
         return False
     # Gemini streams an array unless it is asked for events, as our own requests always ask.
     return door.dialect != GEMINI or not peeked.stream or exchange.visit.query.get("alt") == "sse"

@@ -211,7 +211,6 @@ class Gateway:
         if (known := self._cache.get(exchange)) is not None:
             self.metrics.add("rightcall_cache_hits_total", model=route.name)
             await exchange.give_again(known)
-            exchange.has_given = False
             return None
         exchange.kept = []
         answered = await self._attempts.answer(exchange, route, self.settings.trying)
@@ -231,7 +230,7 @@ class Gateway:
         if visit.first_byte is not None:
             metrics.took("rightcall_first_byte_seconds", model, visit.first_byte)
         reply = None if answered is None else answered.reply
-        if exchange.door.action == "ask" and exchange.has_given:
+        if exchange.door.action == "ask" and exchange.has_given and not exchange.is_repeated:
             of = route if answered is None else answered.route
             usage, estimated = usage_of(
                 exchange, reply, of.served, None if answered is None else answered.model
