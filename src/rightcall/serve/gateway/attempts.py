@@ -26,10 +26,12 @@ from rightcall.serve.gateway.upstreams import Route, Upstream, Upstreams, dialec
 from rightcall.wire.carried import holds_tokens
 from rightcall.wire.untranslated import UNTOLD, fit
 
-_LATE = 0.005
-
 Failed: TypeAlias = Callable[[str, RightcallError], None]
 """Told of each attempt that failed: at which place, and how."""
+
+
+_LATE = 0.005
+"""Timers may come a millisecond early, and a place that rests for another one is not asked."""
 
 
 class Answered:
@@ -70,7 +72,6 @@ class Attempts:
             wait = self._wait(route)
             if tried == trying.rounds or wait > trying.longest_wait:
                 raise last or _all_rest(wait)
-            # Event loops wake a little early, and then the place would still be resting.
             await asyncio.sleep(wait + _LATE)
         raise AssertionError("there is at least one round")
 
