@@ -61,6 +61,7 @@ class Attempts:
         last: RightcallError | None = None
         for tried in range(1, trying.rounds + 1):
             for of, candidate in self._places(route, beginning):
+                candidate.target.enter()
                 try:
                     return await self._at(exchange, of, candidate)
                 except RightcallError as error:
@@ -69,6 +70,8 @@ class Attempts:
                     if not is_its_fault(error):
                         raise
                     last = error
+                finally:
+                    await candidate.target.leave()
             wait = self._wait(route)
             if tried == trying.rounds or wait > trying.longest_wait:
                 raise last or _all_rest(wait)

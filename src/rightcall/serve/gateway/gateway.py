@@ -34,6 +34,8 @@ from rightcall.wire.dialects import load_server
 if TYPE_CHECKING:
     from rightcall.serve.gateway.upstreams import Route
 
+_FIXED = ("listen", "spend", "journal", "keys")
+"""What a gateway opens once."""
 _PLAIN = {"content-type": "text/plain; charset=utf-8"}
 
 
@@ -67,9 +69,12 @@ class Gateway:
         """Go on with other settings and keys; what is under way goes on as it began."""
         guests, dressing = Guests(keys, settings), self._dress(settings)
         left = self._upstreams.apply(settings)
+        fixed = [name for name in _FIXED if getattr(settings, name) != getattr(self.settings, name)]
+        if fixed:
+            gateway_logger.warning("%s: changed, and taken up by the next start", ", ".join(fixed))
         self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
         for upstream in left:
-            await upstream.close()
+            await upstream.retire()
 
     async def close(self) -> None:
         """Let go of the upstreams, and write down what was spent."""
