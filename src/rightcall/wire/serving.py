@@ -23,7 +23,7 @@ from rightcall.errors import (
     UsageError,
     VendorError,
 )
-from rightcall.wire.encoding import mapping
+from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.refusal import UNREADABLE
 
 JSON = {"content-type": "application/json"}
@@ -106,6 +106,20 @@ class Members:
             raise UsageError(f"{self._where}{names[0]}: a number, and not {type(value).__name__}")
         return value
 
+    def text(self, *names: str) -> str | None:
+        """A text; anything else is refused."""
+        value = self.get(*names)
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"{self._where}{names[0]}: text, and not {type(value).__name__}")
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        """True or false; anything else is refused."""
+        value = self.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise UsageError(f"{self._where}{name}: true or false, and not {type(value).__name__}")
+        return value
+
     def left(self) -> Iterator[str]:
         """The places of what says something and was not read."""
         for name, value in self._value.items():
@@ -133,7 +147,7 @@ def model_in(value: object) -> str:
 
 def strings(value: object) -> list[str]:
     """One string or several."""
-    return [value] if isinstance(value, str) else [each for each in value or () if isinstance(each, str)]  # type: ignore[attr-defined]
+    return [value] if isinstance(value, str) else [x for x in sequence(value) if isinstance(x, str)]
 
 
 def spec_of(name: object, description: object, parameters: object, where: str, **more: Any) -> Spec:

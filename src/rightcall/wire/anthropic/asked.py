@@ -107,7 +107,7 @@ def _options(members: Members, config: Members, *, parallel: bool | None) -> dic
         "temperature": members.number("temperature"),
         "top_p": members.number("top_p"),
         "stop": strings(members.get("stop_sequences")) or None,
-        "user": mapping(members.get("metadata")).get("user_id"),
+        "user": Members(members.get("metadata"), "metadata.").text("user_id"),
         "parallel": parallel,
         "reasoning": _reasoning(mapping(members.get("thinking")), config),
     }
@@ -122,7 +122,7 @@ def _reasoning(thinking: Mapping[str, Any], config: Members) -> str | int | None
             return budget if isinstance(budget, int) else None
         case "adaptive":
             effort = config.get("effort")
-            return effort if effort in EFFORTS else None
+            return effort if isinstance(effort, str) and effort in EFFORTS else None
         case "disabled":
             return "none"
         case _:
