@@ -11,7 +11,7 @@ import msgspec
 from rightcall.core.call import TEXT_MEMBER, Call
 from rightcall.core.history import mend
 from rightcall.core.jsontext import JsonError, JsonObject, parse
-from rightcall.core.message import Message, Reply, Unknown
+from rightcall.core.message import Message, Reply, Unknown, User
 from rightcall.core.served import Asked, Listed, Refused
 from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.tool import Spec
@@ -23,7 +23,7 @@ from rightcall.errors import (
     UsageError,
     VendorError,
 )
-from rightcall.wire.encoding import mapping
+from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.refusal import UNREADABLE
 
 JSON = {"content-type": "application/json"}
@@ -106,6 +106,20 @@ class Members:
             raise UsageError(f"{self._where}{names[0]}: a number, and not {type(value).__name__}")
         return value
 
+    def text(self, *names: str) -> str | None:
+        """A text; anything else is refused."""
+        value = self.get(*names)
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"{self._where}{names[0]}: text, and not {type(value).__name__}")
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        """True or false; anything else is refused."""
+        value = self.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise UsageError(f"{self._where}{name}: true or false, and not {type(value).__name__}")
+        return value
+
     def left(self) -> Iterator[str]:
         """The places of what says something and was not read."""
         for name, value in self._value.items():
@@ -133,7 +147,7 @@ def model_in(value: object) -> str:
 
 def strings(value: object) -> list[str]:
     """One string or several."""
-    return [value] if isinstance(value, str) else [each for each in value or () if isinstance(each, str)]  # type: ignore[attr-defined]
+    return [value] if isinstance(value, str) else [x for x in sequence(value) if isinstance(x, str)]
 
 
 def spec_of(name: object, description: object, parameters: object, where: str, **more: Any) -> Spec:
@@ -269,7 +283,23 @@ def sound(messages: Sequence[Message], left: list[str]) -> tuple[Message, ...]:
     """The messages with every call answered once, as everybody wants them; what was changed is told."""
     history = mend(messages)
     left += [f"{repair.path}: {repair.what}" for repair in history.repairs]
+    for at, message in enumerate(messages):
+        left += [f"messages[{at}]: {kind}" for kind in _only_theirs(message)]
     return history.messages
+
+
+def _only_theirs(message: Message) -> Iterator[str]:
+    """What a message holds that only its dialect knows."""
+    if isinstance(message, User):
+        for bag in message.vendor.values():
+            parts = bag if isinstance(bag, list | tuple) else mapping(bag).get("parts") or ()
+            yield from (str(mapping(part).get("type") or "a part of its own") for part in parts)
+    elif isinstance(message, Reply):
+        for part in message.content:
+            if isinstance(part, Unknown):
+                bags = map(mapping, part.vendor.values())
+                kinds = [each.get("type") for each in bags if "refusal" not in each]
+                yield from (str(kind or "a part of its own") for kind in kinds)
 
 
 def without_absent(choice: Any, specs: Sequence[Spec], left: list[str], where: str) -> Any:
