@@ -1,0 +1,12 @@
+// What changed on the page, said to those who do not see it.
+
+const SILENCE = 400;
+let waiting = 0;
+
+/** Say it once things are quiet: of a burst of changes, the last one counts. */
+export function announce(words) {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    document.getElementById("said").textContent = words;
+  }, SILENCE);
+}

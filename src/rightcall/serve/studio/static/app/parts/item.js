@@ -1,0 +1,172 @@
+// The items of a conversation: what was said to the model, its turns with their calls, and what happened between.
+
+import { h } from "../dom.js";
+import { compact, count, dollars, moment, percent, seconds, words } from "../format.js";
+import { block, inline } from "../stored.js";
+import { badge } from "./badges.js";
+import { callNode } from "./call.js";
+import { labelBadges } from "./trust.js";
+import { json, folded, partNodes } from "./values.js";
+
+const SPEAKERS = {
+  user: "User",
+  developer: "Application",
+  runtime: "rightcall",
+  agent: "Another agent",
+};
+const SIGNS = { paused: "warn", failed: "bad", ended: "good", resumed: "live" };
+
+/**
+ * One item. `actions` may offer buttons: `onSent(item)`, `onFork(item)`, `onEdit(item)`; without them it is only looked at.
+ * What is walked by keys is the items of the outermost conversation.
+ */
+export function itemNode(item, actions = {}) {
+  const node = KINDS[item.kind](item, actions);
+  if (actions.isWalked) {
+    node.id = `item-${item.id}`;
+    node.tabIndex = -1;
+    node.dataset.walk = "";
+  }
+  return node;
+}
+
+const KINDS = { message, turn, event };
+
+function message(item, { onEdit }) {
+  const speaker = SPEAKERS[item.author] ?? words(item.author);
+  const head = h(
+    "header.item-head",
+    h("h3", speaker),
+    item.history && badge("from before this run"),
+    labelBadges(item.label),
+    item.can_edit &&
+      onEdit &&
+      h("button.quiet.tiny", { type: "button", onclick: () => onEdit(item) }, "Edit and fork"),
+  );
+  return h(
+    `article.item.message.${item.author}`,
+    { "aria-label": `${speaker} says` },
+    head,
+    partNodes(item.parts),
+  );
+}
+
+function turn(item, actions) {
+  const { onSent, onFork } = actions;
+  const inner = (nested) => itemNode(nested);
+  const calls = new Map(item.calls.map((call) => [call.call_id, call]));
+  const content = item.parts.map((part) =>
+    part.type === "call" ? draw(calls, part.call_id, inner) : partNodes([part]),
+  );
+  // A call that is still being written may stand in no part yet.
+  const rest = [...calls.keys()].map((id) => draw(calls, id, inner));
+  return h(
+    "article.item.turn",
+    { "aria-label": `Turn ${item.turn}` },
+    h(
+      "header.item-head",
+      h("h3", { title: item.at ? moment(item.at) : "" }, `Turn ${item.turn}`),
+      item.state === "asking" && badge("asking", "live", true),
+      item.state === "broken" && badge("broke off", "bad"),
+      figures(item),
+    ),
+    item.passed_over.map((passed) =>
+      h(
+        "p.small.soft",
+        inline(passed.failed, 60),
+        " failed (",
+        inline(passed.why, 200),
+        "), so ",
+        inline(passed.model, 60),
+        " was asked.",
+      ),
+    ),
+    item.is_cut &&
+      h("p.cut", `The window was cut: ${item.sent_messages} of ${item.of_messages} messages were sent.`),
+    content,
+    rest,
+    item.citations.length > 0 &&
+      folded(`${item.citations.length} cited`, "cited", () =>
+        h(
+          "ul.small",
+          item.citations.map(({ text, source }) =>
+            h("li", "“", inline(text, 300), "” – ", inline(source, 200)),
+          ),
+        ),
+      ),
+    item.notes.length > 0 &&
+      h(
+        "div.notes",
+        h("p.small.soft", "Hooks had the model told:"),
+        item.notes.map((parts) => partNodes([parts].flat())),
+      ),
+    (onSent || onFork) &&
+      h(
+        "footer.item-foot",
+        onSent &&
+          h("button.quiet.tiny", { type: "button", onclick: () => onSent(item) }, "What was sent"),
+        onFork &&
+          h("button.quiet.tiny", { type: "button", onclick: () => onFork(item) }, "Fork from here"),
+      ),
+  );
+}
+
+/** Each call once, where the model wrote it. */
+function draw(calls, id, inner) {
+  const call = calls.get(id);
+  calls.delete(id);
+  return call ? callNode(call, inner) : null;
+}
+
+function figures({ model, seconds: took, usage, cached_share: cached, stop, stop_word: said, state }) {
+  if (state === "asking") return h("span.figures", inline(model, 60));
+  const cache =
+    usage.cached_tokens > 0 &&
+    h(
+      "span.cached",
+      { title: `${count(usage.cached_tokens)} tokens from the vendor’s cache` },
+      h("meter", { min: 0, max: 1, value: cached, "aria-label": "Cached share" }),
+      `${percent(cached)} cached`,
+    );
+  return h(
+    "span.figures",
+    h("span", inline(model, 60)),
+    h("span.number", seconds(took)),
+    h(
+      "span.number",
+      { title: `${count(usage.input_tokens)} tokens in, ${count(usage.output_tokens)} out` },
+      `${compact(usage.input_tokens)} → ${compact(usage.output_tokens)} tokens`,
+    ),
+    usage.reasoning_tokens > 0 && h("span.number", `${compact(usage.reasoning_tokens)} for reasoning`),
+    cache,
+    usage.cost !== null && h("span.number", dollars(usage.cost)),
+    stop && stop !== "calls" && stop !== "end" && h("span.badge.warn", { title: said }, words(stop)),
+  );
+}
+
+function event(item) {
+  const made = item.data?.decisions;
+  return h(
+    "article.item.event",
+    { "aria-label": item.title },
+    h("p", badge(item.title, SIGNS[item.event] ?? ""), item.at && h("time.small.soft", moment(item.at))),
+    item.text && block(item.text),
+    made &&
+      h(
+        "ul.small",
+        made.map(({ shown_id: id, decision }) =>
+          h(
+            "li",
+            h("code", inline(id, 60)),
+            ": ",
+            words(decision.kind),
+            decision.reason && [" – ", inline(decision.reason, 300)],
+          ),
+        ),
+      ),
+    item.data &&
+      !made &&
+      Object.keys(item.data).length > 0 &&
+      folded("Details", "details", () => json(item.data)),
+  );
+}

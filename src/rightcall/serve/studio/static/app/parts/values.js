@@ -1,0 +1,65 @@
+// Values as people read them, and what is folded away until somebody asks.
+
+import { h } from "../dom.js";
+import { block, inline } from "../stored.js";
+import { mediaFigure } from "./media.js";
+
+/** A value as indented JSON. */
+export function json(value) {
+  return block(JSON.stringify(value, null, 2) ?? "", { kind: "code" });
+}
+
+/** Something under a line that says what it is, made only once it is opened. `name` finds it again when redrawn. */
+export function folded(summary, name, make) {
+  const details = h("details", { dataset: { fold: name } }, h("summary", summary));
+  let isMade = false;
+  details.addEventListener("toggle", () => {
+    if (isMade || !details.open) return;
+    isMade = true;
+    details.append(h("div.unfolded", make()));
+  });
+  return details;
+}
+
+/** Put a node in another's place, with the same things unfolded. */
+export function replaceUnfolded(old, node) {
+  for (const { dataset } of old.querySelectorAll("details[data-fold][open]")) {
+    const same = [...node.querySelectorAll("details[data-fold]")].find(
+      (details) => details.dataset.fold === dataset.fold,
+    );
+    if (same) same.open = true;
+  }
+  const held = old.contains(document.activeElement);
+  old.replaceWith(node);
+  if (held)
+    (node.matches("[tabindex]") ? node : node.querySelector("[tabindex], a, button, summary"))?.focus({
+      preventScroll: true,
+    });
+}
+
+/** The parts of a message or a result. Reasoning is folded away; a call stands elsewhere, with its result. */
+export function partNodes(parts, { kind = "prose" } = {}) {
+  return parts.map((part, at) => PARTS[part.type]?.(part, at, kind) ?? null);
+}
+
+const PARTS = {
+  text: (part, at, kind) => block(part.text, { kind }),
+  reasoning: (part, at) =>
+    h(
+      "div.reasoning",
+      folded("Reasoning", `reasoning-${at}`, () => block(part.text)),
+    ),
+  media: mediaFigure,
+  unknown: (part) => h("p.small.soft", "A part that is not known here: ", inline(part.about, 200)),
+};
+
+/** Names and values in a list; what has no value is left out. */
+export function facts(rows) {
+  const kept = rows.filter(
+    ([, value]) => value !== null && value !== undefined && value !== "" && value !== false,
+  );
+  return h(
+    "dl.facts",
+    kept.map(([name, value]) => h("div", h("dt", name), h("dd", value))),
+  );
+}
