@@ -19,6 +19,7 @@ from rightcall.cli.options import (
     count_of,
     repeated,
 )
+from rightcall.cli.studio_arguments import studio, watch
 from rightcall.cli.tool_arguments import tools
 from rightcall.cli.trust_arguments import audit, trust
 from rightcall.wire.dialects import DIALECTS
@@ -189,6 +190,9 @@ def serve_mcp(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--journal", metavar="FILE", help="record every call in a .jsonl or .sqlite (.sqlite3, .db) file"
     )
+    parser.add_argument(
+        "--runs", metavar="FILE", help="offer the runs of a journal: to list, search and show"
+    )
     add_approval_options(parser, "Some tools want a person's yes. The client is asked for it.")
     _add_http(parser)
     parser.epilog = f"""\
@@ -196,6 +200,7 @@ examples:
   rightcall serve-mcp shop.py
   rightcall serve-mcp --manifest ops.json --journal calls.jsonl
   rightcall serve-mcp shop.py:orders --http 8000
+  rightcall serve-mcp --runs runs.sqlite
   {TOKEN}=... rightcall serve-mcp shop.py --http 0.0.0.0:8000 --allow-host tools.example.org
 
 A client that starts servers itself is told the command; over HTTP it is told the address, which ends in
@@ -381,6 +386,8 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = {
         ),
         "sse": Command("say what became of each event in a recorded event stream", sse),
         "journal": Command("list, show, replay, resume and export recorded runs", journal),
+        "studio": Command("look at recorded runs in the browser, and decide what waits", studio),
+        "watch": Command("watch one run as it goes on", watch),
     },
     "set up": {
         "models": Command("choose the model that is asked, and name local ones", models),

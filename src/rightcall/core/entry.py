@@ -22,6 +22,9 @@ from rightcall.core.tool import Spec
 
 VERSION = 1
 
+MODEL_NOTE = "asked"
+"""The key of a step that says what the user calls the model: a reply has the vendor's name for it."""
+
 
 class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_started"):
     """A run began, with everything said up to now and what the model is told of the tools."""
@@ -40,6 +43,8 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     version: int = VERSION
     parent: str | None = None
     """The run that this one was forked from."""
+    agent: str = ""
+    """The agent's name, where it was given one."""
 
 
 class RequestSent(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="request_sent"):

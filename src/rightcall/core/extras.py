@@ -25,9 +25,11 @@ _NEEDED: Mapping[str, tuple[str, str, str]] = {
     "mcp_types": _MCP,
     "playwright": ("a browser needs Playwright", "computer", ""),
     "pydantic_monty": ("programs need pydantic-monty, which runs them", "code", ""),
+    "starlette": ("pages and APIs over HTTP need Starlette", "serve", ""),
     "tokenizers": (f"{_HUGGING_FACE}tokenizers", "transformers", ""),
     "torch": (f"{_HUGGING_FACE}torch", "transformers", ""),
     "transformers": (f"{_HUGGING_FACE}transformers", "transformers", ""),
+    "uvicorn": ("pages and APIs over HTTP need uvicorn", "serve", ""),
     "xllamacpp": ("a model in a GGUF file needs xllamacpp", "local", _WEIGHTS),
 }
 """By module: what needs it, the extra that brings it, and what else is to do."""

@@ -1,0 +1,1 @@
+"""What is offered over HTTP to people and programs."""
