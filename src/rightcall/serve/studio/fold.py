@@ -4,6 +4,7 @@ A run is never read whole for this: what is known of it up to now and its next e
 then. Nothing here does I/O.
 """
 
+import json
 from collections.abc import Mapping
 from hashlib import sha256
 
@@ -214,4 +215,4 @@ def usage_of(facts: RunFacts) -> Mapping[str, int | float | None]:
 
 def spec_text(spec: Spec) -> str:
     """A tool's description as JSON, for the index to keep."""
-    return msgspec.json.encode(spec).decode()
+    return json.dumps(msgspec.to_builtins(spec))

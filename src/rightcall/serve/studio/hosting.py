@@ -80,8 +80,8 @@ class Hosting:
     async def decide(self, run: str, pause: str, given: Mapping[str, FinalDecision]) -> str:
         """Write down what a person decided, and go on with the run where its agent is here."""
         journal = self._desk.source.journal()
-        result = await replay(journal, run)
         async with Holding(journal, run) as held:
+            result = (await retrace(held.entries, run)).result
             stands = decisions_in(held.entries)
             if not result.pending or not _is_at(held.entries, pause):
                 raise AlreadyDecided(run, stands)

@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from rightcall.core.sanitize import encodable
+from rightcall.core.tool import Spec
 from rightcall.serve.studio.fold import MadeCall, News, RunFacts, fold, new_facts, spec_text
 from rightcall.serve.studio.source import Batch, Written
 
@@ -24,6 +26,8 @@ _VERSION = "1"
 """Another number, and every index is made anew."""
 SHIFT = 20
 """Bits of a text's number that tell the texts of one run from each other; above them is the run's."""
+DAMAGED = "damaged"
+"""How a run stopped of whose record a part cannot be read."""
 _FIELDS = RunFacts.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)
 _SCHEMA = """
@@ -90,7 +94,7 @@ class Index:
         self._path = path
         self._database = self._open(path)
         self._share, self._is_ready = 0.0, False
-        self._specs: dict[str, str] = {}
+        self._specs = dict[str, Spec]()
         self._prepare()
 
     def _open(self, path: Path | None) -> sqlite3.Connection:
@@ -175,10 +179,12 @@ class Index:
             if found is None:
                 facts = self.facts(each.run) or new_facts(each.run)
                 found = brought[each.run] = _Brought(facts, News(), [])
-            if each.entry is None:
-                found.facts.state, found.facts.stop = "failed", "damaged"
-            else:
+            is_damaged = each.entry is None or found.facts.stop == DAMAGED
+            if each.entry is not None:
                 fold(found.facts, found.news, each.entry, each.at or time.time())
+            if is_damaged:
+                # Whatever else is recorded of it: something is missing.
+                found.facts.state, found.facts.stop, found.facts.words = "failed", DAMAGED, DAMAGED
             if each.end:
                 _add_place(found.places, each.start, each.end)
         return brought
@@ -207,20 +213,20 @@ class Index:
         is_new = not facts.id
         if is_new:
             ((facts.id,),) = self.query("SELECT coalesce(max(id), 0) + 1 FROM runs")
-        values = [getattr(facts, name) for name in _FIELDS]
-        execute(_SAVE, (*values, change))
+        execute(_SAVE, _encodable([*(getattr(facts, name) for name in _FIELDS), change]))
         if news.texts:
             first, last = facts.id << SHIFT, (facts.id + 1) << SHIFT
             query = "SELECT coalesce(max(rowid) + 1, ?) FROM texts WHERE rowid >= ? AND rowid < ?"
             ((at,),) = ((first,),) if is_new else self.query(query, (first, first, last))
-            execute("INSERT INTO texts (rowid, body) VALUES (?, ?)", (at, "\n".join(news.texts)))
+            body = encodable("\n".join(news.texts))
+            execute("INSERT INTO texts (rowid, body) VALUES (?, ?)", (at, body))
         self._database.executemany(_CALL, (_call_row(facts.id, each) for each in news.calls.values()))
         self._save_places(facts.id, brought.places)
         for name, spec in news.specs.items():
-            text = spec_text(spec)
-            if self._specs.get(name) != text:
-                self._specs[name] = text
-                execute("INSERT OR REPLACE INTO specs VALUES (?, ?, ?)", (name, text, facts.last_at))
+            if self._specs.get(name) != spec:
+                self._specs[name] = spec
+                row = _encodable([name, spec_text(spec), facts.last_at])
+                execute("INSERT OR REPLACE INTO specs VALUES (?, ?, ?)", row)
 
     def _save_places(self, number: int, places: list[tuple[int, int]]) -> None:
         if not places:
@@ -275,15 +281,10 @@ def _add_place(places: list[tuple[int, int]], start: int, end: int) -> None:
         places.append((start, end))
 
 
-def _call_row(number: int, call: MadeCall) -> tuple[Any, ...]:
-    return (
-        number,
-        call.key,
-        call.tool,
-        call.outcome,
-        call.seconds,
-        call.tokens_in,
-        call.tokens_out,
-        call.at,
-        call.arguments,
-    )
+def _call_row(number: int, call: MadeCall) -> list[Any]:
+    return _encodable([number, *(getattr(call, name) for name in MadeCall.__struct_fields__)])
+
+
+def _encodable(values: Iterable[Any]) -> list[Any]:
+    """Values that a database can hold: half of a surrogate pair it cannot, and a model may write one."""
+    return [encodable(value) if isinstance(value, str) else value for value in values]

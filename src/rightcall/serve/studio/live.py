@@ -43,9 +43,8 @@ class Watcher:
                 news = False
             if news:
                 self._subscribers.wake_all()
-            pause = _OFTEN if self._subscribers.count else _SELDOM
-            is_ready = (await self._desk.standing()).is_ready
-            await asyncio.sleep(pause if is_ready or not news else 0)
+            if not news:
+                await self._subscribers.pause(_OFTEN, _SELDOM)
 
 
 def message(event: str, data: object) -> bytes:
@@ -96,12 +95,14 @@ async def run_events(
                 yield COMMENT
             else:
                 try:
+                    # Asked before the run is read, so that nobody hears of an end before they see it.
+                    now = await desk.state(run)
                     news = await _changes(desk, run, sent, why_not)
                 except NoRun:
                     return
                 if news is not None:
                     yield message("items", news)
-                if (now := await desk.state(run)) != state:
+                if now != state:
                     state = now
                     if state != "running":
                         stop = (await desk.row(run))["stop"]

@@ -8,6 +8,7 @@ somebody who can read our answers knows.
 
 import hmac
 import ipaddress
+import re
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -33,6 +34,7 @@ _HEADERS = {
 }
 CSRF = "x-studio-token"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?")
 _READING = ("GET", "HEAD")
 _FROM_HERE = ("", "same-origin", "none")
 
@@ -80,8 +82,8 @@ class Gatekeeper:
     def _check_host(self, headers: Headers) -> None:
         """Refuse a name that is not ours, whatever it points to."""
         given = headers.getlist("host")
-        name = urlsplit(f"//{given[0]}").hostname if len(given) == 1 else None
-        if name is None or name.rstrip(".") not in self._hosts:
+        named = _HOST.fullmatch(given[0].lower()) if len(given) == 1 else None
+        if named is None or named[1].strip("[]").rstrip(".") not in self._hosts:
             raise Refused(403, "forbidden", "The studio is not reached under this name.")
 
     def _is_ours(self, origin: str, host: str) -> bool:

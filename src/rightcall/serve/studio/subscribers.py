@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rightcall.serve.studio.shape import Json
 
@@ -18,12 +18,14 @@ class Subscribers:
 
     def __init__(self) -> None:
         self._queues: dict[str, set[asyncio.Queue[Told]]] = {}
+        self._came = asyncio.Event()
 
     @contextmanager
     def watching(self, name: str) -> Iterator[asyncio.Queue[Told]]:
         """Be told of something, for as long as this is entered: a run, or ``""`` for everything."""
         queue: asyncio.Queue[Told] = asyncio.Queue(_MOST_WAITING)
         self._queues.setdefault(name, set()).add(queue)
+        self._came.set()
         try:
             yield queue
         finally:
@@ -32,10 +34,12 @@ class Subscribers:
             if not left:
                 del self._queues[name]
 
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return sum(map(len, self._queues.values()))
+    async def pause(self, often: float, seldom: float) -> None:
+        """Wait for a moment, or longer where nobody watches; until somebody does, at most."""
+        self._came.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(often if self._queues else seldom):
+                await self._came.wait()
 
     def tell(self, name: str, told: Told) -> None:
         """Tell those who watch a run."""
