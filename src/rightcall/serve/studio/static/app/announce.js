@@ -1,5 +1,7 @@
 // What changed on the page, said to those who do not see it.
 
+import { fill } from "./dom.js";
+
 const SILENCE = 400;
 let waiting = 0;
 
@@ -7,6 +9,6 @@ let waiting = 0;
 export function announce(words) {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
-    document.getElementById("said").textContent = words;
+    fill(document.getElementById("said"), words);
   }, SILENCE);
 }

@@ -1,11 +1,15 @@
-// The one place where elements are made. Stored text is hostile: here it becomes text nodes and nothing else.
+// The one place where elements are made. Stored text is hostile: here it becomes text nodes and nothing else, with
+// a mark for every character that would not be seen.
 
-const ADDRESS = new Set(["href", "src"]);
+import { nameOf, pieces, spelled } from "./unseen.js";
+
+const DRAWING = "http://www.w3.org/2000/svg";
+const ADDRESSES = new Set(["href", "src"]);
 
 /**
  * An element: `h("a.row", { href: "#/runs", onclick: open }, "Runs", icon)`.
  *
- * The first argument is a tag with classes. Strings and numbers become text; null and false become nothing.
+ * The first argument is a tag with classes. Strings and numbers become text; null and booleans become nothing.
  */
 export function h(what, ...rest) {
   const [tag, ...classes] = what.split(".");
@@ -15,23 +19,25 @@ export function h(what, ...rest) {
 /** The same for drawings. */
 export function svg(what, ...rest) {
   const [tag, ...classes] = what.split(".");
-  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), classes, rest);
+  return filled(document.createElementNS(DRAWING, tag), classes, rest);
 }
 
 /** Put these in place of all that a node holds. */
 export function fill(node, ...children) {
-  node.replaceChildren(...nodes(children));
+  node.replaceChildren(...nodes(node, children));
   return node;
+}
+
+/** Put these after all that a node holds. */
+export function add(node, ...children) {
+  node.append(...nodes(node, children));
 }
 
 function filled(node, classes, rest) {
   if (classes.length) node.classList.add(...classes);
-  const [first] = rest;
-  if (isProperties(first)) {
-    for (const [name, value] of Object.entries(first)) set(node, name, value);
-    rest = rest.slice(1);
-  }
-  node.append(...nodes(rest));
+  const hasProperties = isProperties(rest[0]);
+  if (hasProperties) for (const [name, value] of Object.entries(rest[0])) set(node, name, value);
+  add(node, ...(hasProperties ? rest.slice(1) : rest));
   return node;
 }
 
@@ -43,22 +49,32 @@ function isProperties(value) {
 
 function set(node, name, value) {
   if (value === null || value === undefined || value === false) return;
-  if (name.startsWith("on")) return node.addEventListener(name.slice(2), value);
-  if (name === "value") return void (node.value = value);
-  if (name === "dataset") return void Object.assign(node.dataset, value);
-  if (ADDRESS.has(name)) requireOwnAddress(String(value));
-  node.setAttribute(name, value === true ? "" : String(value));
+  if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+  else if (name === "value") node.value = value;
+  else if (name === "dataset") Object.assign(node.dataset, value);
+  else if (ADDRESSES.has(name)) node.setAttribute(name, ownAddress(String(value)));
+  else node.setAttribute(name, value === true ? "" : spelled(String(value)));
 }
 
-/** No address out of a run is ever followed: a link leads within the studio, or it is not made. */
-function requireOwnAddress(address) {
-  if (!/^(#|\/(?!\/))/.test(address))
-    throw new Error(`not an address of the studio: ${address.slice(0, 80)}`);
+/** No address out of a run is ever followed: one leads within the studio, or it is not set. */
+function ownAddress(address) {
+  if (/^(#|\/(?!\/))/.test(address)) return address;
+  throw new Error(`not an address of the studio: ${address.slice(0, 80)}`);
 }
 
-function nodes(children) {
+function nodes(parent, children) {
   return children
     .flat(Infinity)
-    .filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+    .filter((child) => child !== null && child !== undefined && typeof child !== "boolean")
+    .flatMap((child) => (child instanceof Node ? child : written(parent, String(child))));
+}
+
+/** Text as nodes. A drawing holds no marks, so there they are spelt out. */
+function written(parent, text) {
+  if (parent.namespaceURI === DRAWING) return document.createTextNode(spelled(text));
+  return pieces(text).map((piece, at) => (at % 2 ? mark(piece) : document.createTextNode(piece)));
+}
+
+function mark(character) {
+  return h("span.mark", { title: "a character that would not be seen" }, nameOf(character));
 }

@@ -9,6 +9,7 @@ import { watch } from "./live.js";
 import { parse } from "./router.js";
 import { clipped, inline } from "./stored.js";
 import { offerTheme } from "./theme.js";
+import { spelled } from "./unseen.js";
 
 const VIEWS = {
   runs: () => import("./views/runs.js"),
@@ -27,10 +28,14 @@ let isFirst = true;
 /** Show what the address says. A view draws into its place, and stops everything when its signal aborts. */
 async function show(session) {
   shown.abort();
+  content.setAttribute("aria-busy", "true");
   const { signal } = (shown = new AbortController());
   const where = parse(location.hash);
   markMenu(MENU[where.view] ?? where.view);
-  if (!(where.view in VIEWS)) return fill(content, trouble("There is no such page", ""));
+  if (!(where.view in VIEWS)) {
+    fill(content, trouble("There is no such page", ""));
+    return entered("No such page");
+  }
   try {
     const view = await VIEWS[where.view]();
     const place = h("div.view");
@@ -49,7 +54,8 @@ async function show(session) {
 
 /** The first page reads as any page does; from then on, the focus goes where the eyes go. */
 function entered(title) {
-  document.title = `${clipped(title, 80)} – rightcall studio`;
+  content.setAttribute("aria-busy", "false");
+  document.title = spelled(`${clipped(title, 80)} – rightcall studio`);
   if (!isFirst) {
     if (!content.contains(document.activeElement)) content.focus({ preventScroll: true });
     announce(clipped(title, 80));

@@ -1,10 +1,10 @@
-// Text out of a run. The server has made hidden and directing characters visible; here it is kept in its own place.
+// Text out of a run, kept in its own place and in bounds.
 
-import { h } from "./dom.js";
+import { fill, h } from "./dom.js";
 
 const MUCH = 8_000;
 
-/** A string of at most so many characters, for titles, labels and options, which hold no elements. */
+/** A string of at most so many characters. */
 export function clipped(text, most = 300) {
   const whole = String(text ?? "");
   return whole.length > most ? `${whole.slice(0, most)}…` : whole;
@@ -19,13 +19,10 @@ export function inline(text, most = 300) {
 export function block(text, { kind = "prose", most = MUCH } = {}) {
   const body = h(`div.stored.${kind}`, { dir: "auto" }, clipped(text, most));
   if (text.length <= most) return body;
-  const rest = h(
-    "button.tiny",
-    { type: "button", onclick: unfold },
-    `Show all ${text.length.toLocaleString("en")} characters`,
-  );
+  const words = `Show all ${text.length.toLocaleString("en")} characters`;
+  const rest = h("button.tiny", { type: "button", onclick: unfold }, words);
   function unfold() {
-    body.textContent = text;
+    fill(body, text);
     body.tabIndex = -1;
     body.focus();
     rest.remove();

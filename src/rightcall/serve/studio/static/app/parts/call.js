@@ -5,7 +5,7 @@ import { count, dollars, seconds, several, words } from "../format.js";
 import { block, clipped, inline } from "../stored.js";
 import { badge, outcomeBadge } from "./badges.js";
 import { evidenceTable, framed, labelBadges } from "./trust.js";
-import { folded, json, partNodes } from "./values.js";
+import { argumentsNode, folded, json, partNodes } from "./values.js";
 
 const DECIDERS = { policy: "the policy", person: "a person", hook: "a hook" };
 const DECIDED = { allow: "Allowed", deny: "Denied", rewrite: "Changed", answer: "Answered" };
@@ -22,11 +22,16 @@ export function callNode(call, inner) {
   );
 }
 
+/** What the model wrote as arguments, also where that is no object. */
+export function argumentsOf(call) {
+  return call.arguments ? argumentsNode(call.arguments) : block(call.arguments_text, { kind: "code" });
+}
+
 function asked(call) {
   return h(
     "div.call-asked",
     h("h4", h("code", inline(call.name, 80)), call.early && badge("started early", "muse")),
-    call.arguments ? json(call.arguments) : block(call.arguments_text, { kind: "code" }),
+    argumentsOf(call),
     call.repairs.length > 0 && h("ul.small.soft", call.repairs.map(repair)),
     call.decision && decision(call.decision),
   );

@@ -1,7 +1,7 @@
 // A conversation of any length. It is cut into windows that are fetched when they come near the screen, so that a
 // run of a thousand turns opens as fast as one of three.
 
-import { h } from "../dom.js";
+import { add, h } from "../dom.js";
 import { itemNode } from "./item.js";
 import { replaceUnfolded } from "./values.js";
 
@@ -41,7 +41,7 @@ export class Conversation {
   /** A window that is at hand already. */
   seed(from, items) {
     this.windows[Math.floor(from / WINDOW)].loading = Promise.resolve();
-    this.draw(items);
+    this.draw(items.map((item, n) => ({ place: from + n, ...item })));
   }
 
   /** Items that are new or have changed. Those of a window that nobody came near will be fetched as they are by then. */
@@ -95,6 +95,7 @@ export class Conversation {
   stream({ turn, kind, text, name, index }) {
     if (this.streaming?.turn !== turn) this.endStream();
     this.streaming ??= this.beginStream(turn);
+    if (kind === "start") return;
     const { node, pieces } = this.streaming;
     const key = `${kind}-${index ?? 0}`;
     if (!pieces.has(key)) {
@@ -106,7 +107,7 @@ export class Conversation {
           : h("div", h("p.small.soft", kind === "call" ? `calls ${name}` : "Reasoning"), piece),
       );
     }
-    pieces.get(key).append(text);
+    add(pieces.get(key), text);
   }
 
   endStream() {
@@ -138,7 +139,9 @@ export class Conversation {
     if (!window.loading) {
       this.node.setAttribute("aria-busy", "true");
       window.loading = this.load(at * WINDOW, WINDOW).then(
-        (items) => this.signal.aborted || this.draw(items),
+        (items) =>
+          this.signal.aborted ||
+          this.draw(items.map((item, n) => ({ place: at * WINDOW + n, ...item }))),
       );
     }
     await window.loading;

@@ -5,8 +5,8 @@ import { inline } from "../stored.js";
 
 const KINDS = [
   ["once", "Allow this call"],
-  ["run", "Allow this tool for the rest of the run"],
-  ["target", "Allow this tool, for the same targets"],
+  ["run", "Allow this tool in this run"],
+  ["target", "Allow this tool, same targets"],
   ["deny", "Deny it"],
   ["rewrite", "Change its arguments"],
   ["answer", "Answer in its place"],

@@ -24,6 +24,6 @@ export function diffNode({ path, is_new: isNew, lines, note }) {
   return h(
     "figure.diff",
     head,
-    h("div.diff-text", { tabindex: 0, role: "region", "aria-label": "Changed lines" }, rows),
+    h("div.diff-text", { tabindex: 0, role: "group", "aria-label": "Changed lines" }, rows),
   );
 }

@@ -20,9 +20,9 @@ export function openFork(row, session, { turn = null, message = null }) {
     h("option", { value: "" }, "None: only record it"),
     session.agents.map((name) => h("option", { value: name }, name)),
   );
-  if (session.agents.length) agent.value = session.agents[0];
+  agent.value = ownAgent(row, session);
   const fields = [
-    h("p.soft", "From ", inline(row.prompt || row.shown, 120), "."),
+    h("p.soft", "Of the run ", inline(row.prompt || row.shown, 120)),
     message
       ? field("fork-text", "The message", text)
       : field(
@@ -67,6 +67,11 @@ export function openFork(row, session, { turn = null, message = null }) {
     send,
     blocked: session.can_write ? "" : "The studio was started without --write, so it changes nothing.",
   });
+}
+
+/** The agent that the run was of, if it is here; else the first that is. */
+export function ownAgent(row, session) {
+  return session.agents.includes(row.agent) ? row.agent : (session.agents[0] ?? "");
 }
 
 function textOf(message) {

@@ -4,8 +4,8 @@ import { h } from "../dom.js";
 import { compact, count, dollars, moment, percent, seconds, words } from "../format.js";
 import { block, inline } from "../stored.js";
 import { badge } from "./badges.js";
-import { callNode } from "./call.js";
-import { labelBadges } from "./trust.js";
+import { argumentsOf, callNode } from "./call.js";
+import { framed, labelBadges } from "./trust.js";
 import { json, folded, partNodes } from "./values.js";
 
 const SPEAKERS = {
@@ -34,32 +34,36 @@ const KINDS = { message, turn, event };
 
 function message(item, { onEdit }) {
   const speaker = SPEAKERS[item.author] ?? words(item.author);
-  const head = h(
-    "header.item-head",
-    h("h3", speaker),
-    item.history && badge("from before this run"),
-    labelBadges(item.label),
-    item.can_edit &&
-      onEdit &&
-      h("button.quiet.tiny", { type: "button", onclick: () => onEdit(item) }, "Edit and fork"),
-  );
+  const label =
+    item.label?.writer === item.author ? labelBadges(item.label, item.author) : labelBadges(item.label);
   return h(
     `article.item.message.${item.author}`,
     { "aria-label": `${speaker} says` },
-    head,
+    h(
+      "header.item-head",
+      h("h3", speaker),
+      item.history && badge("from before this run"),
+      label,
+      item.can_edit &&
+        onEdit &&
+        h(
+          "div.item-acts",
+          button("Edit and fork", () => onEdit(item)),
+        ),
+    ),
     partNodes(item.parts),
+    item.calls?.map((call) => h("div.past", h("code", inline(call.name, 80)), argumentsOf(call))),
+    item.results?.map((result) =>
+      h(
+        "div.past",
+        h("code", inline(result.name, 80)),
+        framed(result.label, partNodes(result.parts, { kind: "code" })),
+      ),
+    ),
   );
 }
 
-function turn(item, actions) {
-  const { onSent, onFork } = actions;
-  const inner = (nested) => itemNode(nested);
-  const calls = new Map(item.calls.map((call) => [call.call_id, call]));
-  const content = item.parts.map((part) =>
-    part.type === "call" ? draw(calls, part.call_id, inner) : partNodes([part]),
-  );
-  // A call that is still being written may stand in no part yet.
-  const rest = [...calls.keys()].map((id) => draw(calls, id, inner));
+function turn(item, { onSent, onFork }) {
   return h(
     "article.item.turn",
     { "aria-label": `Turn ${item.turn}` },
@@ -69,53 +73,37 @@ function turn(item, actions) {
       item.state === "asking" && badge("asking", "live", true),
       item.state === "broken" && badge("broke off", "bad"),
       figures(item),
-    ),
-    item.passed_over.map((passed) =>
       h(
-        "p.small.soft",
-        inline(passed.failed, 60),
-        " failed (",
-        inline(passed.why, 200),
-        "), so ",
-        inline(passed.model, 60),
-        " was asked.",
+        "div.item-acts",
+        onSent && button("What was sent", () => onSent(item)),
+        onFork && button("Fork from here", () => onFork(item)),
       ),
     ),
+    item.passed_over.map(passedOver),
     item.is_cut &&
       h("p.cut", `The window was cut: ${item.sent_messages} of ${item.of_messages} messages were sent.`),
-    content,
-    rest,
+    said(item),
     item.citations.length > 0 &&
-      folded(`${item.citations.length} cited`, "cited", () =>
-        h(
-          "ul.small",
-          item.citations.map(({ text, source }) =>
-            h("li", "“", inline(text, 300), "” – ", inline(source, 200)),
-          ),
-        ),
-      ),
-    item.notes.length > 0 &&
-      h(
-        "div.notes",
-        h("p.small.soft", "Hooks had the model told:"),
-        item.notes.map((parts) => partNodes([parts].flat())),
-      ),
-    (onSent || onFork) &&
-      h(
-        "footer.item-foot",
-        onSent &&
-          h("button.quiet.tiny", { type: "button", onclick: () => onSent(item) }, "What was sent"),
-        onFork &&
-          h("button.quiet.tiny", { type: "button", onclick: () => onFork(item) }, "Fork from here"),
-      ),
+      folded(`${item.citations.length} cited`, "cited", () => cited(item.citations)),
+    item.notes.length > 0 && notes(item.notes),
   );
 }
 
+/** The parts of a reply in order, each call where the model wrote it. */
+function said(item) {
+  const calls = new Map(item.calls.map((call) => [call.call_id, call]));
+  const content = item.parts.map((part) =>
+    part.type === "call" ? draw(calls, part.call_id) : partNodes([part]),
+  );
+  // A call that is still being written may stand in no part yet.
+  return [content, [...calls.keys()].map((id) => draw(calls, id))];
+}
+
 /** Each call once, where the model wrote it. */
-function draw(calls, id, inner) {
+function draw(calls, id) {
   const call = calls.get(id);
   calls.delete(id);
-  return call ? callNode(call, inner) : null;
+  return call ? callNode(call, (nested) => itemNode(nested)) : null;
 }
 
 function figures({ model, seconds: took, usage, cached_share: cached, stop, stop_word: said, state }) {
@@ -142,6 +130,37 @@ function figures({ model, seconds: took, usage, cached_share: cached, stop, stop
     usage.cost !== null && h("span.number", dollars(usage.cost)),
     stop && stop !== "calls" && stop !== "end" && h("span.badge.warn", { title: said }, words(stop)),
   );
+}
+
+function passedOver({ failed, why, model }) {
+  return h(
+    "p.small.soft",
+    inline(failed, 60),
+    " failed (",
+    inline(why, 200),
+    "), so ",
+    inline(model, 60),
+    " was asked.",
+  );
+}
+
+function cited(citations) {
+  return h(
+    "ul.small",
+    citations.map(({ text, source }) => h("li", "“", inline(text, 300), "” – ", inline(source, 200))),
+  );
+}
+
+function notes(found) {
+  return h(
+    "div.notes",
+    h("p.small.soft", "Hooks had the model told:"),
+    found.map((parts) => partNodes([parts].flat())),
+  );
+}
+
+function button(label, onclick) {
+  return h("button.quiet.tiny", { type: "button", onclick }, label);
 }
 
 function event(item) {

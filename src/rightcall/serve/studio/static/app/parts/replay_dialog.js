@@ -4,6 +4,7 @@ import { post } from "../api.js";
 import { h } from "../dom.js";
 import { inline } from "../stored.js";
 import { field, openForm } from "./ask_form.js";
+import { ownAgent } from "./fork_dialog.js";
 import { itemNode } from "./item.js";
 import { folded } from "./values.js";
 
@@ -20,7 +21,7 @@ export function openReplay(row, session) {
     h("option", { value: "" }, "None"),
     session.agents.map((name) => h("option", { value: name }, name)),
   );
-  if (session.agents.length) agent.value = session.agents[0];
+  agent.value = ownAgent(row, session);
   const fields = [
     field("replay-model", "Model", model, "Empty: nothing outside of this machine is asked."),
     field(

@@ -43,11 +43,17 @@ export async function runFilters(query, signal, onChange) {
     "form.filters",
     { role: "search", "aria-label": "Runs" },
     h("div.field.wide", h("label.unseen", { for: "search" }, "Search"), search),
-    selects.map(({ node }) => node),
-    age.node,
-    least.node,
-    most.node,
-    h("button.quiet", { type: "reset" }, "Clear"),
+    // On a narrow screen the list comes first, and the filters when they are asked for.
+    h(
+      "details.choices",
+      { open: matchMedia("(min-width: 46rem)").matches },
+      h("summary", "Filters"),
+      h(
+        "div.choices-grid",
+        [...selects, age, least, most].map(({ node }) => node),
+        h("button.quiet", { type: "reset" }, "Clear"),
+      ),
+    ),
   );
   const chosen = () => given({ q: search.value.trim(), ...values([...selects, age, least, most]) });
   let timer = 0;

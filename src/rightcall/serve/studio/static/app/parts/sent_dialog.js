@@ -51,7 +51,7 @@ function sent(run, found, show) {
       ),
     h(
       "div.sent-body",
-      { tabindex: 0, role: "region", "aria-label": "The request" },
+      { tabindex: 0, role: "group", "aria-label": "The request" },
       block(found.body, { kind: "code", most: 40_000 }),
     ),
     found.has_raw &&

@@ -37,10 +37,10 @@ export function timeline(found, onPick) {
   });
   bars.forEach((node, at) => (node.dataset.span = at));
   const wide = h("div.timeline-wide", picture);
-  const view = h("div.timeline-view", { tabindex: 0, role: "region", "aria-label": "Timeline" }, wide);
+  const view = h("div.timeline-view", { tabindex: 0, role: "group", "aria-label": "Timeline" }, wide);
   return h(
-    "section.timeline-box",
-    { "aria-label": "Timeline" },
+    "div.timeline-box",
+    h("h2.unseen", "Timeline"),
     h("div.timeline-head", legend(found), zoom(view, wide)),
     view,
     found.note && h("p.small.soft", found.note),

@@ -24,18 +24,14 @@ const ORIGINS = {
   nowhere: ["nobody but the model", "outside"],
 };
 
-/** Who wrote something, and what else is to be known of it. */
-export function labelBadges(label) {
+/** Who wrote something, and what else is to be known of it. Of outsiders their frame tells; so may `known`. */
+export function labelBadges(label, known = "outsider") {
   if (!label) return null;
   const [word, kind] = WRITERS[label.writer] ?? [label.writer, "doubtful"];
   return h(
     "span.labels",
     { title: label.words },
-    h(
-      `span.trust.${kind}`,
-      word,
-      label.writer === "outsider" && label.source ? [", by ", inline(label.source, 60)] : null,
-    ),
+    label.writer !== known && h(`span.trust.${kind}`, word),
     label.private && h("span.trust.doubtful", "private"),
     label.suspected && h("span.trust.outside", "gives orders?"),
   );
@@ -67,7 +63,7 @@ export function evidenceTable(evidence) {
   );
   return h(
     "div.scroll",
-    { tabindex: 0, role: "region", "aria-label": "Where the values came from" },
+    { tabindex: 0, role: "group", "aria-label": "Where the values came from" },
     table,
   );
 }

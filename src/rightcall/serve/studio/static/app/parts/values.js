@@ -9,6 +9,41 @@ export function json(value) {
   return block(JSON.stringify(value, null, 2) ?? "", { kind: "code" });
 }
 
+/** An object of plain values as lines of names and values; any other as JSON. */
+export function argumentsNode(object) {
+  const pairs = Object.entries(object);
+  if (pairs.some(([, value]) => value !== null && typeof value === "object")) return json(object);
+  if (!pairs.length) return h("p.small.soft", "no arguments");
+  return h(
+    "dl.arguments",
+    pairs.map(([name, value]) => h("div", h("dt", inline(name, 60)), h("dd", plainValue(value)))),
+  );
+}
+
+function plainValue(value) {
+  return typeof value === "string" ? block(value, { kind: "code" }) : h("code", String(value));
+}
+
+/** What a tool returned: JSON in lines, and what lies in the envelope of untrusted text without it. */
+function returned(text) {
+  const value = parsed(text);
+  if (value === undefined) return block(text, { kind: "code" });
+  const isEnvelope = typeof value.untrusted_source === "string" && typeof value.content === "string";
+  if (!isEnvelope) return json(value);
+  const inner = parsed(value.content);
+  return inner === undefined ? block(value.content, { kind: "code" }) : json(inner);
+}
+
+/** The object or list that a text is, if it is one. */
+function parsed(text) {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Something under a line that says what it is, made only once it is opened. `name` finds it again when redrawn. */
 export function folded(summary, name, make) {
   const details = h("details", { dataset: { fold: name } }, h("summary", summary));
@@ -43,7 +78,7 @@ export function partNodes(parts, { kind = "prose" } = {}) {
 }
 
 const PARTS = {
-  text: (part, at, kind) => block(part.text, { kind }),
+  text: (part, at, kind) => (kind === "code" ? returned(part.text) : block(part.text, { kind })),
   reasoning: (part, at) =>
     h(
       "div.reasoning",

@@ -117,7 +117,7 @@ class Pause {
     );
     return h(
       "section.waiting-call",
-      { "aria-label": `Call of ${call.name}` },
+      { role: "group", "aria-label": `Call of ${call.name}` },
       head,
       h("div.decide-columns", proposalNode(call), decision),
     );

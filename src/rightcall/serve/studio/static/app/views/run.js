@@ -67,7 +67,13 @@ class RunView {
       this.times,
       h(
         "div.run-columns",
-        h("section", { "aria-label": "Conversation" }, this.conversation.node, this.below),
+        h(
+          "section",
+          { "aria-label": "Conversation" },
+          h("h2.unseen", "Conversation"),
+          this.conversation.node,
+          this.below,
+        ),
         h("aside", { "aria-label": "About this run" }, this.figures, runSetup(run)),
       ),
     );

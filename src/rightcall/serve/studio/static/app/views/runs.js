@@ -97,7 +97,7 @@ class RunList {
       return await get("/api/runs", { ...asked(this.chosen), before, count: PAGE }, this.signal);
     } catch (error) {
       if (this.signal.aborted) return null;
-      this.total.textContent = error.message;
+      fill(this.total, error.message);
       return null;
     }
   }

@@ -83,7 +83,7 @@ function sortable(tools) {
   draw();
   return h(
     "div.scroll",
-    { tabindex: 0, role: "region", "aria-label": "Tools" },
+    { tabindex: 0, role: "group", "aria-label": "Tools" },
     h("table.tools", h("thead", h("tr", heads)), body),
   );
 }
