@@ -86,7 +86,7 @@ async def test_an_index_is_brought_up_to_date_and_not_made_again(journal, tmp_pa
     await first.catch_up_fully()
     entries = first.index.standing().entries
     first.close()
-    assert os.stat(next((tmp_path / "cache").iterdir())).st_mode & 0o077 == 0
+    assert next((tmp_path / "cache").iterdir()).stat().st_mode & 0o077 == 0
     pending = await rc.replay(journal, "paused")
     await stories.agent(("Paid.",), journal=journal).resume(pending, {"call_1_0": True})
     again = Desk(journal.path, cache=tmp_path / "cache")

@@ -92,8 +92,9 @@ def _bound(host: str, port: int) -> Iterator[socket.socket]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((plain, port))
-        except OSError as error:
-            raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        except (OSError, OverflowError) as error:
+            words = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"cannot listen on {host}:{port}: {words}") from error
         bound.listen(_BACKLOG)
         yield bound
 

@@ -10,7 +10,6 @@ from rightcall.core.tool import Spec, Tool
 from rightcall.declare.finding import Finding
 from rightcall.errors import RightcallError
 from rightcall.serve.studio.index import Index
-from rightcall.tools.linting import lint
 
 _MOST_RECENT = 50
 _MOST_DURATIONS = 200
@@ -90,6 +89,8 @@ def specs_of(index: Index, own: Sequence[Tool] = ()) -> dict[str, Spec]:
 
 def lint_findings(specs: Mapping[str, Spec], own: Sequence[Tool]) -> dict[str, list[Finding]]:
     """What is wrong with the words that a model is told, by tool."""
+    from rightcall.tools.linting import lint  # noqa: PLC0415 - it knows vendors, and takes long to load
+
     mine = {tool.name: tool for tool in own}
     tools = [mine.get(name) or _tool(spec) for name, spec in specs.items()]
     found: dict[str, list[Finding]] = {}
