@@ -41,3 +41,11 @@ shop = rc.Agent(
     name="shop",
     instructions="You help in a shop.",
 )
+
+assistant = rc.Agent(
+    stories.mail_model(),
+    [stories.inbox, stories.contacts, stories.send],
+    name="assistant",
+    instructions="You keep the user's mail. Be brief.",
+    trust=rc.trust.Rules(otherwise="deny"),
+)

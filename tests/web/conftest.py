@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from web import stories
-from web.agents import shop
+from web.agents import assistant, shop
 from web.kit import Studio, Visitor, opened, writing_journal
 
 WANTED = "RIGHTCALL_BROWSER"
@@ -52,7 +52,7 @@ async def reading(library: Path):
 @pytest_asyncio.fixture(loop_scope="session")
 async def writing(tmp_path: Path, browser: object):
     """A studio of a test's own that decides, forks and tries, over an empty journal."""
-    async with opened(tmp_path / "runs.sqlite", write=True, agents=shop) as studio:
+    async with opened(tmp_path / "runs.sqlite", write=True, agents=[shop, assistant]) as studio:
         yield studio
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.async_api import async_playwright
 
 from web import stories
-from web.agents import shop
+from web.agents import assistant, shop
 from web.kit import NARROW, WIDE, Visitor, opened, writing_journal
 
 MOST_BYTES = 200_000
@@ -53,7 +53,7 @@ async def take(folder: Path) -> None:
             journal, [small_runs, stories.long_run, stories.other_mail_run, *stories.EVERY_KIND[1:]]
         )
         async with (
-            opened(journal, write=True, agents=shop) as studio,
+            opened(journal, write=True, agents=[shop, assistant]) as studio,
             async_playwright() as playwright,
             await playwright.chromium.launch(executable_path=found) as browser,
         ):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def test_a_run_reads_as_a_conversation_with_calls_beside_results(reading, visitor):
     page = (await visitor(reading, "#/run?run=trip-1")).page
     first = page.get_by_role("article", name="Turn 1")
-    assert await first.get_by_role("group").count() == 3
+    assert await first.locator(".call").count() == 3
     asked = await first.locator(".call-asked").first.bounding_box()
     answered = await first.locator(".call-answered").first.bounding_box()
     assert asked["y"] == answered["y"]
@@ -61,7 +61,7 @@ async def test_the_timeline_is_to_scale_and_leads_to_its_turn(reading, visitor):
     for at, span in enumerate(spans["spans"]):
         drawn = await page.locator(f'[data-span="{at}"] rect').bounding_box()
         true = width * (span["end"] - span["start"]) / spans["seconds"]
-        assert drawn["width"] == pytest.approx(true, abs=2)
+        assert drawn["width"] == pytest.approx(true, abs=3)
     tools = [span for span in spans["spans"] if span["kind"] == "tool" and span["turn"] == 1]
     assert len({span["lane"] for span in tools}) == 3, "tools that overlap lie in lanes of their own"
     last = [span["turn"] for span in spans["spans"]].index(3)
@@ -80,7 +80,7 @@ async def test_what_was_sent_is_shown_in_the_form_of_any_vendor(reading, visitor
 
 
 async def test_a_window_that_was_cut_says_so(reading, visitor):
-    page = (await visitor(reading, "#/run?run=long-1&place=1990")).page
+    page = (await visitor(reading, "#/run?run=long-1&place=990")).page
     await page.get_by_text("The window was cut").first.wait_for()
 
 
@@ -106,7 +106,7 @@ async def test_a_thousand_turns_open_quickly_and_any_of_them_is_near(reading, vi
 
 async def test_a_run_grows_while_it_is_watched(writing, visitor):
     steps = [
-        Turn(reply=reply(f"Step {n}.", call("get_weather", city=f"City {n}")), delay=0.15)
+        Turn(reply=reply(f"Step {n}.", call("get_weather", city=f"City {n}")), delay=0.6)
         for n in range(1, 5)
     ]
     journal = rc.record.SqliteJournal(writing.journal)
@@ -144,6 +144,4 @@ async def test_a_run_is_saved_as_a_file(form, reading, visitor):
 async def test_what_an_agent_inside_did_can_be_unfolded(reading, visitor):
     page = (await visitor(reading, "#/run?run=report-1")).page
     await page.get_by_text("Inside:").click()
-    assert (
-        await page.locator(".call-inside").get_by_role("group", name="Call of get_weather").is_visible()
-    )
+    await page.locator(".call-inside").get_by_role("group", name="Call of get_weather").wait_for()

@@ -84,7 +84,7 @@ function decision(made) {
       ` by ${DECIDERS[made.by] ?? made.by}`,
       made.why && [": ", inline(made.why, 600)],
     ),
-    made.reason && h("p", "Told the model: ", inline(made.reason, 600)),
+    made.reason && made.reason !== made.why && h("p", "Told the model: ", inline(made.reason, 600)),
     made.then && h("p", "And then: ", inline(made.then, 600)),
     made.text && h("p", "In its place: ", inline(made.text, 600)),
     made.kind === "rewrite" && made.arguments && json(made.arguments),

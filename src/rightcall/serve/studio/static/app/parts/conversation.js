@@ -40,6 +40,7 @@ export class Conversation {
 
   /** A window that is at hand already. */
   seed(from, items) {
+    if (!items.length) return;
     this.windows[Math.floor(from / WINDOW)].loading = Promise.resolve();
     this.draw(items.map((item, n) => ({ place: from + n, ...item })));
   }

@@ -164,28 +164,20 @@ function button(label, onclick) {
 }
 
 function event(item) {
-  const made = item.data?.decisions;
+  const { decisions, ...data } = item.data ?? {};
+  // Of a run that ended as it should there is nothing more to say.
+  const isUsual = item.event === "ended" && item.text === "end";
   return h(
     "article.item.event",
     { "aria-label": item.title },
     h("p", badge(item.title, SIGNS[item.event] ?? ""), item.at && h("time.small.soft", moment(item.at))),
-    item.text && block(item.text),
-    made &&
-      h(
-        "ul.small",
-        made.map(({ shown_id: id, decision }) =>
-          h(
-            "li",
-            h("code", inline(id, 60)),
-            ": ",
-            words(decision.kind),
-            decision.reason && [" – ", inline(decision.reason, 300)],
-          ),
-        ),
-      ),
-    item.data &&
-      !made &&
-      Object.keys(item.data).length > 0 &&
-      folded("Details", "details", () => json(item.data)),
+    item.text && !isUsual && block(item.text),
+    decisions && h("ul.small", decisions.map(decided)),
+    Object.keys(data).length > 0 && !isUsual && folded("Details", "details", () => json(data)),
   );
+}
+
+function decided({ shown_id: id, decision }) {
+  const reason = decision.reason && [" – ", inline(decision.reason, 300)];
+  return h("li", h("code", inline(id, 60)), ": ", words(decision.kind), reason);
 }

@@ -71,9 +71,8 @@ export function evidenceTable(evidence) {
 function evidenceRow({ path, value, origin, source, words }) {
   const [word, kind] = ORIGINS[origin] ?? [origin, "doubtful"];
   const where = [
-    h(`span.trust.${kind}`, word),
+    h(`span.trust.${kind}`, { title: words }, word),
     source && h("span.small.soft", " in ", inline(source, 60)),
-    words && h("div.small.soft", inline(words, 200)),
   ];
   return h("tr", h("td", h("code", inline(path, 80))), h("td", inline(value, 200)), h("td", where));
 }

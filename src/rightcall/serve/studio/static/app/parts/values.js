@@ -4,9 +4,23 @@ import { h } from "../dom.js";
 import { block, inline } from "../stored.js";
 import { mediaFigure } from "./media.js";
 
-/** A value as indented JSON. */
+const LINE = 72;
+
+/** A value as JSON in lines; what fits into one stays in one. */
 export function json(value) {
-  return block(JSON.stringify(value, null, 2) ?? "", { kind: "code" });
+  return block(pretty(value, ""), { kind: "code" });
+}
+
+function pretty(value, margin) {
+  // New lines within texts are escaped, so those that are there are the indentation's own.
+  const flat = JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, " ");
+  if (value === null || typeof value !== "object" || margin.length + flat.length <= LINE) return flat;
+  const inner = `${margin}  `;
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  const rows = Object.entries(value).map(
+    ([name, one]) => `${inner}${open === "{" ? `${JSON.stringify(name)}: ` : ""}${pretty(one, inner)}`,
+  );
+  return `${open}\n${rows.join(",\n")}\n${margin}${close}`;
 }
 
 /** An object of plain values as lines of names and values; any other as JSON. */
