@@ -10,7 +10,7 @@ from rightcall.core.entry import RunStarted
 from rightcall.core.message import said
 from rightcall.errors import UsageError
 from rightcall.serve.studio.desk import Desk, NoRun
-from rightcall.serve.studio.run_tools import RunTools, address_of
+from rightcall.serve.studio.runs_as_tools import RunTools, address_of
 from rightcall.serve.studio.search import Wanted, find, match_of, pieces
 from rightcall.serve.studio.source import source_of
 from rightcall.testing import call

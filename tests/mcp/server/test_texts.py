@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 import rightcall as rc
+from mcp import Client
 from rightcall.mcp.server.tool_server import ToolServer
-from rightcall.serve.studio.run_tools import RunTools, address_of
+from rightcall.serve.studio.runs_as_tools import RunTools, address_of
 from studio import stories
 
 

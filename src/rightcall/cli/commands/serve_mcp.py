@@ -13,11 +13,12 @@ from rightcall.cli.load import add_manifests, load_journal, load_tools
 from rightcall.cli.places import cache_folder
 from rightcall.core.decision import Proposal
 from rightcall.errors import UsageError
+from rightcall.serve import studio
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Approve
     from rightcall.mcp.server.serve_options import Listen
-    from rightcall.serve.studio.run_tools import RunTools
+    from rightcall.serve.studio.runs_as_tools import RunTools
 
 _LONGEST_TOKEN = 4096
 
@@ -74,9 +75,7 @@ def _check(options: Namespace) -> None:
 def _runs(options: Namespace) -> "RunTools | None":
     if not options.runs:
         return None
-    from rightcall.serve.studio.run_tools import RunTools  # noqa: PLC0415 - light until asked for
-
-    return RunTools(options.runs, cache=cache_folder() / "studio")
+    return studio.RunTools(options.runs, cache=cache_folder() / "studio")
 
 
 def _say(address: str) -> None:

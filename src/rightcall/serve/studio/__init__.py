@@ -6,15 +6,16 @@ from rightcall.core.lazy import lazily
 
 if TYPE_CHECKING:
     from rightcall.serve.studio.application import studio_app
-    from rightcall.serve.studio.run_tools import run_tools
+    from rightcall.serve.studio.runs_as_tools import RunTools, run_tools
     from rightcall.serve.studio.server import serve
 
-__all__ = ["run_tools", "serve", "studio_app"]
+__all__ = ["RunTools", "run_tools", "serve", "studio_app"]
 
 lazily(
     __name__,
     {
-        "run_tools": "serve.studio.run_tools",
+        "RunTools": "serve.studio.runs_as_tools",
+        "run_tools": "serve.studio.runs_as_tools",
         "serve": "serve.studio.server",
         "studio_app": "serve.studio.application",
     },

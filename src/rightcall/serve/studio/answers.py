@@ -1,10 +1,12 @@
 """Values into answers of the API: JSON whose every text is safe to look at, and errors in words."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
 
+from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.sanitize import encodable, printable
 from rightcall.errors import AlreadyDecided, JournalError, RightcallError, RunHeld
 from rightcall.serve.studio.desk import NoRun
@@ -52,6 +54,18 @@ def refusal(error: Refused) -> Response:
     return answer({"error": {"code": error.code, "message": error.words, **error.more}}, error.status)
 
 
+def _stands(decisions: Mapping[str, FinalDecision]) -> str:
+    """What somebody else has said, in a sentence."""
+    said = {
+        Allow: "allowed",
+        Deny: "denied",
+        Rewrite: "allowed with other arguments",
+        Answer: "answered",
+    }
+    told = ", ".join(f"{call_id} was {said[type(each)]}" for call_id, each in decisions.items())
+    return f"Somebody was faster: {told}." if told else "Somebody was faster, and the run goes on."
+
+
 def refused(error: Exception) -> Refused | None:
     """What to tell of an error; None for one that nobody foresaw."""
     match error:
@@ -66,8 +80,8 @@ def refused(error: Exception) -> Refused | None:
             return Refused(400, "bad_request", str(error), problems=told)
         case AlreadyDecided(decisions=decisions):
             stands = {call_id: decision_json(each) for call_id, each in decisions.items()}
-            words = "Somebody has decided already; what they said stands."
-            return Refused(409, "already_decided", words, stands=stands)
+            words = "Somebody has decided already, and what they said stands."
+            return Refused(409, "already_decided", words, stands=stands, told=_stands(decisions))
         case RunHeld(holder=holder):
             words = f"Somebody else is at this run: {holder}."
             return Refused(409, "run_held", words, holder=holder)

@@ -21,6 +21,7 @@ from rightcall.serve.studio.reading import Reading, read_run
 from rightcall.serve.studio.search import rows_of, state_of
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.source import Source, source_of
+from rightcall.serve.studio.tool_stats import all_tools
 from rightcall.serve.studio.trust_view import Judged, judge
 from rightcall.serve.studio.waiting import pending_json, waiting_ids
 
@@ -52,6 +53,7 @@ class Desk:
         where = None if path is None or cache is None else index_path(path, cache)
         self.index = Index(where)
         self._catching_up = asyncio.Lock()
+        self._tools: tuple[int, Json] | None = None
         self._read: OrderedDict[str, tuple[int, Reading]] = OrderedDict()
 
     async def catch_up(self) -> bool:
@@ -128,6 +130,13 @@ class Desk:
     def tools(self) -> tuple[Tool, ...]:
         """The tools of all agents, each name once."""
         return tuple({tool.name: tool for here in self.agents for tool in here.tools}.values())
+
+    async def tools_told(self) -> Json:
+        """What is worth knowing of every tool; counted again only when something was written."""
+        change = (await self.standing()).change
+        if self._tools is None or self._tools[0] != change:
+            self._tools = (change, await self.ask(all_tools, self.tools()))
+        return self._tools[1]
 
     async def judged(self, reading: Reading) -> Judged:
         """What the rules make of a run, and of the calls that wait in it."""

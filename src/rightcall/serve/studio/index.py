@@ -22,7 +22,7 @@ from rightcall.core.tool import Spec
 from rightcall.serve.studio.fold import MadeCall, News, RunFacts, fold, new_facts, spec_text
 from rightcall.serve.studio.source import Batch, Written
 
-_VERSION = "1"
+_VERSION = "2"
 """Another number, and every index is made anew."""
 SHIFT = 20
 """Bits of a text's number that tell the texts of one run from each other; above them is the run's."""
@@ -50,7 +50,9 @@ CREATE TABLE IF NOT EXISTS calls (
     run_id INTEGER, key TEXT, tool TEXT, outcome TEXT, seconds REAL, tokens_in INTEGER,
     tokens_out INTEGER, at REAL, arguments TEXT, PRIMARY KEY (run_id, key)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS calls_tool ON calls (tool, outcome, seconds);
+CREATE INDEX IF NOT EXISTS calls_tool
+    ON calls (tool, outcome, seconds, tokens_in, tokens_out, at, run_id);
+CREATE INDEX IF NOT EXISTS calls_outcome ON calls (outcome, run_id);
 CREATE TABLE IF NOT EXISTS specs (name TEXT PRIMARY KEY, spec TEXT, at REAL);
 CREATE TABLE IF NOT EXISTS places (
     run_id INTEGER, start INTEGER, stop INTEGER, PRIMARY KEY (run_id, start)

@@ -69,8 +69,9 @@ class Extra(Struct, frozen=True):
 
 
 def items_of(written: Sequence[At], run: str, extra: Extra | None = None) -> list[Json]:
-    """Everything that happened in a run, in order."""
-    return list(_Scene(written, run, extra or Extra()).items())
+    """Everything that happened in a run, in order; each with its place."""
+    found = _Scene(written, run, extra or Extra()).items()
+    return [item | {"place": place} for place, item in enumerate(found)]
 
 
 class _Scene:

@@ -156,7 +156,7 @@ async def _next(queue: asyncio.Queue[Told]) -> Told | bool:
 
 
 async def _count_waiting(desk: Desk) -> int:
-    query = "SELECT count(*) FROM runs WHERE state = 'paused'"
+    query = "SELECT coalesce(sum(pending), 0) FROM runs WHERE state = 'paused'"
     ((count,),) = await asyncio.to_thread(desk.index.query, query)
     return int(count)
 

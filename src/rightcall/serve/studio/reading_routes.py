@@ -18,12 +18,12 @@ from rightcall.serve.studio.export import export
 from rightcall.serve.studio.live import list_events, run_events, standing_json
 from rightcall.serve.studio.queries import text, wanted, whole
 from rightcall.serve.studio.reading import Reading, media_in
-from rightcall.serve.studio.search import facets, find, pieces, rows_of
+from rightcall.serve.studio.search import facets, find, known_models, pieces, rows_of
 from rightcall.serve.studio.sent import raw_of, sent_json, turn_of
 from rightcall.serve.studio.shape import INLINE, Json
 from rightcall.serve.studio.state import Studio, version
 from rightcall.serve.studio.timeline import timeline_of
-from rightcall.serve.studio.tool_stats import all_tools, one_tool
+from rightcall.serve.studio.tool_stats import one_tool
 
 _MOST_ITEMS = 500
 _MOST_WAITING = 100
@@ -72,6 +72,7 @@ class ReadingRoutes:
                 "can_write": self._studio.can_write,
                 "csrf": self._studio.csrf,
                 "agents": [here.name for here in self._desk.agents],
+                "models": await self._desk.ask(known_models),
                 "index": standing_json(standing),
             }
         )
@@ -152,7 +153,11 @@ class ReadingRoutes:
         reading = await self._reading(request)
         is_live = await self._desk.state(reading.run) in ("running", "paused", "decided")
         moment = time.time() if is_live else None
-        return answer(await asyncio.to_thread(timeline_of, reading.written, moment))
+        told = await asyncio.to_thread(timeline_of, reading.written, moment)
+        places = {item["id"]: item["place"] for item in await self._desk.items(reading)}
+        for span in told["spans"]:
+            span["place"] = places.get(span["item"])
+        return answer(told)
 
     async def sent(self, request: Request) -> Response:
         """What the model was sent in a turn."""
@@ -225,7 +230,7 @@ class ReadingRoutes:
 
     async def tools(self, _: Request) -> Response:
         """What is worth knowing of every tool."""
-        return answer(await self._desk.ask(all_tools, self._desk.tools()))
+        return answer(await self._desk.tools_told())
 
     async def tool(self, request: Request) -> Response:
         """Everything about one."""

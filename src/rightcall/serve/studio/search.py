@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +15,10 @@ MOST = 200
 """Rows of a page."""
 _MOST_LIVE = 100
 _MOST_COUNTED = 10_000
+_SOME = 500
+"""Runs that are looked at together, of those in which a text was found."""
+_FEW = 2000
+"""Calls that are few enough to go by them."""
 _FRESH = 60.0
 """Seconds after its last entry for which a run that nobody holds may still be under way."""
 _TERM = re.compile(r'"([^"]*)"?|(\S+)')
@@ -67,24 +72,25 @@ class _Where:
         if values:
             self.add(f"{column} IN ({_marks(values)})", *values)
 
+    def also(self, condition: str, *values: Any) -> "_Where":
+        """These conditions and one more."""
+        other = _Where()
+        other.parts, other.values = [*self.parts, condition], [*self.values, *values]
+        return other
+
     def __str__(self) -> str:
         return " AND ".join(self.parts) or "1"
 
 
 def find(index: Index, wanted: Wanted, held: frozenset[str]) -> Found:
     """A page of the runs that are wanted; ``held`` are the locks of those that somebody is at."""
-    where = _where(wanted, held)
+    where, match = _where(index, wanted, held), match_of(wanted.q)
     count = min(max(wanted.count, 1), MOST)
-    live = _live(index, where, held) if wanted.before is None else ()
-    rest = _Where()
-    rest.parts, rest.values = list(where.parts), list(where.values)
-    rest.add(f"NOT {_is_live(held)}", *_live_values(held))
-    if wanted.before is not None:
-        rest.add("runs.id < ?", wanted.before)
-    query = f"SELECT {COLUMNS} FROM runs WHERE {rest} ORDER BY runs.id DESC LIMIT ?"  # noqa: S608
-    rows = [facts_in(row) for row in index.query(query, (*rest.values, count + 1))]
+    live = _live(index, where, match, held) if wanted.before is None else ()
+    rest = where.also(f"NOT {_is_live(held)}", *_live_values(held))
+    rows = list(islice(_newest(index, rest, match, wanted.before), count + 1))
     shown = rows[:count]
-    total = _total(index, where)
+    total = _total(index, where, match)
     snippets = _snippets(index, wanted.q, (*live, *shown)) if wanted.q else {}
     return Found(
         tuple(shown),
@@ -96,21 +102,41 @@ def find(index: Index, wanted: Wanted, held: frozenset[str]) -> Found:
     )
 
 
-def _where(wanted: Wanted, held: frozenset[str]) -> _Where:
+def _newest(index: Index, where: _Where, match: str | None, before: int | None) -> Iterator[RunFacts]:
+    """The runs that fit, newest first."""
+    if match is None:
+        if before is not None:
+            where = where.also("runs.id < ?", before)
+        query = f"SELECT {COLUMNS} FROM runs WHERE {where} ORDER BY runs.id DESC LIMIT {MOST + 1}"  # noqa: S608
+        yield from (facts_in(row) for row in index.query(query, where.values))
+        return
+    for ids in _matching(index, match, before):
+        some = where.also(f"runs.id IN ({_marks(ids)})", *ids)
+        query = f"SELECT {COLUMNS} FROM runs WHERE {some} ORDER BY runs.id DESC"  # noqa: S608
+        yield from (facts_in(row) for row in index.query(query, some.values))
+
+
+def _matching(index: Index, match: str, before: int | None = None) -> Iterator[list[int]]:
+    """The numbers of the runs in which a text is found, newest first, some at a time.
+
+    The index of texts has them in this order: however many there are, no more than some are looked at.
+    """
+    query = (
+        f"SELECT DISTINCT rowid >> {SHIFT} FROM texts WHERE texts MATCH ? AND rowid < ? "  # noqa: S608
+        f"ORDER BY rowid DESC LIMIT {_SOME}"
+    )
+    last = before if before is not None else 1 << 40
+    while ids := [number for (number,) in index.query(query, (match, last << SHIFT))]:
+        yield ids
+        last = ids[-1]
+
+
+def _where(index: Index, wanted: Wanted, held: frozenset[str]) -> _Where:
     where = _Where()
-    if (match := match_of(wanted.q)) is not None:
-        # By number, newest first, which is the order that the index of texts has them in.
-        query = f"SELECT rowid >> {SHIFT} FROM texts WHERE texts MATCH ?"  # noqa: S608
-        where.add(f"runs.id IN ({query})", match)
     where.among("runs.agent", wanted.agents)
     where.among("runs.model", wanted.models)
     if wanted.tools or wanted.outcomes:
-        calls = _Where()
-        # With a sign before it the name is no way to look calls up: they are those of one run, and few.
-        calls.among("+tool", wanted.tools)
-        calls.among("+outcome", wanted.outcomes)
-        made = f"EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {calls})"  # noqa: S608
-        where.add(made, *calls.values)
+        _add_calls(index, where, wanted)
     _add_states(where, wanted, held)
     for column, sign, value in (
         ("cost", ">=", wanted.min_cost),
@@ -122,6 +148,22 @@ def _where(wanted: Wanted, held: frozenset[str]) -> _Where:
         if value is not None:
             where.add(f"runs.{column} {sign} ?", value)
     return where
+
+
+def _add_calls(index: Index, where: _Where, wanted: Wanted) -> None:
+    """Runs that made such a call. Of few calls the runs are taken; of many, runs are looked through."""
+    calls = _Where()
+    calls.among("tool", wanted.tools)
+    calls.among("outcome", wanted.outcomes)
+    query = f"SELECT count(*) FROM (SELECT 1 FROM calls WHERE {calls} LIMIT {_FEW + 1})"  # noqa: S608
+    ((count,),) = index.query(query, calls.values)
+    if count <= _FEW:
+        made = f"runs.id IN (SELECT run_id FROM calls WHERE {calls})"  # noqa: S608
+    else:
+        # With a sign before it a name is no way to look calls up: they are those of one run.
+        plain = str(calls).replace("tool IN", "+tool IN").replace("outcome IN", "+outcome IN")
+        made = f"EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {plain})"  # noqa: S608
+    where.add(made, *calls.values)
 
 
 def _add_states(where: _Where, wanted: Wanted, held: frozenset[str]) -> None:
@@ -153,21 +195,50 @@ def _live_values(held: frozenset[str]) -> tuple[Any, ...]:
     return (time.time() - _FRESH, *held)
 
 
-def _live(index: Index, where: _Where, held: frozenset[str]) -> tuple[RunFacts, ...]:
+def _live(index: Index, where: _Where, match: str | None, held: frozenset[str]) -> tuple[RunFacts, ...]:
     # Through the index of those that are not over: there are few, however many runs there are.
     query = (
         f"SELECT {COLUMNS} FROM runs WHERE runs.state IN ('open', 'paused', 'decided') "  # noqa: S608
         f"AND {_is_live(held)} AND {where} ORDER BY runs.id DESC LIMIT {_MOST_LIVE}"
     )
-    return tuple(facts_in(row) for row in index.query(query, (*_live_values(held), *where.values)))
+    found = [facts_in(row) for row in index.query(query, (*_live_values(held), *where.values))]
+    if match is not None:
+        found = [facts for facts in found if _texts_of(index, facts, match, "1")]
+    return tuple(found)
 
 
-def _total(index: Index, where: _Where) -> int:
+def _texts_of(index: Index, facts: RunFacts, match: str, what: str, *values: str) -> list[Any]:
+    """Something of the first text of a run in which words are found."""
+    query = f"SELECT {what} FROM texts WHERE texts MATCH ? AND rowid >= ? AND rowid < ? LIMIT 1"  # noqa: S608
+    between = (facts.id << SHIFT, (facts.id + 1) << SHIFT)
+    return index.query(query, (*values, match, *between))
+
+
+def _total(index: Index, where: _Where, match: str | None) -> int:
+    """How many there are in all; one more than are counted, where there are more."""
+    most = _MOST_COUNTED + 1
+    if match is not None:
+        return _total_found(index, where, match)
     if not where.parts:
-        return _MOST_COUNTED + 1 if index.standing().runs > _MOST_COUNTED else index.standing().runs
-    query = f"SELECT count(*) FROM (SELECT 1 FROM runs WHERE {where} LIMIT {_MOST_COUNTED + 1})"  # noqa: S608
+        return min(index.standing().runs, most)
+    query = f"SELECT count(*) FROM (SELECT 1 FROM runs WHERE {where} LIMIT {most})"  # noqa: S608
     ((total,),) = index.query(query, where.values)
     return int(total)
+
+
+def _total_found(index: Index, where: _Where, match: str) -> int:
+    total = 0
+    for looked, ids in enumerate(_matching(index, match), 1):
+        if where.parts:
+            some = where.also(f"runs.id IN ({_marks(ids)})", *ids)
+            ((count,),) = index.query(f"SELECT count(*) FROM runs WHERE {some}", some.values)  # noqa: S608
+            total += int(count)
+        else:
+            total += len(ids)
+        if total > _MOST_COUNTED or looked * _SOME >= _MOST_COUNTED:
+            # That far and no further: the rest would take longer than anybody waits.
+            return _MOST_COUNTED + 1
+    return total
 
 
 def match_of(text: str) -> str | None:
@@ -188,16 +259,11 @@ def match_of(text: str) -> str | None:
 
 def _snippets(index: Index, q: str, shown: Sequence[RunFacts]) -> dict[int, str]:
     match = match_of(q)
-    if match is None or not shown:
+    if match is None:
         return {}
     found: dict[int, str] = {}
-    query = (
-        "SELECT snippet(texts, 0, ?, ?, '…', 24) FROM texts "
-        "WHERE texts MATCH ? AND rowid >= ? AND rowid < ? LIMIT 1"
-    )
     for facts in shown:
-        between = (facts.id << SHIFT, (facts.id + 1) << SHIFT)
-        for (text,) in index.query(query, (*_MARKS, match, *between)):
+        for (text,) in _texts_of(index, facts, match, "snippet(texts, 0, ?, ?, '…', 24)", *_MARKS):
             found[facts.id] = text
     return found
 
@@ -290,6 +356,12 @@ def facets(index: Index, held: frozenset[str]) -> dict[str, list[dict[str, Any]]
         if runs:
             found["states"].append({"value": state, "runs": runs})
     return found
+
+
+def known_models(index: Index) -> list[str]:
+    """The models that answered, those of most runs first."""
+    found = _counts(index, "SELECT model, count(*) FROM runs WHERE model != '' GROUP BY 1")
+    return [each["value"] for each in found]
 
 
 def _counts(index: Index, query: str) -> Iterator[dict[str, Any]]:

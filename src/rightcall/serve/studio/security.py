@@ -7,7 +7,6 @@ somebody who can read our answers knows.
 """
 
 import hmac
-import ipaddress
 import re
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
@@ -21,7 +20,8 @@ from rightcall.serve.studio.answers import Refused, refusal
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
-    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
 )
 _HEADERS = {
     "content-security-policy": CSP,
@@ -148,11 +148,3 @@ def _with_headers(scope: Scope, send: Send) -> Send:
         await send(message)
 
     return sending
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"

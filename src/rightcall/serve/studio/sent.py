@@ -4,8 +4,9 @@ import json
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from rightcall.core.entry import ReplyReceived, RequestSent
+from rightcall.core.entry import MODEL_NOTE, ReplyReceived, RequestSent, StepDone
 from rightcall.core.message import Message
 from rightcall.core.request import Request
 from rightcall.core.sanitize import encodable_json
@@ -13,12 +14,15 @@ from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.errors import RightcallError
 from rightcall.loop.replay import retrace
 from rightcall.loop.window import Window
+from rightcall.models.catalogue import is_local
 from rightcall.serve.studio.reading import Reading, entries_at
 from rightcall.serve.studio.shape import Json
 from rightcall.wire.dialects import DIALECTS, load
 
 OWN = "rightcall"
 """The form in which the request is this library's own, before any vendor's."""
+PROMPT = "prompt"
+"""The form that a local model's chat template makes of it."""
 _NOTE = (
     "Made again from the record. Options, the limit of tokens and what is added for a host are not "
     "recorded, so they are missing here."
@@ -29,7 +33,7 @@ _FAMILIES = (
 )  # fmt: skip
 
 
-class Turn(Struct, frozen=True):
+class Turn(Struct, frozen=True, kw_only=True):
     """A turn of a run, and what was found of it."""
 
     request: Request
@@ -39,6 +43,8 @@ class Turn(Struct, frozen=True):
     """Everything that had been said."""
     is_exact: bool
     """The window is known, or nothing was left out."""
+    asked_for: str = ""
+    """What the user calls the model, where that was noted."""
 
 
 async def turn_of(reading: Reading, key: str, window: Window | None) -> Turn | None:
@@ -59,10 +65,18 @@ async def turn_of(reading: Reading, key: str, window: Window | None) -> Turn | N
         return None
     everything, request = whole.requests[own].messages, cut.requests.get(own, whole.requests[own])
     wanted = len(everything) if sent is None else sent.messages
-    if len(request.messages) != wanted:
-        request = msgspec.structs.replace(request, messages=_cut_to(everything, wanted))
-        return Turn(request, sent, reply, everything, is_exact=False)
-    return Turn(request, sent, reply, everything, is_exact=True)
+    is_exact = len(request.messages) == wanted
+    if not is_exact:
+        request = replace(request, messages=_cut_to(everything, wanted))
+    noted = [e.value for e in entries if isinstance(e, StepDone) and e.key == MODEL_NOTE]
+    return Turn(
+        request=request,
+        sent=sent,
+        reply=reply,
+        transcript=everything,
+        is_exact=is_exact,
+        asked_for=noted[-1] if noted else "",
+    )
 
 
 def _cut_to(messages: tuple[Message, ...], wanted: int) -> tuple[Message, ...]:
@@ -76,8 +90,9 @@ def sent_json(turn: Turn, key: str, form: str) -> Json:
     """The turn as the API tells it."""
     reply = turn.reply
     model = (reply.reply.model if reply else "") or "model"
-    chosen = form if form in (OWN, *DIALECTS) else dialect_of(reply)
-    body, trouble = _body(turn.request, chosen, model)
+    forms = [OWN, *([PROMPT] if _has_template(turn.asked_for) else []), *DIALECTS]
+    chosen = form if form in forms else PROMPT if PROMPT in forms else dialect_of(reply)
+    body, trouble = _body(turn, chosen, model)
     tokens = sum(map(estimate_tokens, turn.request.messages)) + text_tokens(turn.request.system)
     raw = reply.raw if reply else None
     return {
@@ -86,7 +101,7 @@ def sent_json(turn: Turn, key: str, form: str) -> Json:
         "how": "reconstructed",
         "note": f"{_NOTE} {trouble}".strip(),
         "form": chosen,
-        "forms": [OWN, *DIALECTS],
+        "forms": forms,
         "model": model,
         "sent_messages": len(turn.request.messages),
         "of_messages": len(turn.transcript),
@@ -112,23 +127,34 @@ def dialect_of(entry: ReplyReceived | None) -> str:
     return next((dialect for start, dialect in _FAMILIES if start in named), OWN)
 
 
-def _body(request: Request, form: str, model: str) -> tuple[str, str]:
+def _body(turn: Turn, form: str, model: str) -> tuple[str, str]:
     """The request as text, and what is wrong with that, where something is."""
-    if form != OWN:
-        try:
+    request = turn.request
+    try:
+        if form == PROMPT:
+            from rightcall.models.local_prompt import prompt_of  # noqa: PLC0415 - templates are an extra
+
+            return prompt_of(turn.asked_for)(request), ""
+        if form != OWN:
             outgoing = load(form).encode(request, model=model, stream=True)
             return _pretty(json.loads(outgoing.body)), ""
-        except (RightcallError, ValueError) as error:
-            trouble = f"It cannot be written for {form}: {error}"
-    else:
-        trouble = ""
-    plain = {
+    except (RightcallError, ValueError) as error:
+        return _pretty(_plain(request)), f"It cannot be written as {form}: {error}"
+    return _pretty(_plain(request)), ""
+
+
+def _has_template(model: str) -> bool:
+    """Whether a name means a local model; a path does not count, since a record may name any file."""
+    return bool(model) and is_local(model) and not model.endswith(".gguf")
+
+
+def _plain(request: Request) -> Json:
+    return {
         "system": request.system,
         "messages": msgspec.to_builtins(request.messages),
         "tools": msgspec.to_builtins(request.specs),
         "choice": msgspec.to_builtins(request.choice),
     }
-    return _pretty(plain), trouble
 
 
 def _pretty(value: object) -> str:

@@ -16,8 +16,8 @@ from rightcall.core.options import checked
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.errors import UsageError
 from rightcall.log import logger
+from rightcall.models.direct import is_loopback
 from rightcall.serve.studio.application import studio_app
-from rightcall.serve.studio.security import is_loopback
 
 _ANYWHERE = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - to tell that it is one
 _BACKLOG = 128
@@ -40,7 +40,7 @@ def serve(
     On another host than this machine's own, the address has a token in it, and nobody comes in without.
     ``names`` are the names under which it is then reached.
     """
-    token = None if is_loopback(host) else token_urlsafe(24)
+    token = None if is_loopback(host.strip("[]")) else token_urlsafe(24)
     if host in _ANYWHERE and not names:
         raise UsageError(f"with {host or 'every address'}, say under which name it is reached: --name")
     with _bound(host, port) as listener:

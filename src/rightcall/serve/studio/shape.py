@@ -130,8 +130,8 @@ def reply_label(reply: Reply) -> Json:
 
 
 def result_label(result: Result) -> Json:
-    """Whose words a result is, as it was recorded."""
-    if result.own:
+    """Whose words a result is, as it was recorded. Where nothing ran, they are the runtime's."""
+    if result.own or result.outcome not in ("returned", "failed"):
         return label_json("runtime", suspected=result.suspected)
     if result.source is not None:
         return label_json("outsider", result.source, suspected=result.suspected)

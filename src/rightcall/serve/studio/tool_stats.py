@@ -119,31 +119,33 @@ def _is_unknown(entry: Mapping[str, Any]) -> bool:
 def _finish(index: Index, entry: dict[str, Any], spec: Spec | None, findings: int) -> None:
     name, calls, outcomes = entry["name"], entry["calls"], entry["outcomes"]
     ((runs,),) = index.query("SELECT count(DISTINCT run_id) FROM calls WHERE tool = ?", (name,))
+    half, most = _percentiles(index, name, 0.5, 0.95)
     bad = calls - sum(outcomes.get(each, 0) for each in ("returned", "dry_run", "unfinished"))
     entry |= {
         "known": spec is not None,
         "runs": runs,
         "invalid_rate": _rate(outcomes.get("invalid", 0), calls),
         "error_rate": _rate(bad, calls),
-        "p50": _percentile(index, name, 0.5),
-        "p95": _percentile(index, name, 0.95),
+        "p50": half,
+        "p95": most,
         "tokens_per_call": round((entry["tokens_in"] + entry["tokens_out"]) / calls) if calls else 0,
         "spec_tokens": spec_tokens([spec]) if spec else 0,
         "findings": findings,
     }
 
 
-def _percentile(index: Index, tool: str, share: float) -> float | None:
-    """The duration that so many of the calls that ran stayed within."""
+def _percentiles(index: Index, tool: str, *shares: float) -> list[float | None]:
+    """The durations that such shares of the calls that ran stayed within."""
     marks = ", ".join("?" * len(_UNCALLABLE))
     ran = f"FROM calls WHERE tool = ? AND outcome IS NOT NULL AND outcome NOT IN ({marks})"
     ((count,),) = index.query(f"SELECT count(*) {ran}", (tool, *_UNCALLABLE))
     if not count:
-        return None
-    at = min(int(share * count), count - 1)
-    query = f"SELECT seconds {ran} ORDER BY seconds LIMIT 1 OFFSET ?"
-    ((seconds,),) = index.query(query, (tool, *_UNCALLABLE, at))
-    return float(seconds)
+        return [None] * len(shares)
+    at = [min(int(share * count), count - 1) + 1 for share in shares]
+    numbered = f"SELECT seconds, row_number() OVER (ORDER BY seconds) AS place {ran}"
+    query = f"SELECT place, seconds FROM ({numbered}) WHERE place IN ({', '.join('?' * len(at))})"  # noqa: S608
+    found = dict(index.query(query, (tool, *_UNCALLABLE, *at)))
+    return [float(found[place]) for place in at]
 
 
 def _rate(part: int, whole: int) -> float:

@@ -12,8 +12,10 @@ from msgspec import Struct, field
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Evidence
 from rightcall.core.entry import RunStarted
+from rightcall.core.jsontext import leaves
 from rightcall.core.message import Reply, Results, User
 from rightcall.core.ports import Tools
+from rightcall.core.problem import json_path
 from rightcall.core.tool import Tool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError
@@ -127,8 +129,15 @@ class _Walk:
                 continue
             checked = check(call, self.guard.tools)
             if isinstance(checked, CheckedCall):
-                self.values[call.id] = self.guard.trace(checked.arguments)
+                self.values[call.id] = tuple(self._seen(checked))
                 self.findings[call.id] = self._found(call, checked)
+
+    def _seen(self, checked: CheckedCall) -> Iterator[Evidence]:
+        """Where every value in the arguments was seen; the names of members are the schema's."""
+        for place, leaf in leaves(checked.arguments):
+            if place[-1:] != (leaf,):
+                origin, source = self.guard.provenance.of(leaf)
+                yield Evidence(json_path(list(place)), leaf, origin, source)
 
     def _found(self, _: Call, checked: CheckedCall) -> Finding:
         if self._here is None:

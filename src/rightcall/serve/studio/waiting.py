@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 from rightcall.core.decision import Allow, Answer, Ask, Deny, Proposal, Rewrite
 from rightcall.core.entry import RunPaused, RunResumed
+from rightcall.core.message import User
 from rightcall.core.tool import Spec, Tool
 from rightcall.serve.studio.agents import AgentHere
 from rightcall.serve.studio.file_diff import diff_of
+from rightcall.serve.studio.fold import MOST_SHOWN
 from rightcall.serve.studio.reading import Reading
 from rightcall.serve.studio.shape import Json, evidence_json
 from rightcall.serve.studio.trust_view import Judged
@@ -94,12 +96,19 @@ def _pending(
         "rules": _rules(judged, proposal.call_id, here),
         "diff": diff_of(proposal.name, proposal.arguments),
         "pause": pause[0],
+        "prompt": _prompt(reading),
     }  # fmt: skip
 
 
 def lines_json(text: str, *, from_outside: bool) -> Json:
     """A line of a question."""
     return {"text": text, "from_outside": from_outside}
+
+
+def _prompt(reading: Reading) -> str:
+    """What the run is about: the first words that the user said last."""
+    said = [m.text for m in reading.start.messages if isinstance(m, User)] if reading.start else []
+    return said[-1][:MOST_SHOWN] if said else ""
 
 
 def _spec(reading: Reading, name: str) -> Spec | None:
