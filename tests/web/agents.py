@@ -24,7 +24,7 @@ def _answer(request: rc.Request) -> Turn:
     """Look the weather up once, then say it; slowly, so that it can be watched."""
     if isinstance(request.messages[-1], rc.User):
         return Turn(reply=reply("I look it up. ", call("get_weather", city="Paris")), pause=0.01)
-    return Turn(reply=reply("It is clear in Paris, at 14 °C."), pause=0.03)
+    return Turn(reply=reply("It is clear in Paris, at 14 °C."), pause=0.15)
 
 
 shop = rc.Agent(

@@ -115,10 +115,13 @@ async def opened(journal: Path, *, write: bool = False, agents: Any = ()) -> Asy
 
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
+        listener.listen()
         app = studio_app(journal, write=write, agents=agents)
         config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
-        yield Studio(f"http://127.0.0.1:{listener.getsockname()[1]}", journal)
-        server.should_exit = True
-        await serving
+        try:
+            yield Studio(f"http://127.0.0.1:{listener.getsockname()[1]}", journal)
+        finally:
+            server.should_exit = True
+            await serving

@@ -42,7 +42,7 @@ async def test_a_fork_begins_with_the_edited_message(writing, visitor):
     await page.get_by_role("button", name="Edit and fork").first.click()
     await page.get_by_label("The message").fill("Plan a weekend in Rome.")
     await page.get_by_role("dialog").get_by_role("button", name="Fork", exact=True).click()
-    await until(page, "!location.hash.includes('run=trip-1')")
+    await until(page, "location.hash.includes('fork')")
     await page.get_by_role("article", name="User says").get_by_text("Plan a weekend in Rome.").wait_for()
     await page.get_by_text("Forked from").wait_for()
     await page.get_by_text("It is clear in Paris, at 14 °C.").wait_for()

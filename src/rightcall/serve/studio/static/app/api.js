@@ -34,6 +34,13 @@ export function post(where, body) {
   return ask(where, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
+/** What the page fetches by itself: where that fails, the next time will do, and a lost connection is told elsewhere. */
+export function unasked(fetching) {
+  return fetching.catch((error) => {
+    if (!(error instanceof Refused) && error.name !== "AbortError") throw error;
+  });
+}
+
 async function ask(where, options) {
   let answer;
   try {

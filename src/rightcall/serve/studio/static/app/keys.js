@@ -9,7 +9,7 @@ const LISTED = [
   ["j, k", "the next, the one before: runs, turns, calls to decide"],
   ["Enter", "open what has the focus"],
   ["/", "search"],
-  ["[, ]", "the first, the last"],
+  ["[, ]", "to the beginning, to the end"],
   ["g then r, a, c, t, y", "go to Runs, Approve, Compare, Tools, Try"],
   ["Escape", "close, leave a field, go back to the list"],
   ["?", "this list"],
@@ -51,8 +51,8 @@ const ACTIONS = {
   "/": () => document.querySelector("[data-search]")?.focus(),
   j: () => walk(+1),
   k: () => walk(-1),
-  "[": () => walk(-Infinity),
-  "]": () => walk(+Infinity),
+  "[": () => scrollTo(0, 0),
+  "]": () => scrollTo(0, document.documentElement.scrollHeight),
   g: () => {
     goes = true;
     setTimeout(() => (goes = false), 1500);

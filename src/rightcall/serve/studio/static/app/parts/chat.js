@@ -7,7 +7,7 @@ import { address } from "../router.js";
 import { inline } from "../stored.js";
 import { Conversation, WINDOW } from "./conversation.js";
 
-const OVER = new Set(["ended", "failed", "cut_off"]);
+const OVER = new Set(["ended", "paused", "failed", "cut_off"]);
 
 /** The conversation so far, and the field for what comes next. */
 export function chatPanel(agent, session, signal) {
@@ -67,39 +67,38 @@ export function chatPanel(agent, session, signal) {
   return h("div.chat", said, note, form);
 }
 
-/** Draw a run as it goes, until it is over or waits for somebody. */
+/** Draw a run as it goes, until it is over or waits for somebody. What was said before is on the page already. */
 async function followed(run, shown, place, signal) {
-  const load = async (from, count) =>
-    (await get("/api/run", { run, from, count }, signal)).items.filter((item) => !item.history);
-  const conversation = new Conversation(load, {}, signal);
+  const load = (from, count) => get("/api/run", { run, from, count }, signal);
+  const conversation = new Conversation(
+    async (from, count) => (await load(from, count)).items,
+    { isHidden: (item) => item.history },
+    signal,
+  );
   const state = h("p.small.soft", h("a", { href: address("run", { run }) }, inline(shown, 60)));
   place.append(conversation.node, state);
-  const found = await get("/api/run", { run, from: 0, count: WINDOW }, signal);
+  const found = await load(0, WINDOW);
   conversation.grow(found.items_total);
-  conversation.seed(
-    0,
-    found.items.filter((item) => !item.history),
-  );
-  if (OVER.has(found.row.state)) return;
-  let seen = found.version;
+  conversation.seed(0, found.items);
+  if (!OVER.has(found.row.state)) await changes(run, found.version, conversation, state, signal);
+}
+
+function changes(run, version, conversation, state, signal) {
   const done = new AbortController();
   signal.addEventListener("abort", () => done.abort());
-  await new Promise((resolve) => {
-    done.signal.addEventListener("abort", resolve);
-    const items = (change) => {
-      seen = change.version;
-      conversation.endStream();
-      conversation.grow(change.items_total);
-      conversation.update(change.items.filter((item) => !item.history));
-      place.lastElementChild.scrollIntoView({ block: "nearest" });
-      if (change.row.state === "paused")
-        fill(state, h("a.button", { href: address("approve", { run }) }, "It waits for your decision"));
-      if (OVER.has(change.row.state) || change.row.state === "paused") done.abort();
-    };
-    watch(
-      () => at("/api/run/events", { run, version: seen }),
-      { items, delta: (delta) => conversation.stream(delta) },
-      done.signal,
-    );
-  });
+  let seen = version;
+  const items = async (change) => {
+    seen = change.version;
+    await conversation.update(change.items, change.items_total);
+    state.scrollIntoView({ block: "nearest" });
+    if (change.row.state === "paused")
+      fill(state, h("a.button", { href: address("approve", { run }) }, "It waits for your decision"));
+    if (OVER.has(change.row.state)) done.abort();
+  };
+  watch(
+    () => at("/api/run/events", { run, version: seen }),
+    { items, delta: (delta) => conversation.writing.take(delta) },
+    done.signal,
+  );
+  return new Promise((resolve) => done.signal.addEventListener("abort", resolve));
 }

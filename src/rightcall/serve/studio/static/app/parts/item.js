@@ -23,7 +23,6 @@ const SIGNS = { paused: "warn", failed: "bad", ended: "good", resumed: "live" };
 export function itemNode(item, actions = {}) {
   const node = KINDS[item.kind](item, actions);
   if (actions.isWalked) {
-    node.id = `item-${item.id}`;
     node.tabIndex = -1;
     node.dataset.walk = "";
   }
@@ -65,7 +64,7 @@ function message(item, { onEdit }) {
 
 function turn(item, { onSent, onFork }) {
   return h(
-    "article.item.turn",
+    `article.item.turn.${item.state}`,
     { "aria-label": `Turn ${item.turn}` },
     h(
       "header.item-head",

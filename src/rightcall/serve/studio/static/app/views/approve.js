@@ -1,7 +1,7 @@
 // Every call that waits for a person. Calls of one pause are decided together; of two people, the first decides.
 
 import { announce } from "../announce.js";
-import { get, post } from "../api.js";
+import { get, post, unasked } from "../api.js";
 import { fill, h } from "../dom.js";
 import { moment, several } from "../format.js";
 import { decisionForm } from "../parts/decision_form.js";
@@ -14,8 +14,8 @@ export async function show(place, { query, signal }) {
   const board = new Board(query.get("run"), signal);
   fill(place, h("div.view-head", h("h1", "Approve"), board.total), board.node, board.nothing);
   await board.refresh();
-  addEventListener("pending", () => board.refresh(), { signal });
-  addEventListener("runs", () => board.refresh(), { signal });
+  for (const name of ["pending", "runs"])
+    addEventListener(name, () => unasked(board.refresh()), { signal });
   return "Approve";
 }
 

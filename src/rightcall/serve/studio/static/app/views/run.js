@@ -1,7 +1,7 @@
 // One run: its conversation, its timeline and its figures, live while it goes on.
 
 import { announce } from "../announce.js";
-import { at, get } from "../api.js";
+import { at, get, unasked } from "../api.js";
 import { fill, h } from "../dom.js";
 import { several } from "../format.js";
 import { throttled, watch } from "../live.js";
@@ -28,7 +28,7 @@ export async function show(place, { query, session, signal }) {
   view.conversation.grow(run.items_total);
   view.conversation.seed(from, run.items);
   if (wanted) view.conversation.reveal(wanted);
-  await view.drawTimeline();
+  unasked(view.drawTimeline());
   view.follow(run.version);
   return run.row.prompt || run.row.shown;
 }
@@ -78,7 +78,7 @@ class RunView {
       ),
     );
     this.showWaiting(run.pending);
-    this.refreshTimes = throttled(() => this.drawTimeline(), PATIENCE);
+    this.refreshTimes = throttled(() => unasked(this.drawTimeline()), PATIENCE);
     addEventListener("scroll", () => this.isAtEnd() && (this.below.hidden = true), {
       signal,
       passive: true,
@@ -114,11 +114,9 @@ class RunView {
 
   async drawTimeline() {
     const found = await get("/api/run/timeline", { run: this.name }, this.signal);
-    if (found.spans.length)
-      fill(
-        this.times,
-        timeline(found, (span) => span.place !== null && this.conversation.reveal(span.place)),
-      );
+    const reveal = ({ place }) => place !== null && this.conversation.reveal(place);
+    this.times.hidden = found.spans.length === 0;
+    fill(this.times, timeline(found, reveal));
   }
 
   /** Whatever is recorded from now on. */
@@ -130,7 +128,7 @@ class RunView {
         seen = change.version;
         this.change(change);
       },
-      delta: (delta) => this.keepingEnd(() => this.conversation.stream(delta)),
+      delta: (delta) => this.keepingEnd(() => this.conversation.writing.take(delta)),
     };
     watch(where, handlers, this.signal, (state) => (this.connection.hidden = state === "open"));
   }
@@ -141,11 +139,7 @@ class RunView {
     fill(this.figures, runFigures(row));
     this.showWaiting(pending);
     this.refreshTimes();
-    this.keepingEnd(async () => {
-      this.conversation.endStream();
-      this.conversation.grow(total);
-      await this.conversation.update(items);
-    });
+    this.keepingEnd(() => this.conversation.update(items, total));
     const last = items.at(-1);
     if (last?.kind === "turn" && last.state === "replied")
       announce(`Turn ${last.turn}: ${several(last.calls.length, "call")}.`);
