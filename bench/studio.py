@@ -130,6 +130,7 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, default=Path(tempfile.gettempdir()) / "rightcall-bench-studio"
     )
+    parser.add_argument("--keep", action="store_true", help="take the index as it is")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / f"{options.runs}.{options.kind}"
@@ -138,7 +139,7 @@ def main() -> None:
         make(path, options.runs)
         print(f"made {path} in {time.perf_counter() - begun:.1f} s, {path.stat().st_size / 1e6:.0f} MB")
     at = options.folder / f"{options.runs}.{options.kind}.index"
-    for old in options.folder.glob(f"{at.name}*"):
+    for old in () if options.keep else options.folder.glob(f"{at.name}*"):
         old.unlink()
     index = Index(at)
     begun, cpu = time.perf_counter(), time.process_time()

@@ -20,7 +20,7 @@ from rightcall.serve.studio.items import Extra, items_of
 from rightcall.serve.studio.reading import Reading, read_run
 from rightcall.serve.studio.search import rows_of, state_of
 from rightcall.serve.studio.shape import Json
-from rightcall.serve.studio.source import Source, source_of
+from rightcall.serve.studio.source import Recorded, Source, source_of
 from rightcall.serve.studio.tool_stats import all_tools
 from rightcall.serve.studio.trust_view import Judged, judge
 from rightcall.serve.studio.waiting import pending_json, waiting_ids
@@ -102,7 +102,7 @@ class Desk:
         if not recorded.entries:
             await asyncio.to_thread(self.index.forget, run)
             raise NoRun(run)
-        reading = await read_run(run, recorded)
+        reading = await read_run(run, recorded, _before(known, recorded))
         self._read[run] = (len(recorded.entries), reading)
         while len(self._read) > _MOST_READ:
             self._read.popitem(last=False)
@@ -167,3 +167,12 @@ class Desk:
         """Let go of everything."""
         self.index.close()
         self.source.close()
+
+
+def _before(known: tuple[int, Reading] | None, recorded: Recorded) -> Reading | None:
+    """What was read of a run before, if that is how it still begins."""
+    if known is None or not 0 < known[0] <= len(recorded.entries):
+        return None
+    last = known[1].written[-1][1]
+    is_same = not recorded.times or recorded.times[known[0] - 1] == last
+    return known[1] if is_same else None

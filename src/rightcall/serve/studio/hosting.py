@@ -28,7 +28,7 @@ from rightcall.errors import AlreadyDecided, RightcallError, UsageError
 from rightcall.gate.check import check
 from rightcall.gate.gate import decided_about
 from rightcall.log import logger
-from rightcall.loop.replay import replay, retrace
+from rightcall.loop.replay import replay
 from rightcall.loop.result import RunResult
 from rightcall.loop.resumed import check_standing
 from rightcall.models.connect import connect
@@ -36,7 +36,7 @@ from rightcall.record.steps import Holding, append, decisions_in, entries_of
 from rightcall.serve.studio.agents import AgentHere
 from rightcall.serve.studio.desk import Desk
 from rightcall.serve.studio.items import items_of
-from rightcall.serve.studio.reading import without_secrets
+from rightcall.serve.studio.reading import retrace_aside, without_secrets
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.subscribers import Subscribers
 
@@ -81,7 +81,7 @@ class Hosting:
         """Write down what a person decided, and go on with the run where its agent is here."""
         journal = self._desk.source.journal()
         async with Holding(journal, run) as held:
-            result = (await retrace(held.entries, run)).result
+            result = (await retrace_aside(held.entries, run)).result
             stands = decisions_in(held.entries)
             if not result.pending or not _is_at(held.entries, pause):
                 raise AlreadyDecided(run, stands)
@@ -146,7 +146,7 @@ class Hosting:
         """Go through a run again; without a model and live tools nothing outside is touched."""
         journal = self._desk.source.journal()
         entries = await entries_of(journal, run)
-        recorded = (await retrace(entries, run)).result.transcript
+        recorded = (await retrace_aside(entries, run)).result.transcript
         here = self._desk.here(agent) if agent else self._agent_for(entries)
         if live_tools and here is None:
             raise NoAgent
@@ -167,7 +167,7 @@ class Hosting:
         history: Transcript = ()
         if after:
             entries = tuple(await entries_of(journal, after))
-            history = mend((await retrace(entries, after)).result.transcript).messages
+            history = mend((await retrace_aside(entries, after)).result.transcript).messages
         options: dict[str, Any] = {"run": run, "history": history, "dry_run": dry_run}
         if model:
             options["model"] = model
@@ -268,7 +268,7 @@ async def _head(entries: tuple[Entry, ...], run: str, forking: Forking) -> list[
     if at is None:
         raise UsageError(f"run {run!r} has no turn {turn}")
     if forking.say:
-        request = (await retrace(entries[:at], run)).requests.get(f"t{turn}.model")
+        request = (await retrace_aside(entries[:at], run)).requests.get(f"t{turn}.model")
         before = request.messages if request else start.messages
         return [replace(start, messages=(*before, said(forking.say)), parent=run)]
     return [replace(e, parent=run) if isinstance(e, RunStarted) else e for e in entries[:at]]

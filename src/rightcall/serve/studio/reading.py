@@ -63,19 +63,30 @@ class Reading(Struct, frozen=True, eq=False):
         return found
 
 
-async def read_run(run: str, recorded: Recorded, window: Window | None = None) -> Reading:
-    """A run as people may see it."""
-    entries = await asyncio.to_thread(without_secrets, recorded.entries)
+async def read_run(run: str, recorded: Recorded, before: Reading | None = None) -> Reading:
+    """A run as people may see it; ``before`` is what was read of it when it was shorter."""
+    return await asyncio.to_thread(_read_run, run, recorded, before)
+
+
+def _read_run(run: str, recorded: Recorded, before: Reading | None) -> Reading:
+    known = before.entries if before is not None else ()
+    entries = (*known, *without_secrets(recorded.entries[len(known) :]))
     times: Sequence[float | None] = recorded.times or [None] * len(entries)
     start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
     retraced = None
     if start is not None:
         try:
-            retraced = await retrace(entries, run, window=window)
+            # In an event loop of its own: to go through a long run again takes a while, and never waits.
+            retraced = asyncio.run(retrace(entries, run))
         except RightcallError:
             # A record that no agent could have written, as one of an MCP server's call.
             retraced = None
     return Reading(run, tuple(zip(entries, times, strict=True)), start, retraced)
+
+
+async def retrace_aside(entries: Sequence[Entry], run: str, window: Window | None = None) -> Retraced:
+    """A run gone through again, in a thread: a long one takes a while, and waits for nothing."""
+    return await asyncio.to_thread(lambda: asyncio.run(retrace(entries, run, window=window)))
 
 
 def without_secrets(entries: Sequence[Entry]) -> tuple[Entry, ...]:

@@ -12,10 +12,9 @@ from rightcall.core.request import Request
 from rightcall.core.sanitize import encodable_json
 from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.errors import RightcallError
-from rightcall.loop.replay import retrace
 from rightcall.loop.window import Window
 from rightcall.models.catalogue import is_local
-from rightcall.serve.studio.reading import Reading, entries_at
+from rightcall.serve.studio.reading import Reading, entries_at, retrace_aside
 from rightcall.serve.studio.shape import Json
 from rightcall.wire.dialects import DIALECTS, load
 
@@ -57,8 +56,8 @@ async def turn_of(reading: Reading, key: str, window: Window | None) -> Turn | N
         return None
     whole = reading.retraced if not path else None
     try:
-        whole = whole or await retrace(entries, reading.run)
-        cut = await retrace(entries, reading.run, window=window) if window is not None else whole
+        whole = whole or await retrace_aside(entries, reading.run)
+        cut = whole if window is None else await retrace_aside(entries, reading.run, window)
     except RightcallError:
         return None
     if own not in whole.requests:

@@ -58,12 +58,14 @@ def judge(reading: Reading, here: AgentHere | None, wanted: Collection[str] = ()
     if start is None or retraced is None:
         return Judged(note="There is nothing to judge by.")
     rules = here.rules if here is not None else None
+    note = _WITH if rules is not None else _WITHOUT if here is not None else _UNKNOWN
+    recorded = any(isinstance(m, Reply) and m.tainted for m in retraced.result.transcript)
+    if rules is None and not wanted:
+        return Judged(note=note, tainted=recorded)
     tools: Tools = here.agent.tools if here is not None else _tools_of(start)
     walk = _Walk(Guard(rules or Rules(), tools, system=start.system, grant=start.grant), here, wanted)
     walk.go(reading)
     how = "recomputed" if rules is not None else "recorded"
-    note = _WITH if rules is not None else _WITHOUT if here is not None else _UNKNOWN
-    recorded = any(isinstance(m, Reply) and m.tainted for m in retraced.result.transcript)
     return Judged(
         how=how,
         note=note,
