@@ -2,7 +2,7 @@
 
 import { fill, h } from "./dom.js";
 
-const MUCH = 8_000;
+const MUCH = 3_000;
 
 /** A string of at most so many characters. */
 export function clipped(text, most = 300) {

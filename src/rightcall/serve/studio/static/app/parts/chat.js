@@ -27,7 +27,7 @@ export function chatPanel(agent, session, signal) {
     button.disabled = true;
     fill(note);
     try {
-      const { run, shown } = await post("/api/chat", {
+      const { run } = await post("/api/chat", {
         agent: agent.name,
         prompt,
         after,
@@ -36,7 +36,7 @@ export function chatPanel(agent, session, signal) {
       });
       text.value = "";
       after = run;
-      await followed(run, shown, said, signal);
+      await followed(run, said, signal);
     } catch (error) {
       if (!signal.aborted) fill(note, h("p.fault", inline(error.message, 1000)));
     } finally {
@@ -68,14 +68,14 @@ export function chatPanel(agent, session, signal) {
 }
 
 /** Draw a run as it goes, until it is over or waits for somebody. What was said before is on the page already. */
-async function followed(run, shown, place, signal) {
+async function followed(run, place, signal) {
   const load = (from, count) => get("/api/run", { run, from, count }, signal);
   const conversation = new Conversation(
     async (from, count) => (await load(from, count)).items,
     { isHidden: (item) => item.history },
     signal,
   );
-  const state = h("p.small.soft", h("a", { href: address("run", { run }) }, inline(shown, 60)));
+  const state = h("p.small.soft", h("a", { href: address("run", { run }) }, "All about this run"));
   place.append(conversation.node, state);
   const found = await load(0, WINDOW);
   conversation.grow(found.items_total);

@@ -33,8 +33,6 @@ const KINDS = { message, turn, event };
 
 function message(item, { onEdit }) {
   const speaker = SPEAKERS[item.author] ?? words(item.author);
-  const label =
-    item.label?.writer === item.author ? labelBadges(item.label, item.author) : labelBadges(item.label);
   return h(
     `article.item.message.${item.author}`,
     { "aria-label": `${speaker} says` },
@@ -42,7 +40,7 @@ function message(item, { onEdit }) {
       "header.item-head",
       h("h3", speaker),
       item.history && badge("from before this run"),
-      label,
+      item.label?.writer !== item.author && labelBadges(item.label),
       item.can_edit &&
         onEdit &&
         h(
@@ -117,7 +115,7 @@ function figures({ model, seconds: took, usage, cached_share: cached, stop, stop
     );
   return h(
     "span.figures",
-    h("span", inline(model, 60)),
+    model && h("span", inline(model, 60)),
     h("span.number", seconds(took)),
     h(
       "span.number",

@@ -24,14 +24,14 @@ const ORIGINS = {
   nowhere: ["nobody but the model", "outside"],
 };
 
-/** Who wrote something, and what else is to be known of it. Of outsiders their frame tells; so may `known`. */
-export function labelBadges(label, known = "outsider") {
+/** Who wrote something, and what else is to be known of it. Of outsiders their frame tells. */
+export function labelBadges(label) {
   if (!label) return null;
   const [word, kind] = WRITERS[label.writer] ?? [label.writer, "doubtful"];
   return h(
     "span.labels",
     { title: label.words },
-    label.writer !== known && h(`span.trust.${kind}`, word),
+    label.writer !== "outsider" && h(`span.trust.${kind}`, word),
     label.private && h("span.trust.doubtful", "private"),
     label.suspected && h("span.trust.outside", "gives orders?"),
   );
