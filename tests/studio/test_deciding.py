@@ -258,3 +258,46 @@ async def test_a_tool_is_tried_through_the_gate(journal):
         _, dry = await attempt("pay", {"amount": 3}, dry_run=True)
         assert dry["outcome"] == "dry_run"
         assert (await attempt("nothing", {}))[0] == 404
+
+
+async def test_a_tool_is_tried_under_the_agents_own_policy(journal):
+    def policy(checked):
+        return rc.Deny("not today") if checked.arguments.get("what") == "safe" else None
+
+    async with serving(journal, agents=stories.agent(policy=policy), write=True) as studio:
+        body = {"agent": "shop", "tool": "look", "arguments": {"what": "safe"}}
+        _, done = await studio.post("/api/try", body)
+    assert (done["outcome"], "not today" in done["result"]["parts"][0]["text"]) == ("denied", True)
+
+
+class Store:
+    """Runs elsewhere, which go on by themselves when somebody has decided."""
+
+    def __init__(self, kept):
+        self.kept, self.decided = kept, []
+
+    async def runs(self):
+        return self.kept.runs()
+
+    async def entries(self, run):
+        return self.kept.entries(run)
+
+    async def append(self, run, entry):
+        raise AssertionError("nobody but the store writes there")
+
+    async def decide(self, run, decisions):
+        if self.decided:
+            raise rc.errors.AlreadyDecided(run, self.decided[0])
+        self.decided.append(decisions)
+
+
+async def test_a_store_that_goes_on_by_itself_is_told_and_not_written_to(journal):
+    await stories.paused(journal)
+    store = Store(journal)
+    async with serving(store, write=True) as studio:
+        pending = await waiting(studio)
+        status, told = await studio.post("/api/run/decide", yes(pending))
+        assert (status, told["state"]) == (200, "resumed")
+        status, told = await studio.post("/api/run/decide", yes(pending))
+    assert (status, told["error"]["code"]) == (409, "already_decided")
+    assert store.decided == [{pending["call_id"]: rc.Allow()}]

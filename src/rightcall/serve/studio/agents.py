@@ -10,6 +10,7 @@ from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.core.tool import Tool
 from rightcall.errors import UsageError
 from rightcall.gate.gate import Policy
+from rightcall.gate.hooks import HookChain
 from rightcall.loop.window import Window
 from rightcall.serve.studio.shape import Json
 from rightcall.trust.rules import Rules
@@ -36,6 +37,11 @@ class AgentHere(Struct, frozen=True, eq=False):
     def policy(self) -> Policy | None:
         """What decides about its calls."""
         return self.agent._setup.policy  # noqa: SLF001 - the studio shows what the agent would do
+
+    @property
+    def hooks(self) -> HookChain:
+        """What may change or veto its calls."""
+        return self.agent._setup.hooks  # noqa: SLF001
 
     @property
     def window(self) -> Window | None:

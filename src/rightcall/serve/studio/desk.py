@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.core.tool import Tool
 from rightcall.errors import JournalError
@@ -36,6 +38,20 @@ class NoRun(Exception):
     """There is no run of that name."""
 
 
+class _Seen(Struct, frozen=True, eq=False):
+    """A run as it was shown."""
+
+    reading: Reading
+    judged: Judged
+    items: list[Json]
+
+
+def _look(reading: Reading, here: AgentHere | None) -> _Seen:
+    judged = judge(reading, here, waiting_ids(reading))
+    extra = Extra(judged.labels, reading.notes(), reading.counts())
+    return _Seen(reading, judged, items_of(reading.written, reading.run, extra))
+
+
 class Desk:
     """A journal, looked at."""
 
@@ -55,6 +71,7 @@ class Desk:
         self._catching_up = asyncio.Lock()
         self._tools: tuple[int, Json] | None = None
         self._read: OrderedDict[str, tuple[int, Reading]] = OrderedDict()
+        self._shown: OrderedDict[str, _Seen] = OrderedDict()
 
     async def catch_up(self) -> bool:
         """Take in what was written since the last look; whether something was."""
@@ -94,7 +111,7 @@ class Desk:
         """A run, whole. One that has not grown since is not read again."""
         facts = await self.facts(run)
         known = self._read.get(run)
-        if known is not None and known[0] == facts.entries and self.source.kind != "memory":
+        if known is not None and known[0] == facts.entries:
             self._read.move_to_end(run)
             return known[1]
         places = await asyncio.to_thread(self.index.places, facts.id)
@@ -140,13 +157,32 @@ class Desk:
 
     async def judged(self, reading: Reading) -> Judged:
         """What the rules make of a run, and of the calls that wait in it."""
-        return await asyncio.to_thread(judge, reading, self.agent_of(reading), waiting_ids(reading))
+        return (await self._seen(reading)).judged
 
-    async def items(self, reading: Reading, judged: Judged | None = None) -> list[Json]:
+    async def items(self, reading: Reading) -> list[Json]:
         """A run as people read it."""
-        judged = judged or await self.judged(reading)
-        extra = Extra(judged.labels, reading.notes(), reading.counts())
-        return await asyncio.to_thread(items_of, reading.written, reading.run, extra)
+        return (await self._seen(reading)).items
+
+    async def items_before(self, reading: Reading, version: int) -> list[Json]:
+        """A run as it was read when it had so many entries.
+
+        What the runtime told the model in between is not in the entries, and counts as new.
+        """
+        extra = Extra((await self.judged(reading)).labels, {}, reading.counts())
+        return await asyncio.to_thread(items_of, reading.written[:version], reading.run, extra)
+
+    async def _seen(self, reading: Reading) -> _Seen:
+        """What is shown of a run; kept for the last few, which are asked for again and again."""
+        known = self._shown.get(reading.run)
+        if known is not None and known.reading is reading:
+            return known
+        here = self.agent_of(reading)
+        seen = await asyncio.to_thread(_look, reading, here)
+        self._shown[reading.run] = seen
+        self._shown.move_to_end(reading.run)
+        while len(self._shown) > _MOST_READ:
+            self._shown.popitem(last=False)
+        return seen
 
     def pending(self, reading: Reading, judged: Judged, why_not: str) -> list[Json]:
         """The calls of a run that wait for a person."""

@@ -5,9 +5,9 @@ first and the other is told; the agent then goes on from the record, as after a 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from os import urandom
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import FinalDecision, Rewrite
-from rightcall.core.entry import Entry, RequestSent, RunResumed, RunStarted
+from rightcall.core.entry import Entry, RequestSent, RunPaused, RunResumed, RunStarted
 from rightcall.core.events import CallDelta, CallStart, ReasoningDelta, TextDelta, TurnStart
 from rightcall.core.history import mend
 from rightcall.core.jsontext import JsonObject, dump
@@ -44,6 +44,15 @@ MOST_RUNS = 32
 """Runs of this process that may be under way at once."""
 _SOON = 0.25
 """Seconds for which is waited for an agent that cannot begin at all."""
+
+
+@runtime_checkable
+class Deciding(Protocol):
+    """A store of runs that goes on with them by itself, as a durable one does."""
+
+    async def decide(self, run: str, decisions: Mapping[str, FinalDecision], /) -> object:
+        """Take a person's decisions; AlreadyDecided where others stand."""
+        ...
 
 
 class NoAgent(Exception):
@@ -80,6 +89,9 @@ class Hosting:
     async def decide(self, run: str, pause: str, given: Mapping[str, FinalDecision]) -> str:
         """Write down what a person decided, and go on with the run where its agent is here."""
         journal = self._desk.source.journal()
+        if isinstance(journal, Deciding):
+            await journal.decide(run, given)
+            return "resumed"
         async with Holding(journal, run) as held:
             result = (await retrace_aside(held.entries, run)).result
             stands = decisions_in(held.entries)
@@ -87,7 +99,7 @@ class Hosting:
                 raise AlreadyDecided(run, stands)
             decided = decided_about(result.pending, given)
             check_standing(result, decided, stands)
-            await self._check_changes(result, decided, held.entries)
+            self._check_changes(result, decided, held.entries)
             key = f"t{result.state.progress.turns}.resumed"
             await held.steps().note(key, RunResumed(decisions=decided))
         here = self._agent_for(held.entries)
@@ -96,18 +108,19 @@ class Hosting:
         await self._go_on(run, here, None)
         return "resumed"
 
-    async def _check_changes(
+    def _check_changes(
         self,
         result: RunResult[Any],
         decided: Mapping[str, FinalDecision],
-        entries: tuple[Entry, ...] | Any,
+        entries: Sequence[Entry],
     ) -> None:
+        """Refuse changed arguments that the tool will not take, while somebody is there to mend them."""
         names = {each.call_id: each.name for each in result.pending}
         for call_id, decision in decided.items():
             if isinstance(decision, Rewrite):
                 self._check(names[call_id], decision.arguments, entries)
 
-    def _check(self, name: str, arguments: JsonObject, entries: Any) -> None:
+    def _check(self, name: str, arguments: JsonObject, entries: Sequence[Entry]) -> None:
         here = self._agent_for(entries)
         if here is not None and here.agent.tools.get(name) is not None:
             verdict = check(Call(id="1", name=name, arguments=dump(arguments)), here.agent.tools)
@@ -195,7 +208,7 @@ class Hosting:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _agent_for(self, entries: Any) -> AgentHere | None:
+    def _agent_for(self, entries: Sequence[Entry]) -> AgentHere | None:
         start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
         return self._desk.here(start.agent if start else "")
 
@@ -208,7 +221,7 @@ class Hosting:
 
         await self._begin(run, recover())
 
-    async def _begin(self, run: str, work: Any) -> None:
+    async def _begin(self, run: str, work: Coroutine[Any, Any, None]) -> None:
         """Let a run go on by itself; what keeps it from beginning is raised here."""
         if len(self._tasks) >= MOST_RUNS:
             work.close()
@@ -245,14 +258,17 @@ class Hosting:
         self._subscribers.tell(run, told)
 
 
-def _is_at(entries: Any, pause: str) -> bool:
+def _is_at(entries: Sequence[Entry], pause: str) -> bool:
     """Whether a run waits, and at this pause, where one is named."""
     waits = ""
     for entry in entries:
-        if isinstance(entry, RunResumed):
-            waits = ""
-        elif type(entry).__name__ == "RunPaused":
-            waits = entry.key
+        match entry:
+            case RunResumed():
+                waits = ""
+            case RunPaused(key=key):
+                waits = key
+            case _:
+                pass
     return bool(waits) and (not pause or pause == waits)
 
 

@@ -5,8 +5,6 @@ import json
 from collections.abc import AsyncIterator
 from hashlib import blake2b
 
-from msgspec.structs import replace
-
 from rightcall.errors import JournalError
 from rightcall.log import logger
 from rightcall.serve.studio.answers import shown
@@ -116,8 +114,7 @@ async def _known(desk: Desk, run: str, version: int) -> dict[str, bytes]:
     if version > 0:
         reading = await desk.read(run)
         if version <= reading.version:
-            before = replace(reading, written=reading.written[:version])
-            for item in await desk.items(before, await desk.judged(reading)):
+            for item in await desk.items_before(reading, version):
                 _is_new(item, sent)
     return sent
 
@@ -126,7 +123,7 @@ async def _changes(desk: Desk, run: str, sent: dict[str, bytes], why_not: str) -
     """What is not as it was last told; None where everything is."""
     reading = await desk.read(run)
     judged = await desk.judged(reading)
-    items = await desk.items(reading, judged)
+    items = await desk.items(reading)
     fresh = [item for item in items if _is_new(item, sent)]
     if not fresh:
         return None
@@ -140,7 +137,8 @@ async def _changes(desk: Desk, run: str, sent: dict[str, bytes], why_not: str) -
 
 
 def _is_new(item: Json, sent: dict[str, bytes]) -> bool:
-    digest = blake2b(json.dumps(item, default=str).encode(), digest_size=16).digest()
+    told = {name: value for name, value in item.items() if name != "place"}
+    digest = blake2b(json.dumps(told, default=str).encode(), digest_size=16).digest()
     is_new = sent.get(item["id"]) != digest
     sent[item["id"]] = digest
     return is_new

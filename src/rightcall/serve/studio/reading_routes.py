@@ -113,7 +113,7 @@ class ReadingRoutes:
         """A run as people read it."""
         reading = await self._reading(request)
         judged = await self._desk.judged(reading)
-        items = await self._desk.items(reading, judged)
+        items = await self._desk.items(reading)
         first = whole(request, "from", 0)
         last = first + whole(request, "count", 200, _MOST_ITEMS)
         why_not = self._studio.why_not

@@ -2,7 +2,8 @@
 
 The files are read, and nothing in them is touched: neither a lock is taken nor a table made. A journal
 is opened as such only when something is to be written. Whatever else keeps runs, a durable store or a
-journal of somebody's own, is a ``Source`` if it can list its runs and give the entries of one.
+journal of somebody's own, needs ``runs`` and ``entries``, which may be async; ``written`` where it knows
+times; and ``decide`` where it goes on with a run by itself (``hosting.Deciding``).
 """
 
 import asyncio

@@ -1,13 +1,17 @@
-"""A call that a person makes by a form, through the gate: as if a model had asked for it."""
+"""A call that a person makes by a form, through the agent's gate: as if its model had asked for it."""
 
+from functools import partial
 from typing import Any
 
-from rightcall.core.call import Call
+from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.outcome import Invalid
 from rightcall.core.parts import Result
+from rightcall.gate.attempt import Setting
+from rightcall.gate.execution import not_run
 from rightcall.gate.executor import Executor
+from rightcall.gate.gate import Gate
 from rightcall.record.redact import redact_secrets
 from rightcall.serve.studio.agents import AgentHere
 from rightcall.serve.studio.file_diff import diff_of
@@ -36,7 +40,20 @@ async def try_call(
     """Put a call through the gate. Where a person must say yes to it first, nothing is run."""
     asked = _Asked(is_approved=is_approved)
     call = Call(id="try", name=tool, arguments=dump(arguments))
-    (done,) = await Executor(approve=asked).execute([call], here.agent.tools, dry_run=dry_run)
+    gate = Gate(
+        tools=here.agent.tools,
+        policy=here.policy,
+        approve=asked,
+        hooks=here.hooks,
+        dry_run=dry_run,
+    )
+    verdict = await gate.judge(call, call.id)
+    if isinstance(verdict, CheckedCall):
+        execute = partial(Executor().run, setting=Setting(dry_run=dry_run))
+        done = await gate.run(verdict, call.id, execute)
+    else:
+        assert not isinstance(verdict, Proposal)
+        done = not_run(call, verdict)
     if asked.proposal is not None:
         return _answer("", None, proposal=_proposal(asked.proposal))
     problems = done.outcome.problems if isinstance(done.outcome, Invalid) else ()
