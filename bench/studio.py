@@ -103,11 +103,12 @@ def make(path: Path, runs: int) -> None:
 
 async def index_all(path: Path, index: Index) -> int:
     """Bring the index up to date; how many entries that took."""
-    source, entries = source_of(path), 0
-    while (batch := await source.read(index.cursor, BATCH)).written:
-        index.take(batch)
+    source, entries, batch = source_of(path), 0, None
+    while batch is None or batch.written:
+        since = index.cursor
+        batch = await source.read(since, BATCH)
+        index.take(batch, since)
         entries += len(batch.written)
-    index.take(batch)
     source.close()
     return entries
 

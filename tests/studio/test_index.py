@@ -121,7 +121,9 @@ async def test_a_run_that_was_trimmed_away_is_forgotten(tmp_path):
         journal.trim(runs=4, size=10**9)
         with pytest.raises(NoRun):
             await desk.read("run 0")
-        assert "run 0" not in [each[0] for each in desk.index.query("SELECT run FROM runs")]
+        await desk.catch_up_fully()
+        left = [each[0] for each in desk.index.query("SELECT run FROM runs ORDER BY id")]
+        assert left == list(journal.runs())
         desk.close()
 
 
@@ -236,3 +238,17 @@ async def test_agents_read_runs_through_tools_and_resources(journal):
     assert await runs.resource(address_of("nobody")) is None
     assert await runs.resource("file:///etc/passwd") is None
     runs.close()
+
+
+async def test_two_studios_of_one_journal_count_every_entry_once(journal, tmp_path):
+    await stories.looked(journal)
+    one, two = (Desk(journal.path, cache=tmp_path / "cache") for _ in range(2))
+    since = one.index.cursor
+    batch = await one.source.read(since, 1000)
+    one.index.take(batch, since)
+    two.index.take(batch, since)
+    await two.catch_up_fully()
+    assert (await two.facts("looked")).turns == 2
+    assert two.index.standing().entries == 12
+    one.close()
+    two.close()

@@ -213,6 +213,7 @@ async def test_a_run_inside_a_call_stands_inside_it(kept):
     assert turns[0]["calls"][0]["result"]["parts"][0]["text"] == "ink is there"
     assert sent["sent_messages"] == 3
     assert {span["depth"] for span in told["spans"]} == {0, 1}
+    assert [span["name"] for span in told["spans"] if span["kind"] == "agent"] == ["writer"]
 
 
 async def test_pictures_are_shown_and_what_could_hold_a_script_is_a_download(kept):

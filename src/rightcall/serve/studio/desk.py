@@ -76,8 +76,9 @@ class Desk:
     async def catch_up(self) -> bool:
         """Take in what was written since the last look; whether something was."""
         async with self._catching_up:
-            batch = await self.source.read(self.index.cursor, _BATCH)
-            await asyncio.to_thread(self.index.take, batch)
+            since = self.index.cursor
+            batch = await self.source.read(since, _BATCH)
+            await asyncio.to_thread(self.index.take, batch, since)
             return bool(batch.written)
 
     async def catch_up_fully(self) -> None:

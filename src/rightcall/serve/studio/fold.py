@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from rightcall.core.entry import (
     MODEL_NOTE,
-    CallChecked,
     CallFinished,
     Entry,
     Nested,
@@ -87,6 +86,8 @@ class RunFacts(Struct):
     parent: str | None = None
     pending: int = 0
     tainted: bool = False
+    last_row: int = 0
+    """The number of its last entry, in a table."""
     is_noted: bool = False
     """Somebody wrote down what the model is called, which counts more than what its vendor says."""
 
@@ -195,7 +196,7 @@ def _collect(news: News, entry: Entry, path: str, at: float) -> None:
             made.tool, made.outcome, made.seconds = result.name, result.outcome, entry.seconds
             made.tokens_out, made.at = text_tokens(result.text), at
             news.texts.append(_text(result.text))
-        case CallChecked() | _:
+        case _:
             pass
 
 

@@ -22,7 +22,7 @@ from rightcall.core.tool import Spec
 from rightcall.serve.studio.fold import MadeCall, News, RunFacts, fold, new_facts, spec_text
 from rightcall.serve.studio.source import Batch, Written
 
-_VERSION = "2"
+_VERSION = "3"
 """Another number, and every index is made anew."""
 SHIFT = 20
 """Bits of a text's number that tell the texts of one run from each other; above them is the run's."""
@@ -37,10 +37,12 @@ CREATE TABLE IF NOT EXISTS runs (
     model TEXT, prompt TEXT, answer TEXT, state TEXT, stop TEXT, words TEXT, turns INTEGER,
     calls INTEGER, bad_calls INTEGER, input_tokens INTEGER, output_tokens INTEGER,
     cached_tokens INTEGER, cache_written_tokens INTEGER, reasoning_tokens INTEGER, cost REAL,
-    seconds REAL, entries INTEGER, parent TEXT, pending INTEGER, tainted INTEGER, is_noted INTEGER,
+    seconds REAL, entries INTEGER, parent TEXT, pending INTEGER, tainted INTEGER, last_row INTEGER,
+    is_noted INTEGER,
     changed INTEGER
 );
 CREATE INDEX IF NOT EXISTS runs_open ON runs (state, id) WHERE state IN ('open', 'paused', 'decided');
+CREATE INDEX IF NOT EXISTS runs_last_row ON runs (last_row);
 CREATE INDEX IF NOT EXISTS runs_changed ON runs (changed);
 CREATE INDEX IF NOT EXISTS runs_agent ON runs (agent);
 CREATE INDEX IF NOT EXISTS runs_model ON runs (model);
@@ -138,41 +140,50 @@ class Index:
         with self._lock:
             return self._database.execute(statement, values).fetchall()
 
-    def clear(self) -> None:
-        """Forget everything: another journal is looked at."""
-        with self._changing():
-            for name in _TABLES[1:]:
-                self._database.execute(f"DELETE FROM {name}")  # noqa: S608 - names of ours
-            self._set_meta("cursor", "")
-            self._set_meta("entries", "0")
-            self._specs.clear()
-
     def forget(self, run: str) -> None:
         """A run is not in the journal any more."""
         with self._changing():
             for (number,) in self.query("SELECT id FROM runs WHERE run = ?", (run,)):
-                self._database.execute("DELETE FROM runs WHERE id = ?", (number,))
-                self._database.execute("DELETE FROM calls WHERE run_id = ?", (number,))
-                self._database.execute("DELETE FROM places WHERE run_id = ?", (number,))
-                between = (number << SHIFT, (number + 1) << SHIFT)
-                self._database.execute("DELETE FROM texts WHERE rowid >= ? AND rowid < ?", between)
+                self._forget(number)
 
-    def take(self, batch: Batch) -> None:
-        """Take in what was written."""
-        if batch.is_anew:
-            self.clear()
-        brought = self._brought(batch.written)
+    def take(self, batch: Batch, since: str) -> None:
+        """Take in what was written since a look; nothing, where another process has done so already."""
         with self._changing():
+            if self._meta("cursor") != since:
+                return
+            if batch.is_anew:
+                self._clear()
+            self._trim(batch.first)
             self._set_meta("cursor", batch.cursor)
             self._share = batch.share
             self._is_ready = self._is_ready or batch.share >= 1.0 or not batch.written
-            if not brought:
+            if not batch.written:
                 return
             change = self._number("change") + 1
             self._set_meta("change", str(change))
             self._set_meta("entries", str(self._number("entries") + len(batch.written)))
-            for each in brought.values():
+            for each in self._brought(batch.written).values():
                 self._save(each, change)
+
+    def _clear(self) -> None:
+        """Forget everything: another journal is looked at."""
+        for name in _TABLES[1:]:
+            self._database.execute(f"DELETE FROM {name}")  # noqa: S608 - names of ours
+        self._set_meta("entries", "0")
+        self._specs.clear()
+
+    def _trim(self, first: int) -> None:
+        """Forget the runs that are gone from the beginning of a table."""
+        query = "SELECT id FROM runs WHERE last_row > 0 AND last_row < ?"
+        for (number,) in self.query(query, (first,)) if first > 1 else ():
+            self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        self._database.execute("DELETE FROM runs WHERE id = ?", (number,))
+        self._database.execute("DELETE FROM calls WHERE run_id = ?", (number,))
+        self._database.execute("DELETE FROM places WHERE run_id = ?", (number,))
+        between = (number << SHIFT, (number + 1) << SHIFT)
+        self._database.execute("DELETE FROM texts WHERE rowid >= ? AND rowid < ?", between)
 
     def _brought(self, written: Sequence[Written]) -> dict[str, _Brought]:
         brought: dict[str, _Brought] = {}
@@ -187,6 +198,7 @@ class Index:
             if is_damaged:
                 # Whatever else is recorded of it: something is missing.
                 found.facts.state, found.facts.stop, found.facts.words = "failed", DAMAGED, DAMAGED
+            found.facts.last_row = each.row
             if each.end:
                 _add_place(found.places, each.start, each.end)
         return brought
@@ -242,7 +254,7 @@ class Index:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         with self._lock:
-            self._database.execute("BEGIN")
+            self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
             except BaseException:

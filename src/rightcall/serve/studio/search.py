@@ -278,9 +278,7 @@ def pieces(snippet: str) -> list[list[object]]:
     return found
 
 
-def row_of(
-    facts: RunFacts, held: frozenset[str], tools: Sequence[str], holder: str = ""
-) -> dict[str, Any]:
+def row_of(facts: RunFacts, held: frozenset[str], tools: Sequence[str]) -> dict[str, Any]:
     """A run as lists show it."""
     state = state_of(facts, held)
     stop = facts.words if facts.state in ("ended", "failed") else state.replace("_", " ")
@@ -306,7 +304,7 @@ def row_of(
         "parent_shown": facts.parent,
         "pending": facts.pending,
         "tainted": facts.tainted,
-        "holder": holder,
+        "holder": "",
     }
 
 

@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from hashlib import sha256
 from inspect import isawaitable
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from msgspec import Struct
 
@@ -45,6 +45,8 @@ class Written(Struct, frozen=True, gc=False):
     start: int = 0
     end: int = 0
     """Where it stands in a file of lines."""
+    row: int = 0
+    """Its number in a table."""
 
 
 class Batch(Struct, frozen=True):
@@ -57,6 +59,8 @@ class Batch(Struct, frozen=True):
     """How much of the whole has been seen."""
     is_anew: bool = False
     """Another journal stands where the one was that was looked at before."""
+    first: int = 0
+    """The lowest number that is left in a table: what came before it was trimmed away."""
 
 
 class Recorded(Struct, frozen=True):
@@ -179,10 +183,9 @@ class LinesSource(_FileSource):
 
     def _read(self, cursor: str, most: int) -> Batch:
         with _disk_errors(self.path), self.path.open("rb") as file:
-            identity = self._identity(file.readline())
+            identity, size = _identity(file), os.fstat(file.fileno()).st_size
             known, _, at = cursor.partition(":")
-            size = os.fstat(file.fileno()).st_size
-            is_anew = bool(cursor) and (known != identity or int(at) > size)
+            is_anew = bool(cursor) and (known != identity or not _ends_a_line(file, int(at), size))
             start = 0 if is_anew or not cursor else int(at)
             file.seek(start)
             data = file.read(_MUCH)
@@ -195,12 +198,6 @@ class LinesSource(_FileSource):
             found += _written(line, end)
             end += len(line)
         return Batch(found, f"{identity}:{end}", end / size if size else 1.0, is_anew)
-
-    def _identity(self, first: bytes) -> str:
-        """Tells the file from another that was put in its place, as a repaired one is."""
-        if not first.endswith(b"\n"):
-            return "empty"
-        return sha256(first).hexdigest()[:16]
 
     async def run(self, name: str, places: Sequence[tuple[int, int]]) -> Recorded:
         """The lines of a run, at the places that are known of it."""
@@ -224,6 +221,22 @@ class LinesSource(_FileSource):
         if self._journal is None:
             self._journal = JsonLinesJournal(self.path)
         return self._journal
+
+
+def _identity(file: BinaryIO) -> str:
+    """Tells the file from another that was put in its place, as a repaired one is."""
+    first = file.readline()
+    if not first.endswith(b"\n"):
+        return "empty"
+    return f"{os.fstat(file.fileno()).st_ino}-{sha256(first).hexdigest()[:16]}"
+
+
+def _ends_a_line(file: BinaryIO, at: int, size: int) -> bool:
+    """Whether what was read up to a place can still be what stands before it."""
+    if not 0 < at <= size:
+        return at == 0
+    file.seek(at - 1)
+    return file.read(1) == b"\n"
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
@@ -268,16 +281,17 @@ class TableSource(_FileSource):
         with _disk_errors(self.path), closing(self._connect()) as connection:
             query = "SELECT id, run, at, entry FROM entries WHERE id > ? ORDER BY id LIMIT ?"
             try:
-                ((newest,),) = connection.execute("SELECT max(id) FROM entries").fetchall()
+                bounds = "SELECT (SELECT min(id) FROM entries), (SELECT max(id) FROM entries)"
+                ((first, newest),) = connection.execute(bounds).fetchall()
                 is_anew = last > (newest or 0)
                 rows = connection.execute(query, (0 if is_anew else last, most)).fetchall()
             except sqlite3.OperationalError as error:
                 if "no such table" not in str(error):
                     raise
                 return Batch((), cursor)
-        found = [Written(run, at, _entry(text)) for _, run, at, text in rows]
+        found = [Written(run, at, _entry(text), row=row) for row, run, at, text in rows]
         end = rows[-1][0] if rows else (0 if is_anew else last)
-        return Batch(found, str(end), end / newest if newest else 1.0, is_anew)
+        return Batch(found, str(end), end / newest if newest else 1.0, is_anew, first or 0)
 
     async def run(self, name: str, _: Sequence[tuple[int, int]]) -> Recorded:
         """The rows of a run."""

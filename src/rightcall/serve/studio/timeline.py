@@ -64,16 +64,21 @@ def timeline_of(written: Sequence[At], now: float | None) -> Json:
 def _spans(written: Sequence[At], now: float | None, depth: int, path: str) -> Iterator[Span]:
     walk = _Walk(now, depth, path)
     inside: dict[str, list[At]] = {}
+    found: list[Span] = []
     last: float | None = None
     for entry, at in written:
         if isinstance(entry, Nested):
             inside.setdefault(entry.path, []).append((entry.entry, at))
         elif at is not None:
-            yield from walk.take(entry, at)
+            found += walk.take(entry, at)
         last = at if at is not None else last
-    yield from walk.rest(last)
-    for key, found in inside.items():
-        yield from _spans(found, now, depth + 1, f"{path}{key}/")
+    found += walk.rest(last)
+    for span in found:
+        if span.kind == "tool" and span.id.removeprefix(path) in inside:
+            span.kind = "agent"
+    yield from found
+    for key, below in inside.items():
+        yield from _spans(below, now, depth + 1, f"{path}{key}/")
 
 
 class _Walk:
@@ -194,7 +199,7 @@ def _span_json(each: Span, begun: float) -> Json:
     return {
         "id": each.id,
         "item": each.item,
-        "kind": "agent" if each.kind == "tool" and "/" in each.id and not each.depth else each.kind,
+        "kind": each.kind,
         "name": each.name,
         "turn": each.turn,
         "lane": each.lane,
