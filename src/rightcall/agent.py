@@ -30,7 +30,7 @@ from rightcall.gate.checked_async import checked_async
 from rightcall.gate.executor import Executor
 from rightcall.gate.gate import Decisions, decided_about, guard_above
 from rightcall.gate.slots import RUN_CONCURRENCY
-from rightcall.loop.basis import Basis, Defaults, look_for_tools, user_message
+from rightcall.loop.basis import UNNAMED, Basis, Defaults, look_for_tools, user_message
 from rightcall.loop.events import Event, events_of
 from rightcall.loop.nested import nesting_of, rules_below
 from rightcall.loop.offering import Deferred, Telling
@@ -110,7 +110,7 @@ class Agent(Generic[Deps, Out]):
         tools: ToolSource[Deps] = (),
         instructions: Instructions = "",
         *,
-        name: str = "agent",
+        name: str = UNNAMED,
         output: Any = None,
         budget: Budget | None = None,
         journal: Journal | AsyncJournal | None = None,
@@ -350,7 +350,7 @@ class Agent(Generic[Deps, Out]):
             return basis.with_output(await going.go(start))
 
     def _defaults(self) -> Defaults:
-        return Defaults(self.budget, self._retry_broken)
+        return Defaults(self.budget, self._retry_broken, self.name)
 
     def _steps(self, held: Holding, given: Steps | None) -> Steps:
         if given is None:

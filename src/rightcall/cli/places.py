@@ -17,6 +17,11 @@ def state_folder() -> Path:
     return _home("XDG_STATE_HOME", ".local/state") / "rightcall"
 
 
+def cache_folder() -> Path:
+    """What can be made again: under the XDG cache directory."""
+    return _home("XDG_CACHE_HOME", ".cache") / "rightcall"
+
+
 def _home(variable: str, otherwise: str) -> Path:
     given = os.environ.get(variable, "")
     # The XDG specification has a relative path ignored.

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rightcall.agent import Agent
-from rightcall.cli.conversations import ENTRIES, MODEL_NOTE
+from rightcall.cli.conversations import ENTRIES
 from rightcall.cli.load import load_agent
 from rightcall.cli.session import Session, view_for
 from rightcall.cli.summary import Progress, View
 from rightcall.cli.terminal import NOBODY, approver
 from rightcall.core.decision import Allow, Deny, FinalDecision, Proposal
-from rightcall.core.entry import Entry, ReplyReceived, RunEnded, RunStarted, StepDone
+from rightcall.core.entry import MODEL_NOTE, Entry, ReplyReceived, RunEnded, RunStarted, StepDone
 from rightcall.core.events import StreamEvent
 from rightcall.core.ports import Journal
 from rightcall.errors import ReplayError, RightcallError, UsageError

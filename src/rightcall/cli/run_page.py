@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from rightcall.cli.conversations import MODEL_NOTE
 from rightcall.cli.wording import media_words, one_line, result_line, usage_words
 from rightcall.core.call import Call
 from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Rewrite
 from rightcall.core.entry import (
+    MODEL_NOTE,
     CallDecided,
     CallFinished,
     Entry,
@@ -23,7 +23,8 @@ from rightcall.core.entry import (
 )
 from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.message import Message, Reply, Results, User
-from rightcall.core.parts import Media, Result, Text, Usage
+from rightcall.core.parts import Media, Result, Usage
+from rightcall.record.markdown import markdown_lines
 from rightcall.record.steps import stop_of, unfolded
 
 _WIDTH = 60
@@ -218,28 +219,4 @@ def markdown_of(row: Row, messages: Sequence[Message]) -> Iterator[str]:
     begun = f", {time_words(row.at)}" if row.at else ""
     model = f", {row.model}" if row.model else ""
     yield f"Run `{row.run}`{begun}{model}: {row.stop}, {usage_words(row.usage)}.\n"
-    for message in messages:
-        match message:
-            case User(author=author):
-                yield f"## {author.capitalize()}\n"
-                for part in message.content:
-                    yield f"{part.text if isinstance(part, Text) else media_words(part)}\n"
-            case Reply():
-                yield "## Model\n"
-                if message.text:
-                    yield f"{message.text}\n"
-                for call in message.calls:
-                    yield f"`{call.name}` was called with\n\n{_fenced(call.arguments or '{}', 'json')}\n"
-            case Results(results):
-                for result in results:
-                    shown = result.text or " ".join(
-                        media_words(part) for part in result.content if isinstance(part, Media)
-                    )
-                    yield f"`{result.name}` {result.outcome}:\n\n{_fenced(shown)}\n"
-
-
-def _fenced(text: str, kind: str = "") -> str:
-    """A block that nothing in the text can end."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{kind}\n{text}\n{fence}"
+    yield from markdown_lines(messages)

@@ -151,7 +151,7 @@ class Session:
             model = connect(name, family=self._options.family)
             if not shown:
                 return model
-            from rightcall.cli.local_prompt import prompt_of  # noqa: PLC0415 - templates are an extra
+            from rightcall.models.local_prompt import prompt_of  # noqa: PLC0415 - templates are an extra
 
             return ShownModel(model, prompt_of(name))
         tapped = None

@@ -33,6 +33,10 @@ class After(Struct, frozen=True, kw_only=True, gc=False):
     messages: int
 
 
+MODEL_NOTE = "asked"
+"""The key of a step that says what the user calls the model: a reply has the vendor's name for it."""
+
+
 class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="run_started"):
     """A run began, with everything said up to now and what the model is told of the tools."""
 
@@ -56,6 +60,8 @@ class RunStarted(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
     """The run that this one was forked from."""
     trace: str = ""
     """What observers call this segment of the run, for the next one to refer to."""
+    agent: str = ""
+    """The agent's name, where it was given one."""
 
 
 class RequestSent(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag="request_sent"):

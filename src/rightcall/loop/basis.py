@@ -53,6 +53,9 @@ from rightcall.trust.inheriting import held
 from rightcall.trust.rules import Rules
 from rightcall.wire.history import Said
 
+UNNAMED = "agent"
+"""What an agent is called that nobody gave a name."""
+
 
 class Defaults(Struct, frozen=True, eq=False):
     """What an agent's runs have unless they say otherwise."""
@@ -60,6 +63,7 @@ class Defaults(Struct, frozen=True, eq=False):
     budget: Budget
     retry_broken: bool | None
     """None: where another model is there to give the answer whole."""
+    agent: str = UNNAMED
 
 
 class Basis(Struct, frozen=True, kw_only=True, eq=False):
@@ -201,6 +205,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
             wanted=wanted,
             grant=grant,
             dry_run=options.get("dry_run", False),
+            agent="" if defaults.agent == UNNAMED else defaults.agent,
         )
 
     def wanted(self, mode: OutputMode | None) -> Wanted | None:

@@ -3,10 +3,13 @@
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.core.budget import Stop
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.decision import Ask, FinalDecision
 from rightcall.core.entry import (
@@ -22,6 +25,7 @@ from rightcall.core.entry import (
 )
 from rightcall.core.events import ModelEvent
 from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Message
 from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned
 from rightcall.core.ports import AsyncJournal, Journal, Model
 from rightcall.core.problem import Problem, Valid
@@ -34,6 +38,7 @@ from rightcall.gate.checked_async import checked_async
 from rightcall.gate.execution import Execution, not_run
 from rightcall.gate.executor import Executor
 from rightcall.gate.hooks import Hooks, Veto, gathered
+from rightcall.loop.ask import ask
 from rightcall.loop.circles import canonical
 from rightcall.loop.nested import Nesting, nesting_of
 from rightcall.loop.offering import Offered
@@ -41,6 +46,7 @@ from rightcall.loop.result import RunResult
 from rightcall.loop.run import Run
 from rightcall.loop.setup import Setup
 from rightcall.loop.state import started
+from rightcall.loop.window import Window
 from rightcall.record.steps import decisions_in, entries_of
 
 _MODEL = re.compile(r"t\d+\.model")
@@ -66,6 +72,30 @@ async def replay(
     return again.result(await again.until_stop())
 
 
+class Retraced(Struct, frozen=True, eq=False):
+    """A recorded run gone through again, as far as its record goes."""
+
+    result: RunResult[Any]
+    """What it has come to; where the record breaks off, ``stop`` is an error."""
+    requests: Mapping[str, Request]
+    """What the model was asked in each turn, by the key of the reply; also where none came."""
+
+
+async def retrace(entries: Sequence[Entry], run: str, *, window: Window | None = None) -> Retraced:
+    """Go through a recorded run again without touching anything, and see what its model was asked.
+
+    What is not in the record is not in the requests: options, the limit of tokens, the form of an answer
+    that the vendor holds the model to. Neither is the window, unless it is given.
+    """
+    seen: dict[str, Request] = {}
+    again = _again(entries, run, window=window, seen=seen)
+    try:
+        stop = await again.until_stop()
+    except ReplayError as error:
+        stop = Stop("error", detail=str(error))
+    return Retraced(again.result(stop), seen)
+
+
 def _again(
     entries: Sequence[Entry],
     run: str,
@@ -73,6 +103,8 @@ def _again(
     model: Model | None = None,
     tools: ToolSource | None = None,
     decided: Mapping[str, FinalDecision] | None = None,
+    window: Window | None = None,
+    seen: dict[str, Request] | None = None,
 ) -> Run:
     """The run that the entries record, to go through again."""
     start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
@@ -100,7 +132,7 @@ def _again(
         run=run,
         model=model or _NoModel(),
         tools=box,
-        steps=_RecordedSteps(entries, is_live),
+        steps=_RecordedSteps(entries, is_live, seen),
         executor=Executor() if tools is not None else _RecordedExecutor(entries),
         specs=start.specs,
         offered=Offered(box, start.specs, _found_later(entries, start)),
@@ -108,6 +140,8 @@ def _again(
         answer=_answer(start.wanted),
         policy=policy,
         hooks=gathered(hooks),
+        window=window,
+        summarise=_no_summary if _has_summary(entries) else None,
         speculate=False,
     )
     return Run(setup, started(start), begins=len(start.messages) - 1, decisions=decisions)
@@ -122,6 +156,15 @@ def _found_later(entries: Sequence[Entry], start: RunStarted) -> dict[str, Spec]
 
 def _has(entries: Sequence[Entry], hook: str) -> bool:
     return any(isinstance(entry, HookAnswered) and entry.hook == hook for entry in entries)
+
+
+def _has_summary(entries: Sequence[Entry]) -> bool:
+    return any(isinstance(each, StepDone) and each.key.endswith(".summary") for each in entries)
+
+
+async def _no_summary(_: tuple[Message, ...]) -> str:
+    """Stands where the summary was made, which is recorded."""
+    return ""
 
 
 def _nothing(_: object) -> Veto | None:
@@ -184,8 +227,14 @@ class _RecordedExecutor:
 class _RecordedSteps:
     """Effects as a journal remembers them. ``live`` says which happen anew, by the end of their keys."""
 
-    def __init__(self, entries: Sequence[Entry], live: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        live: Callable[[str], bool],
+        seen: dict[str, Request] | None = None,
+    ) -> None:
         self._live = live
+        self._seen = seen
         self._done = {
             entry.key: entry
             for entry in entries
@@ -194,6 +243,8 @@ class _RecordedSteps:
 
     async def step(self, key: str, body: Callable[[], Awaitable[Entry]]) -> Entry:
         """The recorded entry of that key."""
+        if self._seen is not None and isinstance(body, partial) and body.func is ask:
+            self._seen[key] = body.args[1].request
         known = self._done.get(key)
         if isinstance(known, HookAnswered):
             return known

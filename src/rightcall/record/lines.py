@@ -160,7 +160,7 @@ class LineIndex:
         known.append(place)
 
     def _add_damaged(self, place: Place, line: bytes, reason: str) -> None:
-        named, is_certain = _owners(line)
+        named, is_certain = owners(line)
         doubted = () if is_certain else tuple(run for run in self._under_way if run not in named)
         number = len(self.damages)
         self.damages.append(Damage(place, reason, named, doubted))
@@ -173,7 +173,7 @@ class LineIndex:
             self._harmed.setdefault(run, number)
 
 
-def _owners(line: bytes) -> tuple[tuple[str, ...], bool]:
+def owners(line: bytes) -> tuple[tuple[str, ...], bool]:
     """The runs that a damaged line names, and whether it can be of no other."""
     names: dict[str, None] = {}
     for head in _HEAD.finditer(line):

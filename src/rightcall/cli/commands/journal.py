@@ -4,16 +4,14 @@ import asyncio
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 import msgspec
 
 from rightcall.cli import NO_ANSWER, OK
-from rightcall.cli.conversations import conversations_file, find_run, transcript_of
+from rightcall.cli.conversations import conversations_file, transcript_of
 from rightcall.cli.journal_damage import tell_damage
-from rightcall.cli.load import is_journal, load_journal
+from rightcall.cli.recorded import chosen_run, journal_and_run, opened_journal
 from rightcall.cli.resuming import resume_run
 from rightcall.cli.run_page import Row, markdown_of, page_of, row_cells, row_object, row_of
 from rightcall.cli.settings import change_settings, keeps_conversations
@@ -45,51 +43,24 @@ def run(options: Namespace) -> int:
 
 
 def _read(options: Namespace) -> int:
-    file, name = _where(options.where)
+    file, name = journal_and_run(options.where)
     if options.action == "resume":
         # The agent opens the journal by its name, as it does for a run that begins.
         options.journal = file
-    with _opened(file) as journal:
-        actions: dict[str, Callable[[], int]] = {
-            "list": lambda: _list(options, journal),
-            "show": lambda: _show(options, journal, _chosen(journal, name)),
-            "replay": lambda: _replay(journal, _chosen(journal, name)),
-            "export": lambda: _export(options, journal, name),
-            "resume": lambda: asyncio.run(resume_run(options, journal, _chosen(journal, name))),
-        }
+    with opened_journal(file) as journal:
+        actions = dict[str, Callable[[], int]](
+            {
+                "list": lambda: _list(options, journal),
+                "show": lambda: _show(options, journal, chosen_run(journal, name)),
+                "replay": lambda: _replay(journal, chosen_run(journal, name)),
+                "export": lambda: _export(options, journal, name),
+                "resume": lambda: asyncio.run(resume_run(options, journal, chosen_run(journal, name))),
+            }
+        )
         try:
             return actions[options.action]()
         except JournalError as error:
             raise UsageError(f"{error}; rightcall journal check says more") from error
-
-
-def _where(words: list[str]) -> tuple[str, str | None]:
-    """The file, which can be left out, and the run, which can be, too."""
-    file = str(conversations_file())
-    if words and is_journal(words[0]):
-        file, *words = words
-    if len(words) > 1:
-        raise UsageError(f"{words[0]} is no journal: its name must end in .jsonl, .sqlite or .db")
-    if not Path(file).exists():
-        raise UsageError(f"there is no journal {file}")
-    return file, words[0] if words else None
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[JsonLinesJournal | SqliteJournal]:
-    journal = load_journal(file)
-    assert isinstance(journal, JsonLinesJournal | SqliteJournal)
-    with journal:
-        yield journal
-
-
-def _chosen(journal: JsonLinesJournal | SqliteJournal, name: str | None) -> str:
-    runs = journal.runs()
-    if not runs:
-        raise UsageError(f"{journal.path} holds no runs")
-    if name is None:
-        return runs[-1]
-    return find_run(runs, name, "" if Path(journal.path) == conversations_file() else str(journal.path))
 
 
 def _list(options: Namespace, journal: JsonLinesJournal | SqliteJournal) -> int:
@@ -139,7 +110,7 @@ def _replay(journal: JsonLinesJournal | SqliteJournal, name: str) -> int:
 
 
 def _export(options: Namespace, journal: JsonLinesJournal | SqliteJournal, name: str | None) -> int:
-    names = journal.runs() if options.all else [_chosen(journal, name)]
+    names = journal.runs() if options.all else [chosen_run(journal, name)]
     if options.format == "json" and options.all:
         # One after the other, so that a journal of any length can be exported.
         for number, each in enumerate(names):

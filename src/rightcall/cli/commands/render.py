@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rightcall.cli import OK
 from rightcall.cli.load import load_conversation, load_tools
-from rightcall.cli.local_prompt import NOT_ASKED
 from rightcall.cli.wording import is_lively, write
 from rightcall.core.message import said
 from rightcall.core.request import Request
@@ -20,6 +19,7 @@ from rightcall.local.template.chat_template import ChatTemplate
 from rightcall.local.template.probing import probe
 from rightcall.local.template.template_file import read_template
 from rightcall.models.catalogue import EMBEDDED, file_of
+from rightcall.models.local_prompt import NOT_ASKED
 from rightcall.wire.history import Said
 
 

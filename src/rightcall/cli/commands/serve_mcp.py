@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from rightcall import mcp
 from rightcall.cli import OK
-from rightcall.cli.arguments import TOKEN
 from rightcall.cli.load import add_manifests, load_journal, load_tools
+from rightcall.cli.mcp_arguments import TOKEN
+from rightcall.cli.places import cache_folder
 from rightcall.core.decision import Proposal
 from rightcall.errors import UsageError
+from rightcall.serve import studio
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Approve
     from rightcall.mcp.server.serve_options import Listen
+    from rightcall.serve.studio.runs_as_tools import RunTools
 
 _LONGEST_TOKEN = 4096
 
@@ -27,6 +30,9 @@ def run(options: Namespace) -> int:
     # The token leaves the environment before tools are loaded.
     listen = _listen(options)
     tools = add_manifests(load_tools(*options.tools), options)
+    runs = _runs(options)
+    if runs is not None:
+        tools += list(runs.tools())
     serve = mcp.serve
     journal = load_journal(options.journal) if options.journal else None
     try:
@@ -38,8 +44,11 @@ def run(options: Namespace) -> int:
             instructions=options.instructions,
             approve=_approve(options),
             journal=journal,
+            texts=runs,
         )
     finally:
+        if runs is not None:
+            runs.close()
         close = getattr(journal, "close", None)
         if close is not None:
             close()
@@ -48,8 +57,8 @@ def run(options: Namespace) -> int:
 
 def _check(options: Namespace) -> None:
     """Refuse options that make no sense together."""
-    if not options.tools and not options.manifests:
-        raise UsageError("which tools? rightcall serve-mcp FILE.py, or --manifest FILE.json")
+    if not options.tools and not options.manifests and not options.runs:
+        raise UsageError("which tools? rightcall serve-mcp FILE.py, --manifest FILE.json or --runs FILE")
     if options.http is None:
         names = ("token_file", "oauth_issuer", "oauth_resource", "scopes", "hosts", "origins")
         if any(getattr(options, name) for name in names):
@@ -61,6 +70,12 @@ def _check(options: Namespace) -> None:
         raise UsageError("--oauth-issuer needs --oauth-resource, the address that tokens are for")
     elif options.token_file:
         raise UsageError("either --token-file or --oauth-issuer, not both")
+
+
+def _runs(options: Namespace) -> "RunTools | None":
+    if not options.runs:
+        return None
+    return studio.RunTools(options.runs, cache=cache_folder() / "studio")
 
 
 def _say(address: str) -> None:

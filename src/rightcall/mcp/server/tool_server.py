@@ -35,6 +35,7 @@ from rightcall.mcp.server.requests import CallRequests
 from rightcall.mcp.server.serve_options import Bounds, Listen
 from rightcall.mcp.server.served_calls import SerialLock, Setup
 from rightcall.mcp.server.stdio_server import serve_stdio
+from rightcall.mcp.server.texts import ServedTexts, Texts
 from rightcall.mcp.server.tools_list import ToolsList
 
 _A_WHILE = 5 * 60 * 1000
@@ -59,6 +60,8 @@ class ServerSettings(TypedDict, total=False):
     dependencies: Any
     """Whatever tools share; it reaches them through ``Context``."""
     bounds: Bounds
+    texts: Texts | None
+    """What clients may read as resources."""
 
 
 class ToolServer:
@@ -86,6 +89,7 @@ class ToolServer:
             running=set(),
         )
         self._requests = CallRequests(self._setup, self.bounds, self._levels)
+        self._texts = settings.get("texts")
         self.sdk = self._build(settings.get("instructions", ""))
 
     @property
@@ -120,12 +124,15 @@ class ToolServer:
         return application(self.sdk, listen, self.bounds)
 
     def _build(self, instructions: str) -> Server[Any]:
+        texts = None if self._texts is None else ServedTexts(self._texts)
         sdk: Server[Any] = Server(
             self.name,
             version=_version(),
             instructions=instructions or None,
             on_list_tools=self._list,
             on_call_tool=self._call,
+            on_list_resources=None if texts is None else texts.list,
+            on_read_resource=None if texts is None else texts.read,
             get_tool_input_schema=self._schema_of,
             cache_hints={"tools/list": CacheHint(ttl_ms=0 if self._offered.changes else _A_WHILE)},
         )

@@ -1,0 +1,51 @@
+"""Look at recorded runs in the browser."""
+
+import sys
+import threading
+import webbrowser
+from argparse import Namespace
+from pathlib import Path
+
+from rightcall.cli import OK
+from rightcall.cli.conversations import conversations_file
+from rightcall.cli.load import is_journal, load_agent
+from rightcall.cli.places import cache_folder
+from rightcall.errors import UsageError
+from rightcall.serve import studio
+
+
+def run(options: Namespace) -> int:
+    """Serve until SIGINT or SIGTERM comes."""
+    agents = {place: load_agent(place) for place in options.agents}
+    studio.serve(
+        _journal(options),
+        agents=agents,
+        write=options.write,
+        host=options.host,
+        port=options.port,
+        names=options.names,
+        started=lambda address: _say(address, is_opened=not options.no_open),
+        cache=cache_folder() / "studio",
+    )
+    return OK
+
+
+def _journal(options: Namespace) -> Path:
+    if options.journal is None:
+        file = conversations_file()
+        if not file.exists():
+            raise UsageError("ask and chat have kept nothing yet; name a journal with --journal FILE")
+        return file
+    if not is_journal(options.journal):
+        raise UsageError(f"--journal {options.journal}: its name must end in .jsonl, .sqlite or .db")
+    file = Path(options.journal)
+    if not file.exists() and not options.write:
+        raise UsageError(f"there is no journal {file}")
+    return file
+
+
+def _say(address: str, *, is_opened: bool) -> None:
+    print(f"rightcall: the studio is at {address}", file=sys.stderr, flush=True)
+    if is_opened:
+        # Some browsers hold up whoever starts them for as long as they run.
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -1,0 +1,137 @@
+"""Watch one run in the terminal: what is recorded of it, as it is written."""
+
+import asyncio
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+from rightcall.cli import NO_ANSWER
+from rightcall.cli.recorded import chosen_run, journal_and_run, opened_journal
+from rightcall.cli.session import view_for
+from rightcall.cli.summary import PATIENCE, Progress, View
+from rightcall.core.entry import (
+    CallFinished,
+    Entry,
+    Nested,
+    ReplyReceived,
+    RequestSent,
+    RunEnded,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+)
+from rightcall.core.events import ResultEnd, StreamEvent, SubagentEvent, TurnStart, unfolded
+from rightcall.core.message import User
+from rightcall.core.ports import Journal
+from rightcall.core.sanitize import printable
+from rightcall.errors import RightcallError, UsageError
+from rightcall.loop.replay import replay
+from rightcall.loop.result import RunEnd
+from rightcall.record.steps import entries_of
+from rightcall.trust.asking import question
+
+_OFTEN = 0.2
+"""Seconds between two looks."""
+
+
+def run(options: Namespace) -> int:
+    """Watch until the run is over, or waits for somebody."""
+    file, name = journal_and_run(options.where)
+    with opened_journal(file) as journal:
+        chosen = chosen_run(journal, name)
+        return asyncio.run(_Watching(journal, chosen, view_for(options, chosen)).watch())
+
+
+class _Watching:
+    """One run, followed by its record."""
+
+    def __init__(self, journal: Journal, run: str, view: View) -> None:
+        self._journal = journal
+        self._run = run
+        self._view = view
+        self._progress = Progress()
+        self._begun = time.monotonic()
+
+    async def watch(self) -> int:
+        """Show what is there and what comes."""
+        seen, waited = 0, 0.0
+        while True:
+            entries = await entries_of(self._journal, self._run)
+            for entry in entries[seen:]:
+                self._show(entry)
+            waited = 0.0 if len(entries) > seen else waited + _OFTEN
+            seen = len(entries)
+            if not entries:
+                raise UsageError(f"there is no run {self._run!r}")
+            match _standing(entries):
+                case RunEnded():
+                    return await self._end()
+                case RunFailed(message=message):
+                    return self._sum_up(RightcallError(message))
+                case RunPaused():
+                    return await self._ask()
+                case _:
+                    pass
+            if waited > PATIENCE:
+                self._view.waiting()
+            await asyncio.sleep(_OFTEN)
+
+    def _show(self, entry: Entry) -> None:
+        if isinstance(entry, RunStarted):
+            asked = [message.text for message in entry.messages if isinstance(message, User)]
+            self._progress = Progress(asked[-1] if asked else "", entry.messages[:-1])
+            self._view.people.write(printable(f"> {asked[-1] if asked else self._run}\n"))
+        for event in _events(entry):
+            self._progress.see(event)
+            self._view.show(event)
+
+    async def _end(self) -> int:
+        self._progress.see(RunEnd(await replay(self._journal, self._run)))
+        return self._sum_up()
+
+    async def _ask(self) -> int:
+        """Say what waits, and how to answer it."""
+        result = await replay(self._journal, self._run)
+        self._view.hush()
+        for proposal in result.pending:
+            self._say(question(proposal))
+        self._say(f"It waits for a person: rightcall journal resume … {self._run}, or rightcall studio")
+        return NO_ANSWER
+
+    def _say(self, text: str) -> None:
+        self._view.people.write(f"{printable(text)}\n")
+
+    def _sum_up(self, error: RightcallError | None = None) -> int:
+        summary = self._progress.ended(time.monotonic() - self._begun, error)
+        self._view.end(summary)
+        return summary.code
+
+
+def _standing(entries: Sequence[Entry]) -> Entry | None:
+    """The last entry that says how the run stands."""
+    found: Entry | None = None
+    for entry in entries:
+        if isinstance(entry, RunEnded | RunFailed | RunPaused | RunResumed):
+            found = entry
+        elif isinstance(entry, RequestSent | ReplyReceived) and isinstance(found, RunFailed):
+            found = None
+    return found
+
+
+def _events(entry: Entry) -> Iterator[StreamEvent]:
+    """What an entry would have streamed as."""
+    match entry:
+        case RequestSent(key=key):
+            turn = key.partition(".")[0][1:]
+            if turn.isdigit():
+                yield TurnStart(int(turn))
+        case ReplyReceived(reply=reply):
+            yield from unfolded(reply)
+        case CallFinished(result=result, seconds=seconds):
+            yield ResultEnd(result, seconds)
+        case Nested(path=path, agent=agent, entry=inside):
+            for event in _events(inside):
+                yield SubagentEvent(agent, path, event)
+        case _:
+            pass

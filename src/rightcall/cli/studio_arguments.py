@@ -1,0 +1,50 @@
+"""What ``rightcall studio`` and ``rightcall watch`` take. Loads nothing, so that help is quick."""
+
+from argparse import ArgumentParser
+
+from rightcall.cli.options import repeated
+
+
+def studio(parser: ArgumentParser) -> None:
+    """Look at recorded runs in the browser: while they go on, and when they wait for somebody.
+
+    Without --journal it is what ask and chat have kept. Nothing is changed and nobody is asked anything
+    unless --write is said. Only this machine can reach it; on another --host, only who has the address
+    that is printed, with its token.
+    """
+    parser.add_argument("--journal", metavar="FILE", help="a journal: .jsonl, .sqlite or .db")
+    which = "an agent that goes on with runs and can be tried, as module:NAME or FILE.py:NAME"
+    repeated(parser.add_argument, "--agent", "agents", metavar="MODULE:NAME", words=which)
+    parser.add_argument(
+        "--write", action="store_true", help="allow to decide, fork, try tools and talk to agents"
+    )
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="any that is free unless said")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: %(default)s)")
+    which = "a name that it is reached under, with another --host"
+    repeated(parser.add_argument, "--name", "names", metavar="NAME", words=which)
+    parser.add_argument("--no-open", action="store_true", help="only print the address")
+    parser.epilog = """\
+examples:
+  rightcall studio
+  rightcall studio --journal runs.sqlite
+  rightcall studio --journal runs.sqlite --agent shop.py:agent --write
+
+exit codes: 0 ended by Ctrl-C, 2 bad usage"""
+
+
+def watch(parser: ArgumentParser) -> None:
+    """Watch one run in the terminal, from its beginning and while it goes on.
+
+    Without a FILE it is one that ask or chat keeps. A RUN is named by its name or how that begins, and
+    is the last one unless it is named. It ends when the run does, or when it waits for a person.
+    """
+    parser.add_argument("where", nargs="*", metavar="[FILE] [RUN]")
+    parser.add_argument("--reasoning", action="store_true", help="also what the model thought")
+    parser.add_argument("--json", action="store_true", help="every event as a line of JSON")
+    parser.set_defaults(quiet=False)
+    parser.epilog = """\
+examples:
+  rightcall watch
+  rightcall watch runs.sqlite invoice-17
+
+exit codes: 0 answered; 1 ended without an answer, or waits for a person; 2 bad usage; 130 interrupted"""

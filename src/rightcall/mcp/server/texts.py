@@ -1,0 +1,55 @@
+"""Texts that clients may read as resources, each at its address."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    ListResourcesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    TextResourceContents,
+)
+
+_MARKDOWN = "text/markdown"
+
+
+class Texts(Protocol):
+    """What is offered to read: the newest first, and any of them by its address."""
+
+    async def resources(self) -> Sequence[tuple[str, str]]:
+        """The address and the name of each."""
+        ...
+
+    async def resource(self, address: str, /) -> str | None:
+        """The text at an address; None where there is none."""
+        ...
+
+
+class ServedTexts:
+    """Answers what clients ask of resources."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+
+    async def list(
+        self, _: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        """Every text that is listed."""
+        found = await self._texts.resources()
+        listed = [Resource(uri=at, name=name, mime_type=_MARKDOWN) for at, name in found]
+        return ListResourcesResult(resources=listed)
+
+    async def read(
+        self, _: ServerRequestContext[Any, Any], params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        """One of them."""
+        text = await self._texts.resource(params.uri)
+        if text is None:
+            raise MCPError(INVALID_PARAMS, "there is nothing at this address")
+        contents = TextResourceContents(uri=params.uri, mime_type=_MARKDOWN, text=text)
+        return ReadResourceResult(contents=[contents])

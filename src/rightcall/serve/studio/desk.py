@@ -1,0 +1,215 @@
+"""What a studio works with: a journal, the index of its runs, and the agents that may go on with them.
+
+Everything that pages and programs read is read through here. What is written is in ``hosting``.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.core.tool import Tool
+from rightcall.errors import JournalError
+from rightcall.log import logger
+from rightcall.serve.studio.agents import AgentHere
+from rightcall.serve.studio.fold import RunFacts
+from rightcall.serve.studio.index import Index, Standing, index_path
+from rightcall.serve.studio.items import Extra, items_of
+from rightcall.serve.studio.reading import Reading, read_run
+from rightcall.serve.studio.search import rows_of, state_of
+from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.source import Recorded, Source, source_of
+from rightcall.serve.studio.tool_stats import all_tools
+from rightcall.serve.studio.trust_view import Judged, judge
+from rightcall.serve.studio.waiting import pending_json, waiting_ids
+
+_BATCH = 2000
+"""Entries that are taken in at once: a page that is asked for meanwhile waits no longer than that."""
+_MOST_READ = 8
+"""Runs that are remembered after they were read."""
+T = TypeVar("T")
+
+
+class NoRun(Exception):
+    """There is no run of that name."""
+
+
+class _Seen(Struct, frozen=True, eq=False):
+    """A run as it was shown."""
+
+    reading: Reading
+    judged: Judged
+    items: list[Json]
+
+
+def _look(reading: Reading, here: AgentHere | None) -> _Seen:
+    judged = judge(reading, here, waiting_ids(reading))
+    extra = Extra(judged.labels, reading.notes(), reading.counts())
+    return _Seen(reading, judged, items_of(reading.written, reading.run, extra))
+
+
+class Desk:
+    """A journal, looked at."""
+
+    def __init__(
+        self,
+        journal: str | Path | Journal | AsyncJournal,
+        *,
+        agents: Sequence[AgentHere] = (),
+        cache: Path | None = None,
+        may_make: bool = False,
+    ) -> None:
+        self.source: Source = source_of(journal, may_make=may_make)
+        self.agents = tuple(agents)
+        path = getattr(self.source, "path", None)
+        where = None if path is None or cache is None else index_path(path, cache)
+        self.index = Index(where)
+        self._catching_up = asyncio.Lock()
+        self._tools: tuple[int, Json] | None = None
+        self._read: OrderedDict[str, tuple[int, Reading]] = OrderedDict()
+        self._shown: OrderedDict[str, _Seen] = OrderedDict()
+
+    async def catch_up(self) -> bool:
+        """Take in what was written since the last look; whether something was."""
+        async with self._catching_up:
+            since = self.index.cursor
+            batch = await self.source.read(since, _BATCH)
+            await asyncio.to_thread(self.index.take, batch, since)
+            return bool(batch.written)
+
+    async def catch_up_fully(self) -> None:
+        """Take in everything that there is."""
+        while await self.catch_up():
+            pass
+
+    async def ask(self, question: Callable[..., T], *values: Any) -> T:
+        """Ask the index something, aside from the event loop."""
+        return await asyncio.to_thread(question, self.index, *values)
+
+    async def standing(self) -> Standing:
+        """How far the index is."""
+        return await asyncio.to_thread(self.index.standing)
+
+    def held(self) -> frozenset[str]:
+        """The locks of runs that somebody is at."""
+        return self.source.held()
+
+    async def facts(self, run: str) -> RunFacts:
+        """What the index knows of a run, after a look at what is new."""
+        facts = await asyncio.to_thread(self.index.facts, run)
+        if facts is None:
+            await self.catch_up()
+            facts = await asyncio.to_thread(self.index.facts, run)
+        if facts is None:
+            raise NoRun(run)
+        return facts
+
+    async def read(self, run: str) -> Reading:
+        """A run, whole. One that has not grown since is not read again."""
+        facts = await self.facts(run)
+        known = self._read.get(run)
+        if known is not None and known[0] == facts.entries:
+            self._read.move_to_end(run)
+            return known[1]
+        places = await asyncio.to_thread(self.index.places, facts.id)
+        recorded = await self.source.run(run, places)
+        if not recorded.entries:
+            await asyncio.to_thread(self.index.forget, run)
+            raise NoRun(run)
+        reading = await read_run(run, recorded, _before(known, recorded))
+        self._read[run] = (len(recorded.entries), reading)
+        while len(self._read) > _MOST_READ:
+            self._read.popitem(last=False)
+        return reading
+
+    async def row(self, run: str) -> Json:
+        """A run as lists show it."""
+        facts, held = await self.facts(run), self.held()
+        (row,) = await self.ask(rows_of, (facts,), held)
+        return row | {"holder": self.source.holder(facts.hold) if facts.hold in held else ""}
+
+    async def state(self, run: str) -> str:
+        """How a run stands."""
+        return state_of(await self.facts(run), self.held())
+
+    def here(self, name: str) -> AgentHere | None:
+        """The agent for a run of an agent of that name: that one, or the only one there is."""
+        named = next((each for each in self.agents if each.name == name), None)
+        return named or (self.agents[0] if len(self.agents) == 1 else None)
+
+    def agent_of(self, reading: Reading) -> AgentHere | None:
+        """The agent whose run it is."""
+        return self.here(reading.start.agent if reading.start else "")
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of all agents, each name once."""
+        return tuple({tool.name: tool for here in self.agents for tool in here.tools}.values())
+
+    async def tools_told(self) -> Json:
+        """What is worth knowing of every tool; counted again only when something was written."""
+        change = (await self.standing()).change
+        if self._tools is None or self._tools[0] != change:
+            self._tools = (change, await self.ask(all_tools, self.tools()))
+        return self._tools[1]
+
+    async def judged(self, reading: Reading) -> Judged:
+        """What the rules make of a run, and of the calls that wait in it."""
+        return (await self._seen(reading)).judged
+
+    async def items(self, reading: Reading) -> list[Json]:
+        """A run as people read it."""
+        return (await self._seen(reading)).items
+
+    async def items_before(self, reading: Reading, version: int) -> list[Json]:
+        """A run as it was read when it had so many entries.
+
+        What the runtime told the model in between is not in the entries, and counts as new.
+        """
+        extra = Extra((await self.judged(reading)).labels, {}, reading.counts())
+        return await asyncio.to_thread(items_of, reading.written[:version], reading.run, extra)
+
+    async def _seen(self, reading: Reading) -> _Seen:
+        """What is shown of a run; kept for the last few, which are asked for again and again."""
+        known = self._shown.get(reading.run)
+        if known is not None and known.reading is reading:
+            return known
+        here = self.agent_of(reading)
+        seen = await asyncio.to_thread(_look, reading, here)
+        self._shown[reading.run] = seen
+        self._shown.move_to_end(reading.run)
+        while len(self._shown) > _MOST_READ:
+            self._shown.popitem(last=False)
+        return seen
+
+    def pending(self, reading: Reading, judged: Judged, why_not: str) -> list[Json]:
+        """The calls of a run that wait for a person."""
+        return pending_json(reading, judged, self.agent_of(reading), why_not)
+
+    async def waiting(self, most: int) -> list[Reading]:
+        """The runs that wait for a person, newest first."""
+        query = "SELECT run FROM runs WHERE state = 'paused' ORDER BY id DESC LIMIT ?"
+        found = []
+        for (run,) in await asyncio.to_thread(self.index.query, query, (most,)):
+            try:
+                found.append(await self.read(run))
+            except (JournalError, NoRun) as error:
+                logger.warning("a run that waits cannot be read: %s", error)
+        return found
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.index.close()
+        self.source.close()
+
+
+def _before(known: tuple[int, Reading] | None, recorded: Recorded) -> Reading | None:
+    """What was read of a run before, if that is how it still begins."""
+    if known is None or not 0 < known[0] <= len(recorded.entries):
+        return None
+    last = known[1].written[-1][1]
+    is_same = not recorded.times or recorded.times[known[0] - 1] == last
+    return known[1] if is_same else None

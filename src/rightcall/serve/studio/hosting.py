@@ -1,0 +1,339 @@
+"""What a studio does to runs when it may: decide, fork, replay, talk, stop.
+
+A decision is written into the record first, under the hold of the run, so that of two people one is
+first and the other is told; the agent then goes on from the record, as after a crash.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from os import urandom
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.core.call import Call, CheckedCall
+from rightcall.core.decision import FinalDecision, Rewrite
+from rightcall.core.entry import Entry, RequestSent, RunPaused, RunResumed, RunStarted
+from rightcall.core.events import CallDelta, CallStart, ReasoningDelta, TextDelta, TurnStart
+from rightcall.core.history import mend
+from rightcall.core.jsontext import JsonObject, dump
+from rightcall.core.message import Transcript, User, said
+from rightcall.core.outcome import Invalid
+from rightcall.core.parts import Media, Text
+from rightcall.core.problem import Problem
+from rightcall.core.schema import Schema, SchemaError
+from rightcall.errors import AlreadyDecided, RightcallError, UsageError
+from rightcall.gate.check import check
+from rightcall.gate.gate import decided_about
+from rightcall.log import logger
+from rightcall.loop.replay import replay
+from rightcall.loop.result import RunResult
+from rightcall.loop.resumed import check_standing
+from rightcall.models.connect import connect
+from rightcall.record.steps import Holding, append, decisions_in, entries_of
+from rightcall.serve.studio.agents import AgentHere
+from rightcall.serve.studio.desk import Desk
+from rightcall.serve.studio.items import items_of
+from rightcall.serve.studio.reading import retrace_aside, without_secrets
+from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.subscribers import Subscribers
+
+MOST_RUNS = 32
+"""Runs of this process that may be under way at once."""
+_SOON = 0.25
+"""Seconds for which is waited for an agent that cannot begin at all."""
+
+
+@runtime_checkable
+class Deciding(Protocol):
+    """A store of runs that goes on with them by itself, as a durable one does."""
+
+    async def decide(self, run: str, decisions: Mapping[str, FinalDecision], /) -> object:
+        """Take a person's decisions; AlreadyDecided where others stand."""
+        ...
+
+
+class NoAgent(Exception):
+    """An agent is needed, and none was given."""
+
+
+class NotFitting(Exception):
+    """Changed arguments that the tool does not take."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("the changed arguments do not fit the tool's schema")
+        self.problems = problems
+
+
+class Forking(Struct, frozen=True, kw_only=True):
+    """Where a new run leaves an old one, and what is different from there on."""
+
+    before_turn: int | None = None
+    message: tuple[int, str] | None = None
+    """The place of a message, and the words to put there; nothing that followed it is kept."""
+    say: str = ""
+    """What the user says after all that was said before that turn."""
+    name: str = ""
+
+
+class Hosting:
+    """The runs that go on in this process."""
+
+    def __init__(self, desk: Desk, subscribers: Subscribers) -> None:
+        self._desk = desk
+        self._subscribers = subscribers
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def decide(self, run: str, pause: str, given: Mapping[str, FinalDecision]) -> str:
+        """Write down what a person decided, and go on with the run where its agent is here."""
+        journal = self._desk.source.journal()
+        if isinstance(journal, Deciding):
+            await journal.decide(run, given)
+            return "resumed"
+        async with Holding(journal, run) as held:
+            result = (await retrace_aside(held.entries, run)).result
+            stands = decisions_in(held.entries)
+            if not result.pending or not _is_at(held.entries, pause):
+                raise AlreadyDecided(run, stands)
+            decided = decided_about(result.pending, given)
+            check_standing(result, decided, stands)
+            self._check_changes(result, decided, held.entries)
+            key = f"t{result.state.progress.turns}.resumed"
+            await held.steps().note(key, RunResumed(decisions=decided))
+        here = self._agent_for(held.entries)
+        if here is None:
+            return "recorded"
+        await self._go_on(run, here, None)
+        return "resumed"
+
+    def _check_changes(
+        self,
+        result: RunResult[Any],
+        decided: Mapping[str, FinalDecision],
+        entries: Sequence[Entry],
+    ) -> None:
+        """Refuse changed arguments that the tool will not take, while somebody is there to mend them."""
+        names = {each.call_id: each.name for each in result.pending}
+        for call_id, decision in decided.items():
+            if isinstance(decision, Rewrite):
+                self._check(names[call_id], decision.arguments, entries)
+
+    def _check(self, name: str, arguments: JsonObject, entries: Sequence[Entry]) -> None:
+        here = self._agent_for(entries)
+        if here is not None and here.agent.tools.get(name) is not None:
+            verdict = check(Call(id="1", name=name, arguments=dump(arguments)), here.agent.tools)
+            if not isinstance(verdict, CheckedCall):
+                raise NotFitting(verdict.problems if isinstance(verdict, Invalid) else ())
+            return
+        start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+        spec = next((each for each in start.specs if each.name == name), None) if start else None
+        if spec is None:
+            return
+        try:
+            problems = Schema(spec.parameters).problems(arguments)
+        except SchemaError:
+            return
+        if problems:
+            raise NotFitting(tuple(problems))
+
+    async def fork(self, run: str, forking: Forking, model: str, agent: str) -> tuple[str, str]:
+        """Begin a new run from part of another; its name, and whether it goes on here."""
+        journal = self._desk.source.journal()
+        entries = tuple(await entries_of(journal, run))
+        new = forking.name or f"{run[:60]}-fork-{urandom(3).hex()}"
+        if await entries_of(journal, new):
+            raise UsageError(f"there is a run {new!r} already; name another")
+        head = await _head(entries, run, forking)
+        here = self._desk.here(agent) if agent else self._agent_for(entries)
+        for entry in head:
+            await append(journal, new, entry)
+        if here is None:
+            await self._desk.catch_up()
+            return new, "recorded"
+        await self._go_on(new, here, model or None)
+        return new, "running"
+
+    async def replay(self, run: str, model: str, agent: str, *, live_tools: bool) -> Json:
+        """Go through a run again; without a model and live tools nothing outside is touched."""
+        journal = self._desk.source.journal()
+        entries = await entries_of(journal, run)
+        recorded = (await retrace_aside(entries, run)).result.transcript
+        here = self._desk.here(agent) if agent else self._agent_for(entries)
+        if live_tools and here is None:
+            raise NoAgent
+        tools = here.agent.tools if live_tools and here is not None else None
+        opened = connect(model) if model else None
+        try:
+            result = await replay(journal, run, model=opened, tools=tools)
+        finally:
+            if opened is not None:
+                await opened.close()
+        return _replayed(run, result, recorded)
+
+    async def chat(
+        self, here: AgentHere, prompt: str, after: str | None, model: str, *, dry_run: bool
+    ) -> str:
+        """Begin a run with what somebody says; its name, at once."""
+        journal, run = self._desk.source.journal(), urandom(16).hex()
+        history: Transcript = ()
+        if after:
+            entries = tuple(await entries_of(journal, after))
+            history = mend((await retrace_aside(entries, after)).result.transcript).messages
+        options: dict[str, Any] = {"run": run, "history": history, "dry_run": dry_run}
+        if model:
+            options["model"] = model
+        agent = here.keep_in(journal)
+
+        async def talk() -> None:
+            async for event in agent.stream(prompt, **options):
+                self._tell(run, event)
+
+        await self._begin(run, talk())
+        return run
+
+    async def stop(self, run: str) -> bool:
+        """Give up a run of this process; False where it is none."""
+        task = self._tasks.get(run)
+        if task is None:
+            return False
+        task.cancel()
+        return True
+
+    async def close(self) -> None:
+        """Give up what is under way: the record has it, and it can be gone on with."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _agent_for(self, entries: Sequence[Entry]) -> AgentHere | None:
+        start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+        return self._desk.here(start.agent if start else "")
+
+    async def _go_on(self, run: str, here: AgentHere, model: str | None) -> None:
+        agent = here.keep_in(self._desk.source.journal())
+        options: dict[str, Any] = {} if model is None else {"model": model}
+
+        async def recover() -> None:
+            await agent.recover(run, wait=5.0, **options)
+
+        await self._begin(run, recover())
+
+    async def _begin(self, run: str, work: Coroutine[Any, Any, None]) -> None:
+        """Let a run go on by itself; what keeps it from beginning is raised here."""
+        if len(self._tasks) >= MOST_RUNS:
+            work.close()
+            raise UsageError(f"{MOST_RUNS} runs are under way here; wait for one to end")
+        task = asyncio.create_task(work, name=f"studio run {run}")
+        self._tasks[run] = task
+        task.add_done_callback(lambda done: self._over(run, done))
+        done, _ = await asyncio.wait({task}, timeout=_SOON)
+        await self._desk.catch_up()
+        if done and not task.cancelled() and isinstance(error := task.exception(), RightcallError):
+            raise error
+
+    def _over(self, run: str, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(run, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.warning("run %s ended here with an error: %s", run, error)
+        self._subscribers.tell(run, None)
+
+    def _tell(self, run: str, event: object) -> None:
+        """Show what streams to whoever watches."""
+        match event:
+            case TextDelta(text):
+                told = {"kind": "text", "index": 0, "text": text, "name": ""}
+            case ReasoningDelta(text):
+                told = {"kind": "reasoning", "index": 0, "text": text, "name": ""}
+            case CallStart(index, name):
+                told = {"kind": "call", "index": index, "text": "", "name": name}
+            case CallDelta(index, text):
+                told = {"kind": "call", "index": index, "text": text, "name": ""}
+            case TurnStart(turn):
+                told = {"kind": "start", "index": 0, "text": "", "name": "", "turn": turn}
+            case _:
+                return
+        self._subscribers.tell(run, told)
+
+
+def _is_at(entries: Sequence[Entry], pause: str) -> bool:
+    """Whether a run waits, and at this pause, where one is named."""
+    waits = ""
+    for entry in entries:
+        match entry:
+            case RunResumed():
+                waits = ""
+            case RunPaused(key=key):
+                waits = key
+            case _:
+                pass
+    return bool(waits) and (not pause or pause == waits)
+
+
+async def _head(entries: tuple[Entry, ...], run: str, forking: Forking) -> list[Entry]:
+    """The entries that the new run begins with."""
+    start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+    if start is None:
+        raise UsageError("this run has no beginning, so that it cannot be forked")
+    if forking.message is not None:
+        return [_edited(start, run, *forking.message)]
+    turn = forking.before_turn or 1
+    at = next((n for n, e in enumerate(entries) if _asks(e, turn)), None)
+    if at is None:
+        raise UsageError(f"run {run!r} has no turn {turn}")
+    if forking.say:
+        request = (await retrace_aside(entries[:at], run)).requests.get(f"t{turn}.model")
+        before = request.messages if request else start.messages
+        return [replace(start, messages=(*before, said(forking.say)), parent=run)]
+    return [replace(e, parent=run) if isinstance(e, RunStarted) else e for e in entries[:at]]
+
+
+def _asks(entry: Entry, turn: int) -> bool:
+    return isinstance(entry, RequestSent) and entry.key == f"t{turn}.model"
+
+
+def _edited(start: RunStarted, run: str, index: int, text: str) -> RunStarted:
+    if not 0 <= index < len(start.messages):
+        raise UsageError(f"there is no message {index}; the run began with {len(start.messages)}")
+    message = start.messages[index]
+    if not isinstance(message, User):
+        raise UsageError(f"message {index} is not the user's, and only those can be edited")
+    kept = tuple(part for part in message.content if isinstance(part, Media))
+    changed = replace(message, content=(*kept, Text(text)))
+    return replace(start, messages=(*start.messages[:index], changed), parent=run)
+
+
+def _replayed(run: str, result: RunResult[Any], recorded: Transcript) -> Json:
+    again = result.transcript
+    first = next(
+        (n for n, pair in enumerate(zip(again, recorded, strict=False)) if pair[0] != pair[1]), None
+    )
+    if first is None and len(again) != len(recorded):
+        first = min(len(again), len(recorded))
+    told = "as recorded" if first is None else "not as recorded"
+    (start,) = without_secrets([RunStarted(messages=again, budget=result.state.budget)])
+    return {
+        "same": first is None,
+        "words": f"{len(again)} messages, {told}: {result.stop}",
+        "first": first,
+        "items": items_of([(start, None)], run),
+        "stop": result.stop.reason,
+    }
+
+
+def decisions_from(given: object) -> dict[str, FinalDecision]:
+    """What a page sent as decisions, by call id."""
+    if not isinstance(given, Mapping) or not given:
+        raise UsageError('decisions are an object: {call_id: {"kind": "allow"}}')
+    found = {}
+    for call_id, each in given.items():
+        if not isinstance(each, Mapping):
+            raise UsageError(f"the decision about {call_id} is no object")
+        plain = {"type" if key == "kind" else key: value for key, value in each.items()}
+        try:
+            found[str(call_id)] = msgspec.convert(plain, FinalDecision)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"the decision about {call_id} cannot be read: {error}") from error
+    return found

@@ -1,0 +1,169 @@
+"""What changes, as server-sent events: of the list of runs, and of one run while it grows."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from hashlib import blake2b
+
+from rightcall.errors import JournalError
+from rightcall.log import logger
+from rightcall.serve.studio.answers import shown
+from rightcall.serve.studio.desk import Desk, NoRun
+from rightcall.serve.studio.index import Standing
+from rightcall.serve.studio.search import changed_since, rows_of
+from rightcall.serve.studio.shape import Json
+from rightcall.serve.studio.subscribers import Subscribers, Told
+
+_OFTEN = 0.3
+"""Seconds between two looks at the journal while somebody watches."""
+_SELDOM = 2.0
+_KEEP_OPEN = 15.0
+_MANY = 50
+_AT_MOST = 0.5
+"""Seconds between two messages about the list."""
+COMMENT = b": still here\n\n"
+
+
+class Watcher:
+    """Looks at the journal again and again, and wakes those who watch when something was written."""
+
+    def __init__(self, desk: Desk, subscribers: Subscribers) -> None:
+        self._desk = desk
+        self._subscribers = subscribers
+
+    async def watch(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            try:
+                news = await self._desk.catch_up()
+            except JournalError as error:
+                logger.warning("the journal cannot be read: %s", error)
+                news = False
+            if news:
+                self._subscribers.wake_all()
+            if not news:
+                await self._subscribers.pause(_OFTEN, _SELDOM)
+
+
+def message(event: str, data: object) -> bytes:
+    """One server-sent event. JSON has no line ends in it, so that nothing in it can end the event."""
+    text = json.dumps(shown(data), separators=(",", ":"))
+    return f"event: {event}\ndata: {text}\n\n".encode()
+
+
+async def list_events(desk: Desk, subscribers: Subscribers) -> AsyncIterator[bytes]:
+    """What changes in the list."""
+    with subscribers.watching("") as queue:
+        standing = await desk.standing()
+        yield message("index", standing_json(standing))
+        waiting = await _count_waiting(desk)
+        yield message("pending", {"count": waiting})
+        change = standing.change
+        while True:
+            if await _next(queue) is False:
+                yield COMMENT
+                continue
+            before, standing = standing, await desk.standing()
+            if (standing.runs, standing.is_ready) != (before.runs, before.is_ready):
+                yield message("index", standing_json(standing))
+            if standing.change != change:
+                found = await desk.ask(changed_since, change, _MANY + 1)
+                change = standing.change
+                if len(found) > _MANY:
+                    yield message("runs", {"many": True})
+                else:
+                    yield message("runs", {"runs": await desk.ask(rows_of, found, desk.held())})
+            if (now := await _count_waiting(desk)) != waiting:
+                waiting = now
+                yield message("pending", {"count": waiting})
+            await asyncio.sleep(_AT_MOST)
+
+
+async def run_events(
+    desk: Desk, subscribers: Subscribers, run: str, version: int, why_not: str
+) -> AsyncIterator[bytes]:
+    """What changes in one run: items that are new or not what they were, and what streams."""
+    sent, state = await _known(desk, run, version), ""
+    with subscribers.watching(run) as queue:
+        told: Told | bool = None
+        while True:
+            if isinstance(told, dict):
+                yield message("delta", told)
+            elif told is False:
+                yield COMMENT
+            else:
+                try:
+                    # Asked before the run is read, so that nobody hears of an end before they see it.
+                    now = await desk.state(run)
+                    news = await _changes(desk, run, sent, why_not)
+                except NoRun:
+                    return
+                if news is not None:
+                    yield message("items", news)
+                if now != state:
+                    state = now
+                    if state != "running":
+                        stop = (await desk.row(run))["stop"]
+                        yield message("ended", {"state": state, "stop": stop})
+            told = await _next(queue)
+
+
+async def _known(desk: Desk, run: str, version: int) -> dict[str, bytes]:
+    """What somebody has seen who read so many entries of a run."""
+    sent: dict[str, bytes] = {}
+    if version > 0:
+        reading = await desk.read(run)
+        if version <= reading.version:
+            for item in await desk.items_before(reading, version):
+                _is_new(item, sent)
+    return sent
+
+
+async def _changes(desk: Desk, run: str, sent: dict[str, bytes], why_not: str) -> Json | None:
+    """What is not as it was last told; None where everything is."""
+    reading = await desk.read(run)
+    judged = await desk.judged(reading)
+    items = await desk.items(reading)
+    fresh = [item for item in items if _is_new(item, sent)]
+    if not fresh:
+        return None
+    return {
+        "version": reading.version,
+        "row": await desk.row(run),
+        "items_total": len(items),
+        "items": fresh,
+        "pending": desk.pending(reading, judged, why_not),
+    }
+
+
+def _is_new(item: Json, sent: dict[str, bytes]) -> bool:
+    told = {name: value for name, value in item.items() if name != "place"}
+    digest = blake2b(json.dumps(told, default=str).encode(), digest_size=16).digest()
+    is_new = sent.get(item["id"]) != digest
+    sent[item["id"]] = digest
+    return is_new
+
+
+async def _next(queue: asyncio.Queue[Told]) -> Told | bool:
+    """The next thing told; False after a while without any."""
+    try:
+        async with asyncio.timeout(_KEEP_OPEN):
+            return await queue.get()
+    except TimeoutError:
+        return False
+
+
+async def _count_waiting(desk: Desk) -> int:
+    query = "SELECT coalesce(sum(pending), 0) FROM runs WHERE state = 'paused'"
+    ((count,),) = await asyncio.to_thread(desk.index.query, query)
+    return int(count)
+
+
+def standing_json(standing: Standing) -> Json:
+    """How far the index is, as the API tells it."""
+    return {
+        "runs": standing.runs,
+        "entries": standing.entries,
+        "ready": standing.is_ready,
+        "progress": round(standing.share, 4),
+    }

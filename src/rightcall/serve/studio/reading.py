@@ -1,0 +1,125 @@
+"""One run, read from its journal for people: whole, without its secrets, and gone through again."""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rightcall.core.entry import Entry, Nested, RunStarted
+from rightcall.core.message import Reply, User
+from rightcall.core.parts import Media
+from rightcall.errors import JournalError, RightcallError
+from rightcall.loop.replay import Retraced, retrace
+from rightcall.loop.window import Window
+from rightcall.record.entry_text import decode, encode
+from rightcall.record.redact import redact_secrets
+from rightcall.serve.studio.items import At
+from rightcall.serve.studio.shape import media_id
+from rightcall.serve.studio.source import Recorded
+
+
+class Reading(Struct, frozen=True, eq=False):
+    """What there is to know of a run."""
+
+    run: str
+    written: tuple[At, ...]
+    """Its entries, with when each was written, where that is known."""
+    start: RunStarted | None
+    retraced: Retraced | None
+    """The run gone through again; None where its record does not go that far."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Its entries."""
+        return tuple([entry for entry, _ in self.written])
+
+    @property
+    def version(self) -> int:
+        """How many there are."""
+        return len(self.written)
+
+    def notes(self) -> dict[int, list[User]]:
+        """By turn: what the model was told after it, besides results."""
+        found: dict[int, list[User]] = {}
+        if self.retraced is None or self.start is None:
+            return found
+        turn = 0
+        for message in self.retraced.result.transcript[len(self.start.messages) :]:
+            turn += isinstance(message, Reply)
+            if isinstance(message, User):
+                found.setdefault(turn, []).append(message)
+        return found
+
+    def counts(self) -> dict[int, int]:
+        """By turn: how many messages had been said when the model was asked."""
+        if self.retraced is None or self.start is None:
+            return {}
+        found, turn = {}, 0
+        messages = self.retraced.result.transcript
+        for index in range(len(self.start.messages), len(messages) + 1):
+            if index == len(messages) or isinstance(messages[index], Reply):
+                turn += 1
+                found[turn] = index
+        return found
+
+
+async def read_run(run: str, recorded: Recorded, before: Reading | None = None) -> Reading:
+    """A run as people may see it; ``before`` is what was read of it when it was shorter."""
+    return await asyncio.to_thread(_read_run, run, recorded, before)
+
+
+def _read_run(run: str, recorded: Recorded, before: Reading | None) -> Reading:
+    known = before.entries if before is not None else ()
+    entries = (*known, *without_secrets(recorded.entries[len(known) :]))
+    times: Sequence[float | None] = recorded.times or [None] * len(entries)
+    start = next((entry for entry in entries if isinstance(entry, RunStarted)), None)
+    retraced = None
+    if start is not None:
+        try:
+            # In an event loop of its own: to go through a long run again takes a while, and never waits.
+            retraced = asyncio.run(retrace(entries, run))
+        except RightcallError:
+            # A record that no agent could have written, as one of an MCP server's call.
+            retraced = None
+    return Reading(run, tuple(zip(entries, times, strict=True)), start, retraced)
+
+
+async def retrace_aside(entries: Sequence[Entry], run: str, window: Window | None = None) -> Retraced:
+    """A run gone through again, in a thread: a long one takes a while, and waits for nothing."""
+    return await asyncio.to_thread(lambda: asyncio.run(retrace(entries, run, window=window)))
+
+
+def without_secrets(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """The entries as a journal with its secrets blotted out would hold them."""
+    return tuple([_blotted(entry) for entry in entries])
+
+
+def _blotted(entry: Entry) -> Entry:
+    try:
+        return decode(encode(entry, redact_secrets, "studio"), "studio")
+    except JournalError:
+        # With its secrets gone it would be no entry any more; nothing of it is shown then.
+        raise JournalError("the record", "an entry cannot be shown without its secrets") from None
+
+
+def media_in(entries: Sequence[Entry], wanted: str) -> Media | None:
+    """The media of that id."""
+    todo: list[object] = list(entries)
+    while todo:
+        value = todo.pop()
+        if isinstance(value, Media):
+            if value.data and media_id(value) == wanted:
+                return value
+        elif isinstance(value, Struct):
+            todo += [getattr(value, name) for name in value.__struct_fields__]
+        elif isinstance(value, list | tuple):
+            todo += value
+    return None
+
+
+def entries_at(reading: Reading, path: str) -> tuple[Entry, ...]:
+    """The entries of the run inside a call, by the way to it: ``t1.0.writer/t2.0.checker``."""
+    found: Sequence[Entry] = reading.entries
+    for key in path.split("/") if path else ():
+        found = [each.entry for each in found if isinstance(each, Nested) and each.path == key]
+    return tuple(found)

@@ -1,0 +1,156 @@
+"""Recorded runs as tools and resources for agents: list, search, show.
+
+What is recorded may be anybody's words, so that the results are untrusted, and private as the runs are.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from rightcall.core.facts import Facts
+from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.core.tool import Tool
+from rightcall.declare.function import tool
+from rightcall.errors import RightcallError, ToolFailure
+from rightcall.record.markdown import markdown_lines
+from rightcall.serve.studio.desk import Desk, NoRun
+from rightcall.serve.studio.export import transcript_of
+from rightcall.serve.studio.search import Wanted, find, pieces, rows_of
+
+SCHEME = "rightcall-run:///"
+_FACTS = Facts(untrusted=True, private=True, reach="nothing")
+_MOST_LISTED = 50
+_LONGEST = 60_000
+"""Characters of a run that are shown at once."""
+_MEMBERS = ("shown", "at", "agent", "model", "state", "stop", "turns", "calls", "bad_calls", "tools")
+
+
+class RunTools:
+    """The runs of a journal, for agents. Nothing is changed by any of it."""
+
+    def __init__(
+        self, journal: str | Path | Journal | AsyncJournal, *, cache: Path | None = None
+    ) -> None:
+        self._desk = Desk(journal, cache=cache)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Three tools: list_runs, search_runs, show_run."""
+        return (_list_tool(self._desk), _search_tool(self._desk), _show_tool(self))
+
+    async def show(self, run: str, start: int = 0) -> str:
+        """A run as Markdown, or a part of it."""
+        await self._desk.catch_up_fully()
+        reading = await self._desk.read(run)
+        row = await self._desk.row(run)
+        text = "\n".join(markdown_lines(transcript_of(reading)))
+        part = text[start : start + _LONGEST]
+        head = f"Run {run}: {row['state']}, {row['stop']}\n\n" if not start else ""
+        rest = f"\n\n(next: {start + _LONGEST})" if start + _LONGEST < len(text) else ""
+        return f"{head}{part}{rest}"
+
+    async def resources(self) -> Sequence[tuple[str, str]]:
+        """The newest runs: the address of each, and its name."""
+        await self._desk.catch_up_fully()
+        found = await self._desk.ask(find, Wanted(count=_MOST_LISTED), self._desk.held())
+        return [(address_of(each.run), each.run) for each in (*found.live, *found.runs)]
+
+    async def resource(self, address: str) -> str | None:
+        """The run at an address, as Markdown; None where there is none."""
+        if not address.startswith(SCHEME):
+            return None
+        try:
+            return await self.show(unquote(address.removeprefix(SCHEME)))
+        except (NoRun, RightcallError):
+            return None
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._desk.close()
+
+
+def _list_tool(desk: Desk) -> Tool:
+    @tool(effect="read", facts=_FACTS)
+    async def list_runs(
+        count: int = 20, state: str = "", tool_name: str = "", model: str = "", before: int = 0
+    ) -> str:
+        """List recorded runs, newest first: which agent and model, how each ended, what it cost.
+
+        Args:
+            count: How many, at most 50.
+            state: Only those that are running, paused, decided, ended, failed or cut_off.
+            tool_name: Only those that called this tool.
+            model: Only those of this model.
+            before: Go on after an earlier page, with the number that it gave as "next".
+        """
+        wanted = Wanted(
+            count=min(count, _MOST_LISTED),
+            states=(state,) if state else (),
+            tools=(tool_name,) if tool_name else (),
+            models=(model,) if model else (),
+            before=before or None,
+        )
+        return await _listed(desk, wanted)
+
+    return list_runs
+
+
+def _search_tool(desk: Desk) -> Tool:
+    @tool(effect="read", facts=_FACTS)
+    async def search_runs(words: str, count: int = 20) -> str:
+        """Search the text of recorded runs: what was asked, answered, called with and returned.
+
+        Args:
+            words: Words that must all be there; a phrase in double quotes.
+            count: How many runs, at most 50.
+        """
+        return await _listed(desk, Wanted(q=words, count=min(count, _MOST_LISTED)))
+
+    return search_runs
+
+
+def _show_tool(runs: RunTools) -> Tool:
+    @tool(effect="read", facts=_FACTS)
+    async def show_run(run: str, start: int = 0) -> str:
+        """Show one recorded run: everything that was said, every call and its result.
+
+        Args:
+            run: The run's name, as a list gives it.
+            start: Where to go on in a long one, with the number that was given as "next".
+        """
+        try:
+            return await runs.show(run, start)
+        except NoRun:
+            raise ToolFailure("There is no run of that name; list_runs lists them.") from None
+
+    return show_run
+
+
+def run_tools(
+    journal: str | Path | Journal | AsyncJournal, *, cache: Path | None = None
+) -> tuple[Tool, ...]:
+    """Tools by which an agent reads a journal: ``list_runs``, ``search_runs``, ``show_run``."""
+    return RunTools(journal, cache=cache).tools()
+
+
+def address_of(run: str) -> str:
+    """Where a run is found as a resource."""
+    return f"{SCHEME}{quote(run, safe='')}"
+
+
+async def _listed(desk: Desk, wanted: Wanted) -> str:
+    await desk.catch_up_fully()
+    held = desk.held()
+    found = await desk.ask(find, wanted, held)
+    shown = (*found.live, *found.runs)
+    rows = await desk.ask(rows_of, shown, held)
+    told = []
+    for facts, row in zip(shown, rows, strict=True):
+        entry = {name: row[name] for name in _MEMBERS} | {"cost": row["usage"]["cost"]}
+        entry |= {"run": entry.pop("shown"), "question": row["prompt"], "answer": row["answer"]}
+        if facts.id in found.snippets:
+            entry["found"] = "".join(str(text) for text, _ in pieces(found.snippets[facts.id]))
+        told.append(entry)
+    whole: dict[str, Any] = {"runs": told, "next": found.next, "total": found.total}
+    return json.dumps(whole, ensure_ascii=False)

@@ -1,0 +1,208 @@
+"""Values of a run into the objects of JSON that a page or a program reads: parts, results, decisions.
+
+Nothing here escapes or hides anything: secrets are gone before (``reading``), and what a screen must not
+obey is made visible after (``answers``).
+"""
+
+from base64 import b32encode
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from rightcall.core.call import Call
+from rightcall.core.citation import Citation
+from rightcall.core.decision import Allow, Answer, Deny, Evidence, FinalDecision, Origin, Rewrite
+from rightcall.core.entry import CallDecided
+from rightcall.core.jsontext import JsonError, parse
+from rightcall.core.message import Reasoning, Reply, Unknown
+from rightcall.core.parts import Media, Result, Text, Usage
+
+Json: TypeAlias = dict[str, Any]
+
+INLINE = frozenset(
+    {"image/png", "image/jpeg", "image/gif", "image/webp", "audio/mpeg", "audio/wav", "audio/ogg",
+     "audio/flac", "audio/x-wav", "video/mp4", "video/webm"}
+)  # fmt: skip
+"""What a browser may show in a page: nothing that could hold a script, as SVG and PDF can."""
+
+_SEEN: Mapping[Origin, str] = {
+    "user": "named by the user",
+    "developer": "named by the developer",
+    "operator": "allowed by the operator",
+    "trusted": "known from a result that its tool vouches for",
+    "listed": "listed in a result, where nobody said that it is the one",
+    "unfit": "named, but as something else or for less",
+    "untrusted": "from text that outsiders could have written",
+    "nowhere": "named by nobody but the model",
+}
+_WRITERS = {
+    "user": "Written by the user",
+    "developer": "Written by the developer",
+    "runtime": "Words of rightcall itself",
+    "model": "Written by the model",
+    "tool": "Vouched for by the tool",
+    "outsider": "Outsiders could have written this",
+}
+
+
+def usage_json(usage: Usage) -> Json:
+    """Tokens and money."""
+    names = ("input_tokens", "output_tokens", "cached_tokens", "cache_written_tokens")
+    return {name: getattr(usage, name) for name in (*names, "reasoning_tokens", "cost")}
+
+
+def cached_share(usage: Usage) -> float:
+    """How much of what was sent the vendor had kept."""
+    return round(usage.cached_tokens / usage.input_tokens, 4) if usage.input_tokens else 0.0
+
+
+def media_id(media: Media) -> str:
+    """What bytes are asked for by."""
+    return b32encode(sha256(media.data).digest()[:20]).decode().lower()
+
+
+def media_json(media: Media, run: str) -> Json:
+    """Media, by what can be said of it and where its bytes are. What is elsewhere is never fetched."""
+    url = None
+    if media.way == "bytes" and media.data:
+        url = f"/api/run/media?run={quote(run, safe='')}&id={media_id(media)}"
+    return {
+        "type": "media",
+        "media_type": media.media_type,
+        "kind": media.kind,
+        "name": media.name or "",
+        "about": media.about,
+        "size": len(media.data),
+        "url": url,
+        "inline": url is not None and media.media_type in INLINE,
+    }
+
+
+def parts_json(content: Iterable[Any], run: str) -> list[Json]:
+    """The parts of a message, in order."""
+    found: list[Json] = []
+    for part in content:
+        match part:
+            case Text(text):
+                found.append({"type": "text", "text": text})
+            case Reasoning(text):
+                found.append({"type": "reasoning", "text": text})
+            case Call():
+                found.append({"type": "call", "call_id": part.id})
+            case Media():
+                found.append(media_json(part, run))
+            case Unknown(vendor):
+                about = f"a part that only {', '.join(vendor) or 'its vendor'} understands"
+                found.append({"type": "unknown", "about": about})
+            case _:
+                found.append({"type": "unknown", "about": type(part).__name__})
+    return found
+
+
+def label_json(
+    writer: str,
+    source: str = "",
+    *,
+    private: bool = False,
+    suspected: bool = False,
+    how: str = "recorded",
+) -> Json:
+    """Who could have written something."""
+    words = _WRITERS.get(writer, writer)
+    words += f", read by {source}" if source and writer == "outsider" else ""
+    words += f" {source}" if source and writer == "tool" else ""
+    words += "; private" if private else ""
+    words += "; a screen took it for an attempt to give orders" if suspected else ""
+    return {
+        "writer": writer,
+        "source": source,
+        "private": private,
+        "suspected": suspected,
+        "how": how,
+        "words": words,
+    }
+
+
+def reply_label(reply: Reply) -> Json:
+    """A model that has read what outsiders wrote may say what they want."""
+    return label_json("outsider" if reply.tainted else "model")
+
+
+def result_label(result: Result) -> Json:
+    """Whose words a result is, as it was recorded. Where nothing ran, they are the runtime's."""
+    if result.own or result.outcome not in ("returned", "failed"):
+        return label_json("runtime", suspected=result.suspected)
+    if result.source is not None:
+        return label_json("outsider", result.source, suspected=result.suspected)
+    return label_json("tool", result.name, suspected=result.suspected)
+
+
+def result_json(result: Result, run: str, label: Json | None = None) -> Json:
+    """What the model read of a call."""
+    return {
+        "outcome": result.outcome,
+        "is_error": result.is_error,
+        "parts": parts_json(result.content, run),
+        "label": label or result_label(result),
+        "withheld": result.withheld,
+        "what": result.what,
+        "vouched": list(result.vouched),
+        "names": list(result.names),
+        "planted": list(result.planted),
+        "offers": list(result.offers),
+    }
+
+
+def evidence_json(evidence: Iterable[Evidence]) -> list[Json]:
+    """Values of a call, and where each was seen."""
+    return [
+        {
+            "path": each.path,
+            "value": each.value,
+            "origin": each.origin,
+            "source": each.source,
+            "is_vouched": each.is_vouched,
+            "words": _SEEN[each.origin] + (f", {each.source}" if each.source else ""),
+        }
+        for each in evidence
+    ]
+
+
+def decision_json(
+    decision: FinalDecision, by: str = "person", why: str = "", evidence: Iterable[Evidence] = ()
+) -> Json:
+    """What was decided about a call, by whom and why."""
+    told: Json = {"kind": "", "by": by, "scope": "once", "reason": "", "why": why, "then": ""}
+    told |= {"arguments": None, "text": "", "evidence": evidence_json(evidence)}
+    match decision:
+        case Allow(scope):
+            told |= {"kind": "allow", "scope": scope}
+        case Deny(reason, then):
+            told |= {"kind": "deny", "reason": reason, "then": then}
+        case Rewrite(arguments):
+            told |= {"kind": "rewrite", "arguments": arguments}
+        case Answer(text):
+            told |= {"kind": "answer", "text": text}
+    return told
+
+
+def decided_json(entry: CallDecided) -> Json:
+    """A decision as it was recorded."""
+    return decision_json(entry.decision, entry.by, entry.reason, entry.evidence)
+
+
+def arguments_json(call: Call) -> Json | None:
+    """The arguments as an object; None where the model wrote none."""
+    try:
+        found = parse(call.as_json or "{}")
+    except JsonError:
+        return None
+    return dict(found) if isinstance(found, Mapping) else None
+
+
+def citation_json(citation: Citation, text: str) -> Json:
+    """Where something in a reply is from."""
+    words = text[citation.start : citation.end] if citation.start is not None else ""
+    source = citation.title or citation.url or citation.file
+    return {"text": words or citation.quote, "source": source, "address": citation.url}

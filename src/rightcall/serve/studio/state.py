@@ -1,0 +1,56 @@
+"""A studio: what it works with, who watches, what it may do."""
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any
+
+from rightcall.agent import Agent
+from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.serve.studio.agents import agents_of
+from rightcall.serve.studio.desk import Desk
+from rightcall.serve.studio.hosting import Hosting
+from rightcall.serve.studio.live import Watcher
+from rightcall.serve.studio.subscribers import Subscribers
+
+_READ_ONLY = "This studio only shows: start it with --write to decide here."
+
+
+class Studio:
+    """Everything that the routes share. Of one event loop."""
+
+    def __init__(
+        self,
+        journal: str | Path | Journal | AsyncJournal,
+        *,
+        agents: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any] = (),
+        can_write: bool = False,
+        cache: Path | None = None,
+    ) -> None:
+        self.can_write = can_write
+        self.csrf = token_urlsafe(24)
+        """What changes must carry: whoever can read our answers knows it, and no other page can."""
+        self.desk = Desk(journal, agents=agents_of(agents), cache=cache, may_make=can_write)
+        self.subscribers = Subscribers()
+        self.watcher = Watcher(self.desk, self.subscribers)
+        self.hosting = Hosting(self.desk, self.subscribers)
+
+    @property
+    def why_not(self) -> str:
+        """Why nobody can decide here; nothing where somebody can."""
+        return "" if self.can_write else _READ_ONLY
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        await self.hosting.close()
+        self.desk.close()
+
+
+def version() -> str:
+    """What is installed; nothing where it runs from bare files."""
+    try:
+        return installed("rightcall")
+    except PackageNotFoundError:
+        return ""

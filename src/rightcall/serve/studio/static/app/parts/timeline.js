@@ -1,0 +1,139 @@
+// When the model, the tools and people were at work, to scale. Places are per cent, so it fits any width.
+
+import { h, svg } from "../dom.js";
+import { seconds, several, words } from "../format.js";
+import { clipped } from "../stored.js";
+
+const LANE = 18;
+const GAP = 4;
+const AXIS = 22;
+const STEPS = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800,
+  3600, 7200, 14400, 43200, 86400,
+];
+const KINDS = {
+  model: "the model",
+  tool: "tools",
+  agent: "agents inside",
+  wait: "waiting for a person",
+  summary: "summaries",
+  idle: "nothing",
+};
+
+/** The picture; `onPick(span)` is told which part of it was pressed. */
+export function timeline(found, onPick) {
+  const total = Math.max(found.seconds, 0.001);
+  const height = AXIS + found.lanes * (LANE + GAP);
+  const bars = found.spans.map((span) => bar(span, total));
+  const picture = svg(
+    "svg.timeline",
+    { width: "100%", height, role: "img", "aria-label": described(found) },
+    ticks(total, height),
+    bars,
+  );
+  picture.addEventListener("click", (event) => {
+    const at = event.target.closest("[data-span]")?.dataset.span;
+    if (at !== undefined) onPick(found.spans[Number(at)]);
+  });
+  bars.forEach((node, at) => (node.dataset.span = at));
+  const wide = h("div.timeline-wide", picture);
+  const view = h("div.timeline-view", { tabindex: 0, role: "group", "aria-label": "Timeline" }, wide);
+  return h(
+    "div.timeline-box",
+    h("h2.unseen", "Timeline"),
+    h("div.timeline-head", legend(found), zoom(view, wide)),
+    view,
+    found.note && h("p.small.soft", found.note),
+  );
+}
+
+function bar(span, total) {
+  const [from, to] = [(100 * span.start) / total, (100 * span.end) / total];
+  const place = {
+    x: `${from}%`,
+    y: AXIS + span.lane * (LANE + GAP),
+    width: `${Math.max(to - from, 0)}%`,
+    height: LANE,
+    rx: 2,
+  };
+  const classes = [
+    span.kind,
+    span.is_error && "error",
+    span.early && "early",
+    span.open && "open",
+  ].filter(Boolean);
+  const title = svg(
+    "title",
+    `${words(span.kind)} ${clipped(span.name, 60)}${span.turn ? `, turn ${span.turn}` : ""}: ${seconds(span.end - span.start)}${span.early ? ", started early" : ""}${span.words ? `, ${clipped(span.words, 120)}` : ""}`,
+  );
+  return svg(
+    `g.span.${classes.join(".")}`,
+    title,
+    svg("rect", place),
+    to - from > 8 &&
+      svg(
+        "text",
+        { x: `${from}%`, dx: 5, y: place.y + LANE - 5 },
+        clipped(span.name, Math.floor((to - from) / 1.1)),
+      ),
+  );
+}
+
+function ticks(total, height) {
+  const step = STEPS.find((size) => total / size <= 8) ?? total / 4;
+  const found = [];
+  for (let at = 0; at <= total; at += step) {
+    const x = `${(100 * at) / total}%`;
+    const isLast = at > total * 0.96;
+    found.push(
+      svg("line.tick", { x1: x, x2: x, y1: AXIS - 6, y2: height }),
+      svg(
+        "text.tick",
+        { x, dx: isLast ? -4 : 4, y: 12, "text-anchor": isLast ? "end" : "start" },
+        at === 0 ? "0" : seconds(at),
+      ),
+    );
+  }
+  return svg("g", { "aria-hidden": "true" }, found);
+}
+
+/** Colours and their words, of what there is. */
+function legend({ spans }) {
+  const there = [...new Set(spans.map((span) => span.kind))].filter((kind) => kind in KINDS);
+  const sign = (kind, word) => h("li", h(`span.swatch.${kind}`), word);
+  return h(
+    "ul.legend",
+    there.map((kind) => sign(kind, KINDS[kind])),
+    spans.some((span) => span.early) && sign("early", "started early"),
+    spans.some((span) => span.is_error) && sign("error", "went wrong"),
+  );
+}
+
+function zoom(view, wide) {
+  let scale = 1;
+  const turn = (by) => () => {
+    const middle = (view.scrollLeft + view.clientWidth / 2) / wide.offsetWidth;
+    scale = Math.min(64, Math.max(1, scale * by));
+    wide.style.width = `${100 * scale}%`;
+    view.scrollLeft = middle * wide.offsetWidth - view.clientWidth / 2;
+  };
+  return h(
+    "div.zoom",
+    h(
+      "button.quiet.tiny",
+      { type: "button", "aria-label": "Timeline narrower", onclick: turn(1 / 2) },
+      "−",
+    ),
+    h("button.quiet.tiny", { type: "button", "aria-label": "Timeline wider", onclick: turn(2) }, "+"),
+  );
+}
+
+/** What the picture shows, in a sentence for those who do not see it. */
+function described({ seconds: total, spans }) {
+  const of = (kind) => spans.filter((span) => span.kind === kind);
+  const sum = (some) => some.reduce((all, span) => all + span.end - span.start, 0);
+  const said = Object.keys(KINDS)
+    .filter((kind) => kind !== "idle" && of(kind).length)
+    .map((kind) => `${KINDS[kind]} ${seconds(sum(of(kind)))} in ${several(of(kind).length, "piece")}`);
+  return `${seconds(total)} in all: ${said.join("; ")}.`;
+}

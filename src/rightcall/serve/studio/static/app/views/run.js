@@ -1,0 +1,178 @@
+// One run: its conversation, its timeline and its figures, live while it goes on.
+
+import { announce } from "../announce.js";
+import { at, get, unasked } from "../api.js";
+import { fill, h } from "../dom.js";
+import { several } from "../format.js";
+import { throttled, watch } from "../live.js";
+import { Conversation, WINDOW } from "../parts/conversation.js";
+import { exportMenu } from "../parts/export_menu.js";
+import { openFork } from "../parts/fork_dialog.js";
+import { openPicker } from "../parts/run_picker.js";
+import { openReplay } from "../parts/replay_dialog.js";
+import { runFigures, runSetup, runTitle } from "../parts/run_head.js";
+import { openSent } from "../parts/sent_dialog.js";
+import { timeline } from "../parts/timeline.js";
+import { address } from "../router.js";
+
+const CLOSE = 240;
+const PATIENCE = 1500;
+
+export async function show(place, { query, session, signal }) {
+  const name = query.get("run") ?? "";
+  const wanted = Number(query.get("place") ?? 0);
+  const from = Math.floor(wanted / WINDOW) * WINDOW;
+  const run = await get("/api/run", { run: name, from, count: WINDOW }, signal);
+  const view = new RunView(name, run, session, signal);
+  fill(place, view.node);
+  view.conversation.grow(run.items_total);
+  view.conversation.seed(from, run.items);
+  if (wanted) view.conversation.reveal(wanted);
+  unasked(view.drawTimeline());
+  view.follow(run.version);
+  return run.row.prompt || run.row.shown;
+}
+
+class RunView {
+  constructor(name, run, session, signal) {
+    this.name = name;
+    this.signal = signal;
+    this.row = run.row;
+    this.title = h("div", runTitle(run.row));
+    this.figures = h("div", runFigures(run.row));
+    this.times = h("div.times");
+    this.waits = h("div");
+    this.connection = h(
+      "p.caution",
+      { role: "status", hidden: true },
+      "The connection to the studio is lost. What is shown may be old.",
+    );
+    this.below = h(
+      "button.main.below",
+      { type: "button", hidden: true, onclick: () => this.toEnd() },
+      "Newer below ↓",
+    );
+    const actions = {
+      onSent: (item) => openSent(name, item),
+      onFork: (item) => openFork(this.row, session, { turn: item.turn }),
+      onEdit: (item) => openFork(this.row, session, { message: item }),
+    };
+    this.conversation = new Conversation((from, count) => this.load(from, count), actions, signal);
+    this.node = h(
+      "div",
+      h("p.small", h("a", { href: "#/runs", dataset: { up: "" } }, "← Runs")),
+      h("div.view-head", this.title, this.buttons(session)),
+      this.connection,
+      this.waits,
+      this.times,
+      h(
+        "div.run-columns",
+        h(
+          "section",
+          { "aria-label": "Conversation" },
+          h("h2.unseen", "Conversation"),
+          this.conversation.node,
+          this.below,
+        ),
+        h("aside", { "aria-label": "About this run" }, this.figures, runSetup(run)),
+      ),
+    );
+    this.showWaiting(run.pending);
+    this.refreshTimes = throttled(() => unasked(this.drawTimeline()), PATIENCE);
+    addEventListener("scroll", () => this.isAtEnd() && (this.below.hidden = true), {
+      signal,
+      passive: true,
+    });
+  }
+
+  buttons(session) {
+    const { row } = this;
+    return h(
+      "div.line",
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () =>
+            openPicker(
+              "Compare with",
+              (other) => (location.hash = address("compare", { a: row.run, b: other.run })),
+            ),
+        },
+        "Compare",
+      ),
+      h("button", { type: "button", onclick: () => openReplay(row, session) }, "Replay"),
+      h("button", { type: "button", onclick: () => openFork(row, session, {}) }, "Fork"),
+      exportMenu(row.run),
+    );
+  }
+
+  async load(from, count) {
+    const page = await get("/api/run", { run: this.name, from, count }, this.signal);
+    return page.items;
+  }
+
+  async drawTimeline() {
+    const found = await get("/api/run/timeline", { run: this.name }, this.signal);
+    const reveal = ({ place }) => place !== null && this.conversation.reveal(place);
+    this.times.hidden = found.spans.length === 0;
+    fill(this.times, timeline(found, reveal));
+  }
+
+  /** Whatever is recorded from now on. */
+  follow(version) {
+    let seen = version;
+    const where = () => at("/api/run/events", { run: this.name, version: seen });
+    const handlers = {
+      items: (change) => {
+        seen = change.version;
+        this.change(change);
+      },
+      delta: (delta) => this.keepingEnd(() => this.conversation.writing.take(delta)),
+    };
+    watch(where, handlers, this.signal, (state) => (this.connection.hidden = state === "open"));
+  }
+
+  change({ row, items, items_total: total, pending }) {
+    this.row = row;
+    fill(this.title, runTitle(row));
+    fill(this.figures, runFigures(row));
+    this.showWaiting(pending);
+    this.refreshTimes();
+    this.keepingEnd(() => this.conversation.update(items, total));
+    const last = items.at(-1);
+    if (last?.kind === "turn" && last.state === "replied")
+      announce(`Turn ${last.turn}: ${several(last.calls.length, "call")}.`);
+    if (last?.kind === "event") announce(last.title);
+  }
+
+  /** Whoever reads the end goes on reading it; whoever reads elsewhere is told that there is more. */
+  async keepingEnd(change) {
+    const wasAtEnd = this.isAtEnd();
+    await change();
+    if (wasAtEnd) this.toEnd();
+    else this.below.hidden = false;
+  }
+
+  isAtEnd() {
+    return innerHeight + scrollY > document.documentElement.scrollHeight - CLOSE;
+  }
+
+  toEnd() {
+    scrollTo(0, document.documentElement.scrollHeight);
+    this.below.hidden = true;
+  }
+
+  showWaiting(pending) {
+    const link = h("a.button", { href: address("approve", { run: this.name }) }, "Decide");
+    fill(
+      this.waits,
+      pending.length > 0 &&
+        h(
+          "p.caution.line",
+          `${several(pending.length, "call waits", "calls wait")} for a person.`,
+          link,
+        ),
+    );
+  }
+}
