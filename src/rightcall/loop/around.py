@@ -119,8 +119,6 @@ def segment(
     setup: Setup, state: State, first: RunStarted | RunResumed | None
 ) -> AbstractContextManager[Watched]:
     """A run from here to its end or its next pause."""
-    if not setup.around:
-        return _UNWATCHED
     traces = state.traces
     if isinstance(first, RunStarted):
         # An engine that goes through a run from its start again knows how it was called before.

@@ -213,9 +213,7 @@ def _watched(reply: Reply, tainted: bool | None) -> Reply:  # noqa: FBT001 - a l
 async def ask(setup: Setup, question: Question) -> Entry:
     """The model's reply, whole or as far as it came; or a hook's veto, as a StepDone."""
     started = setup.clock.now()
-    with around(setup.around, ModelExchange, question.key, setup.model, question.request) as watched:
-        generated = await _generate(setup, question)
-        watched.ended(ExchangeEnd(generated.reply, generated.first))
+    generated = await (_surrounded(setup, question) if setup.around else _generate(setup, question))
     notes: tuple[User, ...] = ()
     if setup.hooks.has("after_model"):
         answer = await setup.hooks.after_model(generated.reply)
@@ -254,6 +252,13 @@ class _Generated(Struct, frozen=True, eq=False):
     raw: bytes | None
     passed_over: tuple[ModelChange, ...]
     first: float | None
+
+
+async def _surrounded(setup: Setup, question: Question) -> _Generated:
+    with around(setup.around, ModelExchange, question.key, setup.model, question.request) as watched:
+        generated = await _generate(setup, question)
+        watched.ended(ExchangeEnd(generated.reply, generated.first))
+    return generated
 
 
 async def _generate(setup: Setup, question: Question) -> _Generated:

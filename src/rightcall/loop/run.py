@@ -5,7 +5,7 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -103,8 +103,11 @@ class Run:
         self.has_acted = False
         """Whether calls have been run, so that going through it again would run them twice."""
 
-    async def go(self, first: RunStarted | RunResumed | None = None) -> RunResult[Any]:
+    def go(self, first: RunStarted | RunResumed | None = None) -> Coroutine[Any, Any, RunResult[Any]]:
         """Go on until the run is over or must wait. How it began and ended is recorded, errors too."""
+        return self._watched(first) if self._setup.around else self._go(first)
+
+    async def _watched(self, first: RunStarted | RunResumed | None) -> RunResult[Any]:
         before = self._state
         with segment(self._setup, before, first) as watched:
             if watched.trace:
