@@ -95,7 +95,7 @@ test-otel: ## send a run to Arize Phoenix, in an environment of their own (850 M
 	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 RIGHTCALL_SCREENSHOT=$(SCREENSHOT) .venv-otel/bin/python -m pytest -q \
 		-p pytest_asyncio.plugin -p pytest_timeout tests/observe/test_phoenix.py
 
-# Restate's server has no other licence than for use: it is fetched here, and no part of rightcall.
+# Restate's server is under the Business Source License: it is fetched for these tests, and no part of rightcall.
 test-durable: $(READY) ## kill workers on SQLite, PostgreSQL and Restate, and hold each to the same contract (some minutes)
 	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix .node @restatedev/restate-server@1.7.12 \
 		|| echo "no npm, so no Restate: its tests are skipped"
