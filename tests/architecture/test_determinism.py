@@ -8,6 +8,7 @@ either gone, or in the list below with the reason why it does no harm. See docs/
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,11 @@ def _orders_of_sets(nodes: list[ast.AST], known: frozenset[str]) -> Iterator[int
                 yield node.lineno
 
 
+@cache
+def found_in(path: Path) -> tuple[tuple[int, str], ...]:
+    return tuple(looks(path.read_text()))
+
+
 def name_of(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
@@ -183,12 +189,12 @@ def name_of(path: Path) -> str:
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_loop_code_looks_at_nothing_that_may_differ(path):
     name = name_of(path)
-    found = [f"line {at}: {what}" for at, what in looks(path.read_text()) if (name, what) not in ALLOWED]
+    found = [f"line {at}: {what}" for at, what in found_in(path) if (name, what) not in ALLOWED]
     assert found == [], f"{name}: put it into a step, or say in ALLOWED why it does no harm"
 
 
 def test_what_is_allowed_is_still_there():
-    found = {(name_of(path), what) for path in FILES for _, what in looks(path.read_text())}
+    found = {(name_of(path), what) for path in FILES for _, what in found_in(path)}
     assert set(ALLOWED) - found == set()
 
 

@@ -1,6 +1,7 @@
 """Restate as an engine, below the app: what the seam asks, asked of the real server."""
 
 import asyncio
+import socket
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -253,3 +254,17 @@ async def test_no_more_are_executed_at_a_time_than_a_queue_allows(server, run):
 def test_an_address_that_makes_no_sense_is_refused(address):
     with pytest.raises(UsageError, match="restate://HOST:PORT"):
         RestateEngine(address)
+
+
+async def test_a_worker_that_cannot_listen_says_where(server):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        engine = RestateEngine(f"restate://127.0.0.1:1?admin=2&serve=127.0.0.1:{port}")
+        with pytest.raises(UsageError, match=f"cannot listen at 127.0.0.1:{port}"):
+            await engine.open(_nothing, [Queue()])
+
+
+async def _nothing(job, journal):
+    return ""

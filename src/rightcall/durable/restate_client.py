@@ -17,11 +17,13 @@ from rightcall.errors import TransportError, TransportTimeout, UsageError
 
 _PATIENCE = 120.0
 """Seconds for which a call waits for a worker, and for a server that is being restarted."""
+_FIRST = 10.0
+"""Seconds for which a server is waited for that never answered: its address may be wrong."""
 _PAUSE = 0.1
 _NOT_FOUND = 404
 _BAD = 400
 _SHAPE = "restate://HOST:PORT?admin=9070&serve=127.0.0.1:9080"
-_KNOWN = frozenset({"admin", "serve", "reach"})
+_KNOWN = frozenset({"admin", "serve", "reach", "identity"})
 
 
 class Places:
@@ -30,6 +32,7 @@ class Places:
     ``restate://HOST:PORT`` is the ingress. ``admin`` is the port of its administration, on the same
     host; ``serve`` is where workers listen, the same for all workers of one machine; ``reach`` is how
     the server reaches them, where that differs: a load balancer, or a name inside a cluster.
+    ``identity`` is the server's public key: workers then take calls from it alone.
     """
 
     def __init__(self, address: str) -> None:
@@ -47,6 +50,7 @@ class Places:
             raise UsageError(f"serve= in {address!r} is HOST:PORT, as in {_SHAPE}")
         self.port = int(port)
         self.reach = options.get("reach", f"http://{serve}")
+        self.identity = options.get("identity")
 
 
 class RestateClient:
@@ -55,6 +59,7 @@ class RestateClient:
     def __init__(self, places: Places) -> None:
         self._places = places
         self._session: aiohttp.ClientSession | None = None
+        self._was_there = False
 
     def open(self) -> None:
         """Begin to hold connections; they belong to the event loop that runs now."""
@@ -140,12 +145,13 @@ class RestateClient:
         """Ask, and ask again while nobody listens. All that is asked may be asked twice."""
         where, lost = URL(url, encoded=True), None
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_PATIENCE if self._was_there else _FIRST):
                 while True:
                     try:
                         async with self._open().request(
                             method, where, data=data, headers=headers
                         ) as answer:
+                            self._was_there = True
                             return answer.status, await answer.read()
                     except aiohttp.ClientError as error:
                         lost = error

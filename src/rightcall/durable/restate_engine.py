@@ -92,7 +92,11 @@ class RestateEngine:
             return
         name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
         self._worker = Worker(self._client, self._places, execute, name)
-        await self._worker.open(tuple(queues))
+        try:
+            await self._worker.open(tuple(queues))
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self, *, patience: float = 0.0) -> None:
         """Take nothing more, wait so many seconds for what goes on, and leave the rest to others."""

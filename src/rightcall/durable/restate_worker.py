@@ -24,7 +24,7 @@ from rightcall.core.extras import load
 from rightcall.durable.engine import JOURNAL_VERSION, MOST_DEATHS, Execute, Job, Queue
 from rightcall.durable.restate_client import Places, RestateClient, quoted
 from rightcall.durable.restate_objects import JOURNAL, blobs, journals
-from rightcall.errors import RightcallError, RunHeld, TransportError
+from rightcall.errors import RightcallError, RunHeld, TransportError, UsageError
 from rightcall.log import logger
 
 SEGMENT = f"rightcall{JOURNAL_VERSION}_segment"
@@ -90,7 +90,10 @@ class Worker:
         config.accesslog, config.errorlog = None, None
         config.h2_max_concurrent_streams = _STREAMS
         config.graceful_timeout = 1.0
-        app = watched(self._restate.app([self._segments(), journals(), blobs()], protocol="bidi"))
+        identity = self._places.identity
+        services = [self._segments(), journals(), blobs()]
+        keys = None if identity is None else [identity]
+        app = watched(self._restate.app(services, protocol="bidi", identity_keys=keys))
         serve = load("hypercorn.asyncio").serve
         self._serving = asyncio.create_task(serve(app, config, shutdown_trigger=self._stop.wait))
         await self._client.register()
@@ -113,7 +116,14 @@ class Worker:
         listener = socket.socket(where[0], socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where[4])
+        try:
+            listener.bind(where[4])
+        except OSError as error:
+            listener.close()
+            place = f"{self._places.host}:{self._places.port}"
+            raise UsageError(
+                f"this worker cannot listen at {place}: {error.strerror}; name another place with serve="
+            ) from error
         listener.listen(512)
         return listener.detach()
 

@@ -7,6 +7,7 @@ write was made twice, a recorded step was taken again, or a run was lost.
 import argparse
 import asyncio
 import json
+import logging
 import os
 import random
 import shutil
@@ -304,6 +305,8 @@ async def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of kills at any time")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    # It tells of every connection that it loses, and some are lost on purpose.
+    logging.getLogger("dbos").setLevel(logging.CRITICAL)
     folder = Path(tempfile.mkdtemp(prefix="kills-"))
     chance = random.Random(options.seed)
     try:
