@@ -10,6 +10,7 @@ from time import monotonic
 
 import pytest
 import sqlalchemy as sa
+from dbos import DBOS
 
 import rightcall as rc
 from durable import cast
@@ -136,6 +137,18 @@ async def test_a_process_has_one_worker(runs_file):
     async with opened(f"sqlite:///{runs_file}"):
         with pytest.raises(UsageError, match="works on a durable app already"):
             await rc.durable.App(f"sqlite:///{runs_file}", agents=cast.agents()).open()
+
+
+async def test_a_dbos_of_the_users_own_is_left_alone(runs_file):
+    own = DBOS(config={"name": "own", "system_database_url": f"sqlite:///{runs_file}.own"})
+    try:
+        async with rc.durable.App(f"sqlite:///{runs_file}", agents=cast.agents(), queues=()) as app:
+            assert await app.list() == []
+        with pytest.raises(UsageError, match="has a DBOS of its own"):
+            await rc.durable.App(f"sqlite:///{runs_file}", agents=cast.agents()).open()
+        assert DBOS(config={"name": "another"}) is own
+    finally:
+        DBOS.destroy()
 
 
 async def test_what_matters_most_goes_first(database):

@@ -15,7 +15,8 @@ from msgspec import json
 from rightcall.durable.blobs import SqlBlobs
 from rightcall.durable.channel import SqlChannel
 from rightcall.durable.database import Database, in_thread, migrating, open_database
-from rightcall.durable.dbos_worker import APPLICATION, VERSION, WORKFLOW, Worker, job_of, rows_of
+from rightcall.durable.dbos_journal import APPLICATION, VERSION, WORKFLOW, job_of, rows_of
+from rightcall.durable.dbos_worker import Worker
 from rightcall.durable.engine import (
     MOST_DEATHS,
     Caps,

@@ -10,115 +10,41 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from time import monotonic, time
+from logging import Handler, LogRecord, getLogger
+from time import monotonic
 from typing import Any
 
 import sqlalchemy as sa
-from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
+from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, _dbos
 from dbos._context import get_local_dbos_context
 from dbos._error import DBOSWorkflowCancelledError, DBOSWorkflowConflictIDError
-from msgspec import Struct, json
-from msgspec.structs import replace
+from msgspec import Struct
 
 from rightcall.durable.database import Database, in_thread
+from rightcall.durable.dbos_journal import (
+    APPLICATION,
+    VERSION,
+    WORKFLOW,
+    DbosJournal,
+    job_of,
+    journal_of,
+)
 from rightcall.durable.engine import (
-    JOURNAL_VERSION,
     MOST_DEATHS,
     Execute,
     Job,
     Queue,
-    parse_segment_id,
 )
 from rightcall.durable.liveness import Liveness, liveness_of
 from rightcall.errors import RunHeld, UsageError
 from rightcall.log import logger
 
-APPLICATION = "rightcall"
-WORKFLOW = "rightcall.segment"
-VERSION = f"rightcall-journal-{JOURNAL_VERSION}"
-"""DBOS would take a hash of the code and of itself: every deployment would strand what is under way."""
 _POLL = 0.1
 """Seconds between two looks into a queue, and two at what was cancelled."""
 _PEERS = 0.5
 """Seconds between two looks at the other workers."""
-_HANDED_ON = "handed_on"
-"""The key under which a worker that closes leaves a segment to others. It holds no step."""
 _GIVEN_UP = 10.0
 """Seconds for which a workflow may be this process's and not executed by it: taken, or about to end."""
-_JOB: json.Decoder[Job] = json.Decoder(Job)
-
-
-class Row(Struct, frozen=True):
-    """A step as DBOS keeps it."""
-
-    number: int
-    key: str
-    value: str
-    at: float
-
-
-def rows_of(database: Database, workflow: str) -> list[Row]:
-    """The steps of a workflow, in the order in which they were recorded."""
-    steps = database.table(
-        "operation_outputs",
-        "workflow_uuid",
-        "function_id",
-        "function_name",
-        "output",
-        "completed_at_epoch_ms",
-    ).c
-    query = (
-        sa.select(steps.function_id, steps.function_name, steps.output, steps.completed_at_epoch_ms)
-        .where(steps.workflow_uuid == workflow)
-        .order_by(steps.function_id)
-    )
-    with database.engine.connect() as connection:
-        rows = connection.execute(query).all()
-    return [Row(int(n), str(key), str(value), (at or 0) / 1000) for n, key, value, at in rows]
-
-
-def job_of(text: str, workflow: str) -> Job:
-    """The job of a workflow. A fork has its original's text: its name, and no deadline, are its own."""
-    job, (run, segment) = _JOB.decode(text), parse_segment_id(workflow)
-    return job if job.run == run else replace(job, run=run, segment=segment, deadline=None)
-
-
-class DbosJournal:
-    """The steps of one workflow, written by the execution that owns it."""
-
-    def __init__(self, system: Any, workflow: str, owner: str, attempt: int, rows: list[Row]) -> None:
-        self.attempt = attempt
-        self.known = {row.key: row.value for row in rows}
-        self._system = system
-        self._workflow = workflow
-        self._owner = owner
-        self._last = max((row.number for row in rows), default=0)
-
-    async def record(self, key: str, value: str) -> None:
-        """Write a step; refused by DBOS, in the same transaction, where another owns the workflow."""
-        await in_thread(self._record, key, value)
-
-    def note_handed_on(self) -> None:
-        """Write that this execution ended because its process did, and not the other way round."""
-        self._record(_HANDED_ON, "{}")
-
-    def _record(self, key: str, value: str) -> None:
-        self._last += 1
-        result = {
-            "workflow_uuid": self._workflow,
-            "function_id": self._last,
-            "function_name": key,
-            "output": value,
-            "error": None,
-            "serialization": DBOSPortableJSONSerializer().name(),
-            "started_at_epoch_ms": int(time() * 1000),
-            "child_workflow_id": None,
-        }
-        try:
-            self._system.record_operation_result(result, owner_xid=self._owner)
-        except DBOSWorkflowConflictIDError as error:
-            run, _ = parse_segment_id(self._workflow)
-            raise RunHeld(run, "another worker, or it was cancelled") from error
 
 
 class _Going(Struct, frozen=True, eq=False):
@@ -158,12 +84,17 @@ class Worker:
         """Launch DBOS on these queues, and begin to supervise."""
         if _Working.worker is not None:
             raise UsageError("this process works on a durable app already, and DBOS is one per process")
+        if _dbos._dbos_global_instance is not None:  # noqa: SLF001 - DBOS would give it to us as ours
+            raise UsageError(
+                "this process has a DBOS of its own, and there is one per process: execute durable runs "
+                "in another, and say queues=() here"
+            )
         _Working.worker = self
         try:
             await in_thread(self._launch, queues)
         except BaseException:
+            await in_thread(self._leave, ())
             _Working.worker = None
-            await in_thread(self._liveness.release)
             raise
         self._tasks = [
             self._loop.create_task(self._again_and_again(self._look_at_peers, _PEERS, None)),
@@ -182,8 +113,13 @@ class Worker:
             serializer=DBOSPortableJSONSerializer(),
             run_migrations=False,
             enable_otlp=False,
-            log_level="CRITICAL",
+            log_level="WARNING",
         )
+        theirs = getLogger("dbos")
+        if not theirs.handlers:
+            # Or it would write to standard error, an error for every run that is cancelled.
+            theirs.addHandler(_Told())
+            theirs.propagate = False
         DBOS(config=config)
         DBOS.listen_queues([queue.name for queue in queues])
         DBOS.launch()
@@ -207,7 +143,8 @@ class Worker:
         _Working.worker = None
 
     def _stop_taking(self) -> None:
-        for stop in _instance().background_thread_stop_events:
+        # By itself DBOS stops to take work only with everything that is under way.
+        for stop in _dbos._get_dbos_instance().background_thread_stop_events:  # noqa: SLF001
             stop.set()
 
     def _leave(self, left: Sequence[_Going]) -> None:
@@ -234,7 +171,7 @@ class Worker:
                 .where(status.c.workflow_uuid == going.workflow)
                 .values(recovery_attempts=status.c.recovery_attempts - 1)
             )
-        system = _instance()._sys_db  # noqa: SLF001 - DBOS has no word for handing work over
+        system = _dbos._get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS has no word for handing work over
         system.reenqueue_for_recovery(going.workflow, [self._liveness.name], "default")
 
     async def run(self, text: str) -> str:
@@ -265,12 +202,8 @@ class Worker:
         return await self._execute(job, journal)
 
     def _journal(self, workflow: str, owner: str) -> DbosJournal:
-        system = _instance()._sys_db  # noqa: SLF001 - where DBOS writes steps
-        status = system.get_workflow_status(workflow)
-        rows = rows_of(self._database, workflow)
-        attempt = 1 if status is None else status["recovery_attempts"] or 1
-        attempt += sum(row.key == _HANDED_ON for row in rows)
-        return DbosJournal(system, workflow, owner, attempt, rows)
+        system = _dbos._get_dbos_instance()._sys_db  # noqa: SLF001 - where DBOS writes steps
+        return journal_of(self._database, system, workflow, owner)
 
     async def _again_and_again(
         self, look: Callable[[], None], seconds: float, wake: asyncio.Event | None
@@ -313,7 +246,7 @@ class Worker:
 
     def _take_back_lost(self) -> None:
         """Queue workflows again that DBOS has given up here: it could not write how they ended."""
-        system = _instance()._sys_db  # noqa: SLF001 - DBOS counts on a restart to find them
+        system = _dbos._get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS counts on a restart to find them
         pending = {
             each.workflow_id for each in system.get_pending_workflows(self._liveness.name, VERSION)
         }
@@ -343,6 +276,14 @@ class Worker:
                 each.future.cancel()
 
 
+class _Told(Handler):
+    """What DBOS says, in our own log: it repeats what is kept of a run, or told of it elsewhere."""
+
+    def emit(self, record: LogRecord) -> None:
+        """Say it again."""
+        logger.debug("DBOS: %s", record.getMessage(), exc_info=record.exc_info)
+
+
 class _Working:
     """The worker of this process, for the one workflow that DBOS is told of."""
 
@@ -356,12 +297,6 @@ async def segment(job: str) -> str:
     if worker is None:
         raise UsageError("no worker is open in this process")
     return await worker.run(job)
-
-
-def _instance() -> DBOS:
-    from dbos._dbos import _get_dbos_instance  # noqa: PLC0415 - the launched one
-
-    return _get_dbos_instance()
 
 
 def _limits(queue: Queue) -> dict[str, Any]:

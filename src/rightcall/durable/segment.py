@@ -95,6 +95,7 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _OUTCOME: json.Decoder[Outcome] = json.Decoder(Outcome)
+_TOO_LATE = Outcome(kind="failed", code="deadline", message="its deadline has passed")
 
 
 class Submitted(Struct, frozen=True, kw_only=True):
@@ -158,8 +159,11 @@ class Segments:
 
     async def execute(self, job: Job, journal: Journal) -> str:
         """Execute one segment; what it came to, as text."""
+        left = None if job.deadline is None else job.deadline - time()
+        if left is not None and left <= 0:
+            return encodable(_ENCODER, _TOO_LATE).decode()
         try:
-            async with asyncio.timeout(_left(job)) as time_left:
+            async with asyncio.timeout(left) as time_left:
                 outcome = await self._ended(job, await self._go(job, journal))
         except RunHeld:
             # Not this process's any more: whoever has the segment says how it ends.
@@ -168,7 +172,7 @@ class Segments:
             outcome = await self._failed(job, error.code, str(error), error.result)
         except Exception as error:
             if isinstance(error, TimeoutError) and time_left.expired():
-                outcome = Outcome(kind="failed", code="deadline", message="its deadline has passed")
+                outcome = _TOO_LATE
             else:
                 run_logger.exception("run %s: segment %d failed", job.run, job.segment)
                 outcome = Outcome(kind="failed", code=type(error).__name__, message=str(error))
@@ -262,7 +266,3 @@ async def _made(make: Dependencies | None, submitted: Submitted) -> AsyncIterato
             yield {"dependencies": entered}
     else:
         yield {"dependencies": made}
-
-
-def _left(job: Job) -> float | None:
-    return None if job.deadline is None else max(job.deadline - time(), 0.0)

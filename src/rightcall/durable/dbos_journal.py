@@ -1,0 +1,109 @@
+"""The journal of a segment in DBOS's own rows: read as they are, and written as DBOS writes its steps.
+
+Each record is a step of the workflow, by its key. DBOS checks in the transaction that writes it that the
+execution still owns the workflow.
+"""
+
+from time import time
+from typing import Any
+
+import sqlalchemy as sa
+from dbos import DBOSPortableJSONSerializer
+from dbos._error import DBOSWorkflowConflictIDError
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rightcall.durable.database import Database, in_thread
+from rightcall.durable.engine import JOURNAL_VERSION, Job, parse_segment_id
+from rightcall.errors import RunHeld
+
+APPLICATION = "rightcall"
+WORKFLOW = "rightcall.segment"
+VERSION = f"rightcall-journal-{JOURNAL_VERSION}"
+"""DBOS would take a hash of the code and of itself: every deployment would strand what is under way."""
+_HANDED_ON = "handed_on"
+"""The key under which a worker that closes leaves a segment to others. It holds no step."""
+_JOB: json.Decoder[Job] = json.Decoder(Job)
+
+
+class Row(Struct, frozen=True):
+    """A step as DBOS keeps it."""
+
+    number: int
+    key: str
+    value: str
+    at: float
+
+
+def rows_of(database: Database, workflow: str) -> list[Row]:
+    """The steps of a workflow, in the order in which they were recorded."""
+    steps = database.table(
+        "operation_outputs",
+        "workflow_uuid",
+        "function_id",
+        "function_name",
+        "output",
+        "completed_at_epoch_ms",
+    ).c
+    query = (
+        sa.select(steps.function_id, steps.function_name, steps.output, steps.completed_at_epoch_ms)
+        .where(steps.workflow_uuid == workflow)
+        .order_by(steps.function_id)
+    )
+    with database.engine.connect() as connection:
+        rows = connection.execute(query).all()
+    return [Row(int(n), str(key), str(value), (at or 0) / 1000) for n, key, value, at in rows]
+
+
+def job_of(text: str, workflow: str) -> Job:
+    """The job of a workflow. A fork has its original's text: its name, and no deadline, are its own."""
+    job, (run, segment) = _JOB.decode(text), parse_segment_id(workflow)
+    return job if job.run == run else replace(job, run=run, segment=segment, deadline=None)
+
+
+class DbosJournal:
+    """The steps of one workflow, written by the execution that owns it."""
+
+    def __init__(self, system: Any, workflow: str, owner: str, attempt: int, rows: list[Row]) -> None:
+        self.attempt = attempt
+        self.known = {row.key: row.value for row in rows}
+        self._system = system
+        self._workflow = workflow
+        self._owner = owner
+        self._last = max((row.number for row in rows), default=0)
+
+    async def record(self, key: str, value: str) -> None:
+        """Write a step; refused by DBOS, in the same transaction, where another owns the workflow."""
+        await in_thread(self._record, key, value)
+
+    def note_handed_on(self) -> None:
+        """Write that this execution ended because its process did, and not the other way round."""
+        self._record(_HANDED_ON, "{}")
+
+    def _record(self, key: str, value: str) -> None:
+        self._last += 1
+        result = {
+            "workflow_uuid": self._workflow,
+            "function_id": self._last,
+            "function_name": key,
+            "output": value,
+            "error": None,
+            "serialization": DBOSPortableJSONSerializer().name(),
+            "started_at_epoch_ms": int(time() * 1000),
+            "child_workflow_id": None,
+        }
+        try:
+            self._system.record_operation_result(result, owner_xid=self._owner)
+        except DBOSWorkflowConflictIDError as error:
+            run, _ = parse_segment_id(self._workflow)
+            raise RunHeld(run, "another worker, or it was cancelled") from error
+
+
+def journal_of(database: Database, system: Any, workflow: str, owner: str) -> DbosJournal:
+    """The journal of a workflow, for the execution that owns it now."""
+    status = system.get_workflow_status(workflow)
+    rows = rows_of(database, workflow)
+    attempt = 1 if status is None else status["recovery_attempts"] or 1
+    # One that was handed on counts as an attempt, and not as a death.
+    attempt += sum(row.key == _HANDED_ON for row in rows)
+    return DbosJournal(system, workflow, owner, attempt, rows)
