@@ -15,7 +15,7 @@ from rightcall.wire.anthropic.tables import EFFORTS, NAME
 from rightcall.wire.carried import given_back
 from rightcall.wire.encoding import mapping
 from rightcall.wire.history import objects, string
-from rightcall.wire.serving import Members, body_of, model_in, sound, spec_of, strings, without_absent
+from rightcall.wire.reading import Members, body_of, model_in, sound, spec_of, strings, without_absent
 
 _OURS = ("name", "type", "description", "input_schema", "strict", "input_examples", "cache_control")
 _SHOWN = ("text", "image", "document")

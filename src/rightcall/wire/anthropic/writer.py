@@ -20,15 +20,8 @@ from rightcall.wire.anthropic.tables import REASONS, UNPARSED
 from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import object_in
 from rightcall.wire.in_turn import InTurn
-from rightcall.wire.serving import (
-    broken,
-    json_bytes,
-    kind_of,
-    refusal_in,
-    without_place,
-    worded_overflow,
-    words_of,
-)
+from rightcall.wire.refused import broken, kind_of, worded_overflow, words_of
+from rightcall.wire.writing import json_bytes, refusal_in, without_place
 
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 _ERRORS: Mapping[ErrorKind, str] = {

@@ -25,15 +25,7 @@ from rightcall.wire.gemini.history import on_the_wire, read
 from rightcall.wire.gemini.tables import EFFORTS, NAME
 from rightcall.wire.google import FOREIGN_SIGNATURE
 from rightcall.wire.history import objects, string
-from rightcall.wire.serving import (
-    Members,
-    body_of,
-    model_in,
-    sound,
-    spec_of,
-    strings,
-    without_absent,
-)
+from rightcall.wire.reading import Members, body_of, model_in, sound, spec_of, strings, without_absent
 
 _METHOD = re.compile(r"models/(.+):(\w+)\Z")
 _SNAKE = re.compile(r"_([a-z])")

@@ -30,7 +30,8 @@ from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import base64_raw, object_in
 from rightcall.wire.gemini.messages import UNPARSED, Json
 from rightcall.wire.gemini.tables import FINISHES
-from rightcall.wire.serving import STATUSES, broken, json_bytes, kind_of, refusal_in, words_of
+from rightcall.wire.refused import STATUSES, broken, kind_of, words_of
+from rightcall.wire.writing import json_bytes, refusal_in
 
 _STATUSES: Mapping[ErrorKind, str] = {
     "auth": "UNAUTHENTICATED",

@@ -15,7 +15,7 @@ from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.history import objects
 from rightcall.wire.openai_chat.history import read
 from rightcall.wire.openai_chat.tables import EFFORTS
-from rightcall.wire.serving import (
+from rightcall.wire.reading import (
     TEXT_INPUT,
     Members,
     body_of,

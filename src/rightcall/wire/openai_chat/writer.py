@@ -27,15 +27,9 @@ from rightcall.errors import RightcallError
 from rightcall.wire.carried import Carried, attached, call_id
 from rightcall.wire.encoding import data_url
 from rightcall.wire.openai_chat.tables import FINISHES
-from rightcall.wire.serving import (
-    REFUSED,
-    broken,
-    input_of,
-    is_text_tool,
-    json_bytes,
-    openai_error,
-    refusal_in,
-)
+from rightcall.wire.reading import is_text_tool
+from rightcall.wire.refused import broken, openai_error
+from rightcall.wire.writing import REFUSED, input_of, json_bytes, refusal_in
 
 KEEP_ALIVE = b": keep-alive\n\n"
 _DONE = b"data: [DONE]\n\n"

@@ -21,7 +21,7 @@ from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.history import objects, string
 from rightcall.wire.openai_responses.history import is_item, read
 from rightcall.wire.openai_responses.tables import EFFORTS, NAME, OUTPUTS
-from rightcall.wire.serving import TEXT_INPUT, Members, body_of, model_in, sound, spec_of, without_absent
+from rightcall.wire.reading import TEXT_INPUT, Members, body_of, model_in, sound, spec_of, without_absent
 
 _ADDED = "additional_tools"
 """An item of the input that brings tools."""

@@ -22,16 +22,8 @@ from rightcall.wire.encoding import object_in
 from rightcall.wire.in_turn import InTurn
 from rightcall.wire.openai_responses.reply import Item
 from rightcall.wire.openai_responses.tables import CALLS, ENDINGS
-from rightcall.wire.serving import (
-    REFUSED,
-    broken,
-    input_of,
-    json_bytes,
-    kind_of,
-    openai_error,
-    refusal_in,
-    without_place,
-)
+from rightcall.wire.refused import broken, kind_of, openai_error
+from rightcall.wire.writing import REFUSED, input_of, json_bytes, refusal_in, without_place
 
 KEEP_ALIVE = b": keep-alive\n\n"
 _PREFIXES = {"custom_tool_call": "ctc", "tool_search_call": "tsc", "function_call": "fc"}
