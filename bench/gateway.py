@@ -238,7 +238,7 @@ def litellm(python: str, up: str, port: int, folder: Path) -> list[str]:
 async def row(name: str, command: list[str], port: int, dialects: list[str], count: int) -> None:
     """Measure one server, and print its rows."""
     base = f"http://127.0.0.1:{port}"
-    with started(command, port, 120) as process:
+    with started(command, port, 300) as process:
         await asyncio.sleep(1)
         idle = resident(process.pid)
         for dialect in dialects:
