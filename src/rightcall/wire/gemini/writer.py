@@ -30,7 +30,15 @@ from rightcall.wire.carried import Carried, call_id, token
 from rightcall.wire.encoding import base64_raw, object_in
 from rightcall.wire.gemini.messages import UNPARSED, Json
 from rightcall.wire.gemini.tables import FINISHES
-from rightcall.wire.serving import STATUSES, broken, json_bytes, kind_of, refusal_in, words_of
+from rightcall.wire.serving import (
+    STATUSES,
+    broken,
+    json_bytes,
+    kind_of,
+    refusal_in,
+    worded_overflow,
+    words_of,
+)
 
 _STATUSES: Mapping[ErrorKind, str] = {
     "auth": "UNAUTHENTICATED",
@@ -46,6 +54,7 @@ _STATUSES: Mapping[ErrorKind, str] = {
     "connection": "UNAVAILABLE",
 }
 """Google's words for what went wrong; INTERNAL where it is not here."""
+_TOO_LONG = "input token count exceeds the maximum number of tokens allowed"
 
 
 class Writer:
@@ -237,4 +246,8 @@ def error_body(error: RightcallError) -> Json:
     """An error as every client of the dialect reads it."""
     kind = kind_of(error)
     status = _STATUSES.get(kind, "INTERNAL")
-    return {"error": {"code": STATUSES[kind], "message": words_of(error), "status": status}}
+    words = words_of(error)
+    if kind == "context_overflow":
+        # How Google begins it, and what clients look for before they make a conversation shorter.
+        words = worded_overflow(error, _TOO_LONG)
+    return {"error": {"code": STATUSES[kind], "message": words, "status": status}}
