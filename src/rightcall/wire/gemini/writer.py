@@ -30,7 +30,7 @@ from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import base64_raw, object_in
 from rightcall.wire.gemini.messages import UNPARSED, Json
 from rightcall.wire.gemini.tables import FINISHES
-from rightcall.wire.refused import STATUSES, broken, kind_of, words_of
+from rightcall.wire.refused import STATUSES, broken, kind_of, worded_overflow, words_of
 from rightcall.wire.writing import json_bytes, refusal_in
 
 _STATUSES: Mapping[ErrorKind, str] = {
@@ -47,6 +47,7 @@ _STATUSES: Mapping[ErrorKind, str] = {
     "connection": "UNAVAILABLE",
 }
 """Google's words for what went wrong; INTERNAL where it is not here."""
+_TOO_LONG = "input token count exceeds the maximum number of tokens allowed"
 
 
 class Writer:
@@ -238,4 +239,8 @@ def error_body(error: RightcallError) -> Json:
     """An error as every client of the dialect reads it."""
     kind = kind_of(error)
     status = _STATUSES.get(kind, "INTERNAL")
-    return {"error": {"code": STATUSES[kind], "message": words_of(error), "status": status}}
+    words = words_of(error)
+    if kind == "context_overflow":
+        # How Google begins it, and what clients look for before they make a conversation shorter.
+        words = worded_overflow(error, _TOO_LONG)
+    return {"error": {"code": STATUSES[kind], "message": words, "status": status}}
