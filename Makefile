@@ -74,7 +74,7 @@ test-langchain: ## run the tests that need LangChain and LangGraph, in an enviro
 		-e '.[langchain]' hypothesis pytest pytest-asyncio pytest-timeout
 	@.venv-langchain/bin/python -m pytest -q -p no:langsmith_plugin tests/test_langchain.py
 
-# Restate's server has no other licence than for use: it is fetched here, and no part of rightcall.
+# Restate's server is under the Business Source License: it is fetched for these tests, and no part of rightcall.
 test-durable: $(READY) ## kill workers on SQLite, PostgreSQL and Restate, and hold each to the same contract (some minutes)
 	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix .node @restatedev/restate-server@1.7.12 \
 		|| echo "no npm, so no Restate: its tests are skipped"
