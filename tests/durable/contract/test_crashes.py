@@ -76,5 +76,5 @@ async def test_a_run_that_kills_five_processes_is_parked(asking, another_process
 async def _begun(another_process):
     """A worker in another process, known to a server that would call it."""
     child = another_process()
-    await until(lambda: any(line.startswith("worker") for line in cast.logged()))
+    await until(lambda: any(line.startswith("worker") for line in cast.logged()), 60)
     return child
