@@ -102,4 +102,5 @@ def test_a_call_starts_with_the_bytes_that_close_its_arguments(dialect, chunks):
         return begun
 
     begun = virtual.run(main())
-    assert [0.0 <= at - begun <= 0.011 * len(chunks) for at in started] == [True]
+    # The stream goes on for a second more.
+    assert [0.0 <= at - begun <= 0.5 for at in started] == [True]

@@ -158,6 +158,7 @@ async def test_a_tool_s_span_and_an_agent_s_tell_what_they_are(kept):
         "gen_ai.tool.name": "look",
         "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": "call_1_0",
+        "rightcall.tool.early": True,
         "gen_ai.tool.description": "The weather in a city.",
         "rightcall.tool.outcome": "returned",
     }
