@@ -69,6 +69,7 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
         ("mcp", "list", "http://127.0.0.1:1/mcp"): (mcp,),
         ("serve-mcp", tool): (mcp,),
         ("studio", "--journal", "runs.sqlite"): ("rightcall[serve]",),
+        ("serve", "--model", "m=openai:x"): ("rightcall[serve]",),
     }.items():
         yield f"rightcall {' '.join(arguments)}", lambda given=arguments: _command(*given), words
 
