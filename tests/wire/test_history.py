@@ -578,3 +578,9 @@ def test_plain_text_of_the_responses_api_goes_out_as_it_came_in():
     assert rc.to_messages(given.messages, "openai_responses") == said
     item = TypeAdapter(EasyInputMessageParam)
     assert [item.validate_python(each) for each in said] == said
+
+
+def test_an_item_whose_type_is_no_text_is_refused_at_its_place():
+    items = [{"role": "user", "content": "Hi"}, {"type": ["x"], "content": "Hi"}]
+    with pytest.raises(UsageError, match=r"messages\[1\]\.type: \['x'\] is no item"):
+        rc.from_messages(items, "openai_responses")

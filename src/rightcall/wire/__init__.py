@@ -12,6 +12,14 @@ Each dialect is a folder of the same recipe, and as a module satisfies the ``Dia
 | tables | the vendor's words into ours, as data; which media it takes |
 | history | a conversation in the vendor's shape into a transcript (``read``), for ``wire.history`` |
 
+Four of them have the vendor's side as well, for whoever serves models to clients:
+
+| file | turns |
+|---|---|
+| asked | a client's request into what is asked (``asked``) |
+| writer | a reply's events into the bytes of a stream (``Writer``), a reply into a body (``whole``) |
+| server | both, with refusals and lists, as a module that satisfies the ``ServerDialect`` port |
+
 ``dialects`` lists them. A new one is a folder, a row there, and its name here for type checkers.
 ``ThinkFilter`` keeps apart what a model writes between ``<think>`` and ``</think>``.
 """

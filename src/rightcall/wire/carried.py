@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message, Reasoning, Reply, Results
+from rightcall.wire.encoding import mapping
 
 _PLAIN, _DEFLATED = b"rc10", b"rc11"
 _MARK = "cmMx"
@@ -28,9 +29,13 @@ _SMALL = 96
 """Bytes that are not worth to be made smaller."""
 _MOST = 4 * 1024 * 1024
 """Bytes that a token may hold; a few of them could else be blown up to any number."""
-_IN_ID = re.compile(rf"_({_MARK}[A-Za-z0-9_-]+)\Z")
+TOKEN = rf"{_MARK}[A-Za-z0-9_-]+"
+"""A pattern for tokens."""
+_IN_ID = re.compile(rf"_({TOKEN})\Z")
 
 _TOKENS = re.compile(rf'["_]{_MARK}[MN][A-Za-z0-9_-]+=*"'.encode())
+
+_PLAIN_MEMBERS = frozenset(["type", "id", "status", "index"])
 
 Places: TypeAlias = Callable[[Reasoning | Call], str]
 """Where a dialect's client gives a token back with a thought or a call; empty where there is none."""
@@ -86,6 +91,11 @@ def carried_in(identity: str) -> Carried | None:
     """What a call's id carries."""
     found = _IN_ID.search(identity)
     return None if found is None else opened(found[1])
+
+
+def attached(vendor: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """What a vendor wants back of a call: not what only repeats what a call is."""
+    return {name: bag for name, bag in vendor.items() if not _PLAIN_MEMBERS.issuperset(mapping(bag))}
 
 
 def holds_tokens(body: bytes) -> bool:

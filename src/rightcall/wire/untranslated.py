@@ -78,9 +78,20 @@ UNPLACED: Mapping[str, Mapping[str, str]] = {
     "openai_chat": {
         "sounds and files that the model made": "",
         "thoughts": "they are shown, and come back in the ids of calls alone",
+        "Google's signatures of text": "Google recommends them, and demands those of calls alone",
     },
-    "openai_responses": {"media that the model made": "", "citations": "", "logprobs": ""},
-    "anthropic": {"media that the model made": "", "citations": "", "logprobs": ""},
+    "openai_responses": {
+        "media that the model made": "",
+        "citations": "",
+        "logprobs": "",
+        "Google's signatures of text": "Google recommends them, and demands those of calls alone",
+    },
+    "anthropic": {
+        "media that the model made": "",
+        "citations": "",
+        "logprobs": "",
+        "Google's signatures of text": "Google recommends them, and demands those of calls alone",
+    },
     "gemini": {
         "citations": "",
         "a call that was cut off": "clients would run it",

@@ -149,6 +149,31 @@ async def test_ids_never_repeat_in_a_conversation():
     assert len(set(seen)) == 9
 
 
+async def test_a_conversation_that_was_translated_is_translated_to_the_clients_own_vendor_too():
+    body = {**ASK["anthropic"][1], "tools": TOOLS}
+    said = {"id": "m", "type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"}
+    host = Host(lambda *_: (200, JSON, [json.dumps({**said, "usage": {}}).encode()]))
+    async with listening(host) as up:
+        models = {
+            "m": ScriptedModel([reply(call("go", id="call_0"))]),
+            "n": served(place("anthropic", up)),
+        }
+        async with gateway(models) as (_, base):
+            first = json.loads((await post(f"{base}/v1/messages", body))[2])
+            (block,) = first["content"]
+            results = [{"type": "tool_result", "tool_use_id": block["id"], "content": "done"}]
+            history = [
+                *body["messages"],
+                {"role": "assistant", "content": first["content"]},
+                {"role": "user", "content": results},
+            ]
+            await post(f"{base}/v1/messages", {**body, "model": "n", "messages": history})
+    sent = json.loads(host.asked[0][2])
+    assert block["id"] != "call_0"
+    assert [message["content"][0].get("id") for message in sent["messages"][1:2]] == ["call_0"]
+    assert sent["messages"][2]["content"][0]["tool_use_id"] == "call_0"
+
+
 async def test_what_is_left_out_is_named():
     body = {**ASK["openai_chat"][1], "n": 2, "logit_bias": {"1": 2}}
     async with gateway({"m": ScriptedModel(["Hi"])}) as (made, base):

@@ -399,6 +399,39 @@ async def _until(is_so):
     raise AssertionError("it did not come to that")
 
 
+async def test_streams_go_on_when_their_place_is_not_served_any_more():
+    def answer(*_):
+        said = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'
+        end = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+        return 200, {"content-type": "text/event-stream"}, [said, 0.3, end]
+
+    host = Host(answer)
+    async with listening(host) as up:
+        async with gateway({"m": served(place("openai_chat", up))}) as (made_, base):
+            asked = asyncio.ensure_future(post(f"{base}/v1/chat/completions", {**CHAT, "stream": True}))
+            await _until(lambda: host.asked)
+            await asyncio.sleep(0.05)
+            await made_.apply(
+                Settings(models={"n": served(place("openai_chat", up, weight=2.0))}), Keys()
+            )
+            _, _, came = await asked
+            assert came.endswith(b"data: [DONE]\n\n")
+            assert (await post(f"{base}/v1/chat/completions", CHAT))[0] == 404
+
+
+async def test_a_name_that_a_client_makes_up_is_no_part_of_a_path():
+    host = Host(lambda *_: (200, JSON, [b"{}"]))
+    async with listening(host) as up:
+        starred = Served(places=(Place(use="gemini:*", base_url=up),))
+        async with gateway({"*": starred}) as (_, base):
+            for name in ("../secret", "x/../../y", "/x", "x?y=z", "x#y", "x%2e%2e/y"):
+                body = {**CHAT, "model": name}
+                assert (await post(f"{base}/v1/chat/completions", body))[0] == 404
+    assert host.asked == []
+    _, mistakes = parse_settings('[models]\n"*" = "/models/*.gguf"\n')
+    assert "PROVIDER:*" in mistakes[0].words
+
+
 def test_settings_and_keys_can_be_written_and_read():
     settings, _ = parse_settings(CONFIG)
     assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings

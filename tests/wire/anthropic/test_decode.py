@@ -804,3 +804,9 @@ def test_a_refusal_over_http_keeps_its_facts(status, headers, sent, expected):
 
 def test_a_long_page_in_place_of_an_error_is_shortened():
     assert len(anthropic.error(502, {}, b"x" * 10_000).message) == 200
+
+
+def test_a_block_whose_type_is_no_text_is_kept_as_unknown():
+    block = {"type": True, "x": 1}
+    message = {"type": "message", "role": "assistant", "content": [block], "stop_reason": "end_turn"}
+    assert anthropic.decode(json.dumps(message).encode()).content == (Unknown({"anthropic": block}),)

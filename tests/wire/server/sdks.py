@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import anthropic
@@ -36,33 +37,63 @@ class Pieces(httpx.SyncByteStream):
         yield from self._pieces
 
 
-def http(pieces: list[bytes], *, stream: bool, status: int = 200) -> httpx.Client:
-    """A client whose every request is answered with these pieces."""
-    kind = "text/event-stream" if stream else "application/json"
+class _Wire:
+    """Answers every request with what it was given last: the SDKs' clients are dear to make."""
 
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(status, headers={"content-type": kind}, stream=Pieces(pieces))
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.kind = ""
+        self.status = 200
 
-    return httpx.Client(transport=httpx.MockTransport(answer))
+    def client(self) -> httpx.Client:
+        return httpx.Client(transport=httpx.MockTransport(self._answer))
+
+    def set(self, pieces: list[bytes], *, stream: bool, status: int) -> None:
+        self.pieces, self.status = pieces, status
+        self.kind = "text/event-stream" if stream else "application/json"
+
+    def _answer(self, _: httpx.Request) -> httpx.Response:
+        headers = {"content-type": self.kind}
+        return httpx.Response(self.status, headers=headers, stream=Pieces(self.pieces))
+
+
+_WIRE = _Wire()
+
+
+@cache
+def _openai() -> openai.OpenAI:
+    http = _WIRE.client()
+    return openai.OpenAI(api_key="k", base_url="http://gateway/v1", http_client=http, max_retries=0)
+
+
+@cache
+def _anthropics() -> anthropic.Anthropic:
+    http = _WIRE.client()
+    return anthropic.Anthropic(api_key="k", base_url="http://gateway", http_client=http, max_retries=0)
+
+
+@cache
+def _google() -> genai.Client:
+    options = genai.types.HttpOptions(base_url="http://gateway", httpx_client=_WIRE.client())
+    return genai.Client(api_key="k", http_options=options)
 
 
 def openai_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> openai.OpenAI:
-    """OpenAI's client."""
-    client = http(pieces, stream=stream, status=status)
-    return openai.OpenAI(api_key="k", base_url="http://gateway/v1", http_client=client, max_retries=0)
+    """OpenAI's client, whose next request is answered with these pieces."""
+    _WIRE.set(pieces, stream=stream, status=status)
+    return _openai()
 
 
 def anthropic_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> anthropic.Anthropic:
-    """Anthropic's client."""
-    client = http(pieces, stream=stream, status=status)
-    return anthropic.Anthropic(api_key="k", base_url="http://gateway", http_client=client, max_retries=0)
+    """Anthropic's client, whose next request is answered with these pieces."""
+    _WIRE.set(pieces, stream=stream, status=status)
+    return _anthropics()
 
 
 def google_at(pieces: list[bytes], *, stream: bool, status: int = 200) -> genai.Client:
-    """Google's client."""
-    client = http(pieces, stream=stream, status=status)
-    options = genai.types.HttpOptions(base_url="http://gateway", httpx_client=client)
-    return genai.Client(api_key="k", http_options=options)
+    """Google's client, whose next request is answered with these pieces."""
+    _WIRE.set(pieces, stream=stream, status=status)
+    return _google()
 
 
 def _chat(pieces: list[bytes], *, stream: bool) -> Heard:

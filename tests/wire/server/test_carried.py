@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rightcall.core.call import Call
 from rightcall.core.events import unfolded
 from rightcall.core.message import Reasoning, Reply, Results, said
-from rightcall.core.parts import Text
+from rightcall.core.parts import Result, Text
 from rightcall.core.request import Request
 from rightcall.core.served import Answer, Asked
 from rightcall.wire.carried import Carried, call_id, carried_in, holds_tokens, opened, token
@@ -241,3 +241,21 @@ def test_a_body_that_must_not_be_passed_on_as_it_is_is_known(name):
     reply = Reply(THOUGHTS["anthropic"], "calls")
     assert holds_tokens(echoed(name, reply, stream=False))
     assert not holds_tokens(b'{"messages":[{"role":"user","content":"cmMxMXic and \\"cmMx"}]}')
+
+
+@pytest.mark.parametrize("url", ["http://localhost:9000/v1", "https://api.openai.com/v1"])
+def test_our_own_client_gives_ids_back_to_servers_of_ours_alone(url):
+    made = load("openai_chat").decode(
+        load_server("openai_chat").whole(Reply(THOUGHTS["anthropic"], "calls"), ASKED, ANSWER)
+    )
+    results = [
+        Result(call_id=call.id, name=call.name, outcome="returned", content=(Text("ok"),))
+        for call in made.calls
+    ]
+    request = Request(messages=(said("Hi"), made, Results(tuple(results))))
+    sent = load("openai_chat", url).encode(request, model="m", stream=True).body
+    back = load_server("openai_chat").asked(sent, headers={}).request.messages[1]
+    assert isinstance(back, Reply)
+    is_signed = any("anthropic" in part.vendor for part in back.content)
+    assert is_signed is ("localhost" in url)
+    assert len(back.calls) == 2

@@ -388,3 +388,45 @@ def test_only_some_tools_are_allowed():
     choice = {"type": "allowed_tools", "allowed_tools": allowed}
     read = asked("openai_chat", {"model": "m", "messages": [HI], "tools": tools, "tool_choice": choice})
     assert ([spec.name for spec in read.request.specs], read.request.choice) == (["find"], "required")
+
+
+def test_what_only_anthropic_knows_is_named_and_told_in_words_where_it_can_be():
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    use = {"type": "tool_use", "name": "look", "input": {}}
+    found = {"type": "tool_reference", "tool_name": "Later"}
+    results = [
+        {"type": "tool_result", "tool_use_id": "a", "content": [found]},
+        {"type": "tool_result", "tool_use_id": "b"},
+    ]
+    upload = {"type": "container_upload", "file_id": "f"}
+    messages = [
+        {"role": "user", "content": [upload, {"type": "text", "text": "Hi"}]},
+        {"role": "assistant", "content": [search, {**use, "id": "a"}]},
+        {"role": "assistant", "content": [{**use, "id": "b"}]},
+        {"role": "user", "content": results},
+    ]
+    read = asked("anthropic", {"model": "m", "max_tokens": 9, "messages": messages})
+    _, reply, answers = read.request.messages
+    assert isinstance(reply, Reply)
+    assert [call.id for call in reply.calls] == ["a", "b"]
+    assert isinstance(answers, Results)
+    assert answers.results[0].text == '{"type":"tool_reference","tool_name":"Later"}'
+    assert read.left_out == (
+        "messages[3].content[0].content[0]: tool_reference",
+        "messages[0]: container_upload",
+        "messages[1]: server_tool_use",
+    )
+
+
+def test_neighbours_of_the_models_are_one_turn_for_gemini():
+    call = {"functionCall": {"name": "look", "args": {}}}
+    answer = {"functionResponse": {"name": "look", "response": {"output": "1"}}}
+    contents = [
+        {"role": "user", "parts": [{"text": "Hi"}]},
+        {"role": "model", "parts": [call]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [answer, answer]},
+    ]
+    read = asked("gemini", {"contents": contents}, path="/models/m:generateContent")
+    assert len(read.request.messages) == 3
+    assert read.left_out == ()

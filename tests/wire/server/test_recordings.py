@@ -18,7 +18,7 @@ from rightcall.core.served import Answer, Asked
 from rightcall.errors import RightcallError
 from rightcall.wire.dialects import SERVED, load, load_server
 from rightcall.wire.encoding import mapping
-from rightcall.wire.serving import REFUSED, refusal_in
+from rightcall.wire.writing import REFUSED, refusal_in
 from wire.recorded import fed, rows
 from wire.server.sdks import SDKS, STOPS, Heard, expected
 

@@ -18,7 +18,7 @@ from rightcall.errors import (
     VendorError,
 )
 from rightcall.wire.dialects import DIALECTS, SERVED, load, load_server
-from rightcall.wire.serving import tokens_of
+from rightcall.wire.reading import tokens_of
 from rightcall.wire.untranslated import UNREAD, UNTOLD, fit, rows
 from wire.server.sdks import anthropic_at, google_at, openai_at
 

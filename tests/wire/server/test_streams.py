@@ -9,6 +9,7 @@ import pytest
 from google.genai import errors as google_errors
 
 from rightcall.core.call import Call
+from rightcall.core.citation import Citation, Token
 from rightcall.core.events import (
     CallDelta,
     CallEnd,
@@ -20,7 +21,7 @@ from rightcall.core.events import (
     unfolded,
 )
 from rightcall.core.message import Reasoning, Reply, Unknown, said
-from rightcall.core.parts import Text, Usage
+from rightcall.core.parts import Media, Text, Usage
 from rightcall.core.request import Request
 from rightcall.core.served import Answer, Asked
 from rightcall.core.sse import SseDecoder
@@ -272,3 +273,62 @@ def _ask(client: Any, name: str) -> None:
         client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": "Hi"}])
     else:
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}])
+
+
+def test_a_search_of_the_clients_is_called_as_the_client_has_it():
+    search = Spec(name="tool_search", description="", parameters={"type": "object"})
+    asked = Asked(
+        request=Request(messages=(said("Hi"),), specs=(search,)),
+        model="m",
+        stream=True,
+        forms={"tool_search": {"type": "tool_search_call", "name": "tool_search"}},
+    )
+    reply = Reply((Call(id="c", name="tool_search", arguments='{"query":"x"}'),), "calls", usage=USAGE)
+    streamed = frames(written("openai_responses", *unfolded(reply, 3), asked=asked))
+    whole = json.loads(load_server("openai_responses").whole(reply, asked, ANSWER))
+    (item,) = whole["output"]
+    assert item == streamed[-1]["response"]["output"][0]
+    assert (item["type"], item["execution"], item["arguments"]) == (
+        "tool_search_call",
+        "client",
+        {"query": "x"},
+    )
+
+
+def test_what_chat_and_gemini_have_places_for_is_told():
+    picture = Media(b"\x89PNG\r\n\x1a\n", "image/png")
+    likely = Token("So", -0.5, (("So", -0.5), ("No", -1.5)))
+    reply = Reply(
+        (Text("So"), picture, Media(b"RIFF", "audio/wav")),
+        usage=USAGE,
+        citations=(Citation(start=0, end=2, url="https://x", title="X"),),
+        logprobs=(likely,),
+    )
+    told: dict[str, Reply] = {}
+    left: dict[str, list[str]] = {}
+    for name in SERVED:
+        writer = load_server(name).writer(ASKED, ANSWER)
+        last = fed(load(name).decoder(), *[writer.write(event) for event in unfolded(reply)])[-1]
+        assert isinstance(last, ReplyEnd)
+        told[name], left[name] = last.reply, list(writer.left_out)
+    assert [part.data for part in told["openai_chat"].media] == [picture.data]
+    assert told["openai_chat"].citations == reply.citations
+    assert told["openai_chat"].logprobs == told["gemini"].logprobs == reply.logprobs
+    assert [part.media_type for part in told["gemini"].media] == ["image/png", "audio/wav"]
+    neither = ["image/png made by the model", "audio/wav made by the model", "citations", "logprobs"]
+    assert left == {
+        "openai_chat": ["audio/wav made by the model"],
+        "gemini": ["citations"],
+        "openai_responses": neither,
+        "anthropic": neither,
+    }
+
+
+@every_dialect
+def test_what_only_repeats_what_a_call_is_is_not_carried(name):
+    own = {"openai_responses": {"type": "function_call", "id": "fc_1"}, "gemini": {}}
+    reply = Reply((call(0, "{}", vendor=own),), "calls", usage=USAGE)
+    streamed = b"".join(written(name, *unfolded(reply)))
+    for body in (streamed, load_server(name).whole(reply, ASKED, ANSWER)):
+        found = [word for word in (b"fc_1", b"redacted", b"rs_abc123", b"Signature") if word in body]
+        assert found == []

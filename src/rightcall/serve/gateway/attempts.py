@@ -23,6 +23,7 @@ from rightcall.serve.gateway.remembered import Items
 from rightcall.serve.gateway.routing import Candidate, is_its_fault, least_wait, ordered
 from rightcall.serve.gateway.settings import Served, Trying
 from rightcall.serve.gateway.upstreams import Route, Upstream, Upstreams, dialect_of
+from rightcall.wire.carried import holds_tokens
 from rightcall.wire.untranslated import UNTOLD, fit
 
 Failed: TypeAlias = Callable[[str, RightcallError], None]
@@ -60,6 +61,7 @@ class Attempts:
         last: RightcallError | None = None
         for tried in range(1, trying.rounds + 1):
             for of, candidate in self._places(route, beginning):
+                candidate.target.enter()
                 try:
                     return await self._at(exchange, of, candidate)
                 except RightcallError as error:
@@ -68,6 +70,8 @@ class Attempts:
                     if not is_its_fault(error):
                         raise
                     last = error
+                finally:
+                    await candidate.target.leave()
             wait = self._wait(route)
             if tried == trying.rounds or wait > trying.longest_wait:
                 raise last or _all_rest(wait)
@@ -114,6 +118,9 @@ def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:
     """Whether the client speaks what the upstream speaks, and nobody has to look in between."""
     door, peeked = exchange.door, exchange.peeked
     if not served.exact or served.rules or served.is_agent or dialect_of(model) != door.dialect:
+        return False
+    if holds_tokens(exchange.body):
+        # An earlier turn was translated: what it carries for another vendor is no signature of this one.
         return False
     # Gemini streams an array unless it is asked for events, as our own requests always ask.
     return door.dialect != GEMINI or not peeked.stream or exchange.visit.query.get("alt") == "sse"

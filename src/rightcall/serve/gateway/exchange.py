@@ -67,6 +67,8 @@ class Exchange:
         self._refused: _Refused | None = None
         self.has_given = False
         """Something of an answer has been given, so that no other place can be asked."""
+        self.is_repeated = False
+        """It was answered with what the same request got before."""
         self.kept: list[bytes] | None = None
         """What was given, where somebody wants to keep it."""
         self.items: Items | None = None
@@ -127,7 +129,7 @@ class Exchange:
         if data:
             await self.give(data)
         if events and isinstance(events[-1], ReplyEnd):
-            self._note(writer.left_out)
+            self.note_left_out(writer.left_out)
             await self.visit.end()
 
     async def give_reply(self, reply: Reply) -> Reply:
@@ -154,6 +156,7 @@ class Exchange:
 
     async def give_again(self, data: bytes) -> None:
         """Give what was given before to the same request."""
+        self.is_repeated = True
         if self.peeked.stream:
             await self.give(data)
             await self.visit.end()
@@ -209,12 +212,9 @@ class Exchange:
         except RightcallError:
             return None
 
-    def _note(self, left_out: Sequence[str]) -> None:
-        self.left_out += [each for each in left_out if each not in self.left_out]
-
     def note_left_out(self, left_out: Sequence[str]) -> None:
-        """Remember what could not be told to the upstream."""
-        self._note(left_out)
+        """Remember what could not be told to the upstream, or to the client."""
+        self.left_out += [each for each in left_out if each not in self.left_out]
 
     def _own_headers(self) -> dict[str, str]:
         headers = request_headers(self.door.dialect, self.id)

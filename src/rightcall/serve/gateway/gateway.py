@@ -34,6 +34,8 @@ from rightcall.wire.dialects import load_server
 if TYPE_CHECKING:
     from rightcall.serve.gateway.upstreams import Route
 
+_FIXED = ("listen", "spend", "journal", "keys")
+"""What a gateway opens once."""
 _PLAIN = {"content-type": "text/plain; charset=utf-8"}
 
 
@@ -67,9 +69,12 @@ class Gateway:
         """Go on with other settings and keys; what is under way goes on as it began."""
         guests, dressing = Guests(keys, settings), self._dress(settings)
         left = self._upstreams.apply(settings)
+        fixed = [name for name in _FIXED if getattr(settings, name) != getattr(self.settings, name)]
+        if fixed:
+            gateway_logger.warning("%s: changed, and taken up by the next start", ", ".join(fixed))
         self.settings, self.guests, self._attempts.dressing = settings, guests, dressing
         for upstream in left:
-            await upstream.close()
+            await upstream.retire()
 
     async def close(self) -> None:
         """Let go of the upstreams, and write down what was spent."""
@@ -211,7 +216,6 @@ class Gateway:
         if (known := self._cache.get(exchange)) is not None:
             self.metrics.add("rightcall_cache_hits_total", model=route.name)
             await exchange.give_again(known)
-            exchange.has_given = False
             return None
         exchange.kept = []
         answered = await self._attempts.answer(exchange, route, self.settings.trying)
@@ -231,7 +235,7 @@ class Gateway:
         if visit.first_byte is not None:
             metrics.took("rightcall_first_byte_seconds", model, visit.first_byte)
         reply = None if answered is None else answered.reply
-        if exchange.door.action == "ask" and exchange.has_given:
+        if exchange.door.action == "ask" and exchange.has_given and not exchange.is_repeated:
             of = route if answered is None else answered.route
             usage, estimated = usage_of(
                 exchange, reply, of.served, None if answered is None else answered.model

@@ -28,6 +28,9 @@ _MOST_WAITING = 1000
 _NO_LIMIT = Budget(turns=1, calls=None, seconds=None, tokens=None, cost=None, repeats=None)
 
 
+_AGAIN = (RunEnded(stop=Stop("end", detail="answered as the same request was before")),)
+
+
 class Recorder:
     """Writes exchanges down, and shows them."""
 
@@ -51,7 +54,7 @@ class Recorder:
         self, exchange: Exchange, reply: Reply | None, error: RightcallError | None, seconds: float
     ) -> None:
         """Show and record what came of it."""
-        entries = _ends(reply, error, seconds)
+        entries = _AGAIN if exchange.is_repeated else _ends(reply, error, seconds)
         for entry in entries if self._observers else ():
             self._show(exchange, entry)
         if self._journal is None:

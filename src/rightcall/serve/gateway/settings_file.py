@@ -121,7 +121,10 @@ class _Reader:
             if other not in given:
                 self._wrong((*path, "fallback"), f"fallback: no model {other!r} is served")
         for place in served.places:
-            if "*" in place.use and "*" not in name:
+            if "*" in place.use and not place.use.endswith((":*", "|*")):
+                words = f"{name}: {place.use!r}: a * stands for all of a model's name: PROVIDER:*"
+                self._wrong(path, words)
+            elif "*" in place.use and "*" not in name:
                 self._wrong(
                     path, f'{name}: {place.use!r} needs a name with *, such as [models."claude-*"]'
                 )

@@ -1,6 +1,7 @@
 """The models behind a gateway: connected when they are first asked, kept over a reload, and closed."""
 
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ ONCE = Retry(attempts=1)
 """The gateway itself tries again: it knows the other places, too."""
 _MOST_NAMES = 64
 """Names that a pattern stands for, which are kept: clients choose them."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9][\w.@:/+ -]{0,199}")
 
 Open: TypeAlias = Callable[[str, Place, Trying], Model]
 """The name of a model, where it is and how patiently it is asked into the model."""
@@ -63,6 +66,24 @@ class Upstream:
         self._trying = trying
         self._open = open_
         self._models: OrderedDict[str, Model] = OrderedDict()
+        self._users = 0
+        self._is_retired = False
+
+    def enter(self) -> None:
+        """An exchange begins to use it."""
+        self._users += 1
+
+    async def leave(self) -> None:
+        """An exchange is over; the last one closes a place that is not served any more."""
+        self._users -= 1
+        if self._is_retired and not self._users:
+            await self.close()
+
+    async def retire(self) -> None:
+        """Close it, as soon as nobody uses it."""
+        self._is_retired = True
+        if not self._users:
+            await self.close()
 
     def model(self, asked: str) -> Model:
         """The model for the name that a client asked for."""
@@ -140,7 +161,10 @@ class Upstreams:
         served = self._settings.served(name)
         if served is None:
             return None
-        return next(route for route in self._routes.values() if route.served is served)
+        route = next(route for route in self._routes.values() if route.served is served)
+        # A name that a client made up becomes a part of an address.
+        is_plain = "*" not in route.name or (_PLAIN.fullmatch(name) and ".." not in name)
+        return route if is_plain else None
 
     def course(self, route: Route) -> Iterator[Route]:
         """The route, and those that it falls back on, each once."""

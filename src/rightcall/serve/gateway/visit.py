@@ -6,7 +6,7 @@ whoever reads nothing for too long is let go. A client that leaves ends what was
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
@@ -36,9 +36,7 @@ class Visit:
         self.query: Mapping[str, str] = (
             dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         )
-        self.headers: Mapping[str, str] = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
+        self.headers: Mapping[str, str] = _joined(scope["headers"])
         self.came = time.monotonic()
         self.begun = False
         self.over = False
@@ -141,6 +139,15 @@ class Visit:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
                 await self._watch
+
+
+def _joined(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by their lower-case names; what is given twice, in one."""
+    found: dict[str, str] = {}
+    for name_, value_ in raw:
+        name, value = name_.decode("latin-1"), value_.decode("latin-1")
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
 
 
 def _too_large(most: int) -> VendorError:

@@ -1,10 +1,10 @@
 """The body of a Messages request into what is asked: the messages, tools and settings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonObject
+from rightcall.core.jsontext import JsonObject, dump
 from rightcall.core.message import Reasoning
 from rightcall.core.request import Named, Request, ToolChoice
 from rightcall.core.served import Asked
@@ -15,9 +15,11 @@ from rightcall.wire.anthropic.tables import EFFORTS, NAME
 from rightcall.wire.carried import given_back
 from rightcall.wire.encoding import mapping
 from rightcall.wire.history import objects, string
-from rightcall.wire.serving import Members, body_of, model_in, sound, spec_of, strings, without_absent
+from rightcall.wire.reading import Members, body_of, model_in, sound, spec_of, strings, without_absent
 
 _OURS = ("name", "type", "description", "input_schema", "strict", "input_examples", "cache_control")
+_SHOWN = ("text", "image", "document")
+"""What a result may hold in every dialect."""
 _HINTS = frozenset(["eager_input_streaming", "defer_loading", "allowed_callers"])
 """What a tool says of how it is to be sent, which changes nothing of what it is."""
 
@@ -26,9 +28,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     """The request."""
     members = Members(body_of(body))
     left: list[str] = []
-    said = read(
-        [_turn(where, turn, left) for where, turn in objects(members.get("messages"), "messages")]
-    )
+    said = read(_turns(members.get("messages"), left))
     system = [_system(members.get("system")), said.system]
     specs = _specs(members.get("tools"), left)
     choice = mapping(members.get("tool_choice"))
@@ -61,10 +61,38 @@ def _place(part: Reasoning | Call) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _turn(where: str, turn: JsonObject, left: list[str]) -> JsonObject:
-    """A message without the settings that newer clients give each of them."""
-    left += [f"{where}.{name}" for name in turn if name not in ("role", "content")]
-    return turn
+def _turns(given: Any, left: list[str]) -> list[Any]:
+    """The messages, of which neighbours of the model's are one, as the vendor takes them."""
+    found: list[Any] = []
+    for where, turn in objects(given, "messages"):
+        # Newer clients give settings to each of them.
+        left += [f"{where}.{name}" for name in turn if name not in ("role", "content")]
+        role, content = turn.get("role"), [*_blocks(turn.get("content"), f"{where}.content", left)]
+        if role == "assistant" and found and found[-1]["role"] == role:
+            content = [*found.pop()["content"], *content]
+        found.append({"role": role, "content": content})
+    return found
+
+
+def _blocks(content: Any, where: str, left: list[str]) -> Iterator[Any]:
+    """The blocks of a message, with what a result refers to in words."""
+    if isinstance(content, str):
+        yield {"type": "text", "text": content}
+        return
+    for place, block in objects(content, where):
+        inner = block.get("content")
+        if block.get("type") != "tool_result" or not isinstance(inner, list):
+            yield block
+            continue
+        parts = [_worded(each, at, left) for at, each in objects(inner, f"{place}.content")]
+        yield {**block, "content": parts}
+
+
+def _worded(block: JsonObject, where: str, left: list[str]) -> JsonObject:
+    if block.get("type") in _SHOWN:
+        return block
+    left.append(f"{where}: {block.get('type')}")
+    return {"type": "text", "text": dump(block)}
 
 
 def _system(given: Any) -> str:
@@ -79,7 +107,7 @@ def _options(members: Members, config: Members, *, parallel: bool | None) -> dic
         "temperature": members.number("temperature"),
         "top_p": members.number("top_p"),
         "stop": strings(members.get("stop_sequences")) or None,
-        "user": mapping(members.get("metadata")).get("user_id"),
+        "user": Members(members.get("metadata"), "metadata.").text("user_id"),
         "parallel": parallel,
         "reasoning": _reasoning(mapping(members.get("thinking")), config),
     }
@@ -94,7 +122,7 @@ def _reasoning(thinking: Mapping[str, Any], config: Members) -> str | int | None
             return budget if isinstance(budget, int) else None
         case "adaptive":
             effort = config.get("effort")
-            return effort if effort in EFFORTS else None
+            return effort if isinstance(effort, str) and effort in EFFORTS else None
         case "disabled":
             return "none"
         case _:

@@ -39,7 +39,8 @@ class Block:
     __slots__ = ("call", "fields", "grown", "is_open", "kind", "pieces", "whole_input")
 
     def __init__(self, fields: dict[str, Any], whole_input: str, call: int) -> None:
-        self.kind: str = fields.get("type") or ""
+        kind = fields.get("type")
+        self.kind = kind if isinstance(kind, str) else ""
         self.fields = fields
         self.pieces: list[str] = []
         """Text, thinking or JSON, by the kind of the block."""

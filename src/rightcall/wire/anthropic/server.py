@@ -9,8 +9,10 @@ from rightcall.errors import ErrorKind, RightcallError
 from rightcall.wire.anthropic.asked import asked
 from rightcall.wire.anthropic.tables import NAME
 from rightcall.wire.anthropic.writer import Writer, error_body, whole
-from rightcall.wire.serving import STATUSES, dated, json_bytes, kind_of, tokens_of
-from rightcall.wire.serving import refused as _refused
+from rightcall.wire.reading import tokens_of
+from rightcall.wire.refused import STATUSES, kind_of
+from rightcall.wire.refused import refused as _refused
+from rightcall.wire.writing import dated, json_bytes
 
 __all__ = ["asked", "counted", "listed", "name", "refused", "whole", "writer"]
 

@@ -17,18 +17,11 @@ from rightcall.core.parts import Text, Usage
 from rightcall.core.served import Answer, Asked
 from rightcall.errors import ErrorKind, RightcallError
 from rightcall.wire.anthropic.tables import REASONS, UNPARSED
-from rightcall.wire.carried import Carried, call_id, token
+from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import object_in
 from rightcall.wire.in_turn import InTurn
-from rightcall.wire.serving import (
-    broken,
-    json_bytes,
-    kind_of,
-    refusal_in,
-    without_place,
-    worded_overflow,
-    words_of,
-)
+from rightcall.wire.refused import broken, kind_of, worded_overflow, words_of
+from rightcall.wire.writing import json_bytes, refusal_in, without_place
 
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 _ERRORS: Mapping[ErrorKind, str] = {
@@ -132,7 +125,8 @@ class _Blocks:
         return self._hidden(Carried(thoughts=(reasoning,)))
 
     def begin_call(self, start: CallStart, /) -> bytes:
-        hidden = self._hidden(Carried(vendor=start.vendor)) if start.vendor else b""
+        vendor = attached(start.vendor)
+        hidden = self._hidden(Carried(vendor=vendor)) if vendor else b""
         block = _tool_use(start, start.index, self._answer)
         return hidden + self._begin(block, b'"input_json_delta","partial_json":')
 
@@ -178,8 +172,8 @@ def _content(reply: Reply, answer: Answer) -> Iterator[JsonObject]:
                 elif part.vendor:
                     yield _hidden(Carried(thoughts=(part,)))
             case Call():
-                if part.vendor:
-                    yield _hidden(Carried(vendor=part.vendor))
+                if vendor := attached(part.vendor):
+                    yield _hidden(Carried(vendor=vendor))
                 yield {**_tool_use(part, index, answer), "input": _input(part)}
                 index += 1
             case _:

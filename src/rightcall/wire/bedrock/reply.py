@@ -19,6 +19,7 @@ from rightcall.core.events import (
     CallStart,
     ModelEvent,
     ReasoningDelta,
+    ReasoningEnd,
     ReplyEnd,
     TextDelta,
 )
@@ -155,6 +156,11 @@ class ReplyBuilder:
         block = self._at.get(index)
         if block is not None and block.call >= 0 and block.is_open and block not in self._closed:
             self._closed.append(block)
+        elif block is not None and block.kind == "reasoningContent" and block.is_open:
+            block.is_open = False
+            thought = block.part(cut=False)
+            if isinstance(thought, Reasoning) and thought.vendor:
+                self.events.append(ReasoningEnd(thought))
 
     def say(self, index: Index, kind: Literal["text", "reasoningContent"], text: str | None) -> None:
         """More of an answer, or of a thought."""

@@ -25,15 +25,7 @@ from rightcall.wire.gemini.history import on_the_wire, read
 from rightcall.wire.gemini.tables import EFFORTS, NAME
 from rightcall.wire.google import FOREIGN_SIGNATURE
 from rightcall.wire.history import objects, string
-from rightcall.wire.serving import (
-    Members,
-    body_of,
-    model_in,
-    sound,
-    spec_of,
-    strings,
-    without_absent,
-)
+from rightcall.wire.reading import Members, body_of, model_in, sound, spec_of, strings, without_absent
 
 _METHOD = re.compile(r"models/(.+):(\w+)\Z")
 _SNAKE = re.compile(r"_([a-z])")
@@ -114,14 +106,20 @@ def _system(members: Members) -> str:
     return "\n\n".join([string(part, "text", where) for where, part in parts])
 
 
-def _with_ids(contents: Sequence[JsonObject], left: list[str]) -> list[JsonObject]:
-    """The contents with an id for every call, and the same for what answers it."""
+def _with_ids(contents: Sequence[JsonObject], left: list[str]) -> list[Any]:
+    """The contents with an id for every call, and the same for what answers it.
+
+    Neighbours of the model's are one.
+    """
     ids = _Ids(left)
-    found: list[JsonObject] = []
+    found: list[Any] = []
     for at, content in enumerate(contents):
         given = _listed(content.get("parts") or [])
         parts = [ids.part(on_the_wire(part), f"contents[{at}]") for part in given]
-        if kept := [part for part in parts if part]:
+        kept = [part for part in parts if part]
+        if kept and content.get("role") == "model" and found and found[-1].get("role") == "model":
+            kept = [*found.pop()["parts"], *kept]
+        if kept:
             found.append({**content, "parts": kept})
     return found
 

@@ -7,8 +7,9 @@ from rightcall.errors import RightcallError
 from rightcall.wire.gemini.asked import asked
 from rightcall.wire.gemini.tables import NAME
 from rightcall.wire.gemini.writer import Writer, error_body, whole
-from rightcall.wire.serving import STATUSES, json_bytes, kind_of
-from rightcall.wire.serving import refused as _refused
+from rightcall.wire.refused import STATUSES, kind_of
+from rightcall.wire.refused import refused as _refused
+from rightcall.wire.writing import json_bytes
 
 __all__ = ["asked", "counted", "listed", "name", "refused", "whole", "writer"]
 

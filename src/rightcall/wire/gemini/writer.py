@@ -26,19 +26,12 @@ from rightcall.core.message import Reasoning, Reply
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.core.served import Answer, Asked
 from rightcall.errors import ErrorKind, RightcallError
-from rightcall.wire.carried import Carried, call_id, token
+from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import base64_raw, object_in
 from rightcall.wire.gemini.messages import UNPARSED, Json
 from rightcall.wire.gemini.tables import FINISHES
-from rightcall.wire.serving import (
-    STATUSES,
-    broken,
-    json_bytes,
-    kind_of,
-    refusal_in,
-    worded_overflow,
-    words_of,
-)
+from rightcall.wire.refused import STATUSES, broken, kind_of, worded_overflow, words_of
+from rightcall.wire.writing import json_bytes, refusal_in
 
 _STATUSES: Mapping[ErrorKind, str] = {
     "auth": "UNAUTHENTICATED",
@@ -124,7 +117,7 @@ class Writer:
         begun = self._calls.pop(index, None)
         thoughts, self._thoughts = tuple(self._thoughts), []
         vendor = call.vendor or ({} if begun is None else begun.vendor)
-        carried = Carried(call.id, vendor, thoughts)
+        carried = Carried(call.id, attached(vendor), thoughts)
         return self._part(json_bytes(call_part(call, index, self._answer, carried)))
 
     def _end(self, reply: Reply) -> bytes:
@@ -160,7 +153,7 @@ def _parts(reply: Reply, answer: Answer) -> Iterator[Json]:
                     yield {"text": text, "thought": True}
             case Call():
                 if not part.truncated:
-                    carried = Carried(part.id, part.vendor, tuple(thoughts))
+                    carried = Carried(part.id, attached(part.vendor), tuple(thoughts))
                     yield call_part(part, index, answer, carried)
                     thoughts = []
                 index += 1

@@ -15,6 +15,7 @@ from rightcall.core.events import (
     CallStart,
     ModelEvent,
     ReasoningDelta,
+    ReasoningEnd,
     ReplyEnd,
     TextDelta,
 )
@@ -138,7 +139,8 @@ class ReplyBuilder:
         if is_call:
             self._calls += 1
             begun = step.as_call()
-            self.events.append(CallStart(step.call, begun.name, begun.id))
+            vendor = begun.vendor if begun.vendor[NAME] else {}
+            self.events.append(CallStart(step.call, begun.name, begun.id, vendor))
             self.json(index, arguments)
         for content in sequence(fields.get(_LISTS.get(step.kind, ""))):
             self.content(step, mapping(content))
@@ -196,6 +198,11 @@ class ReplyBuilder:
         step = self._at.get(index)
         if step is not None and step.call >= 0 and step.is_open and step not in self._closed:
             self._closed.append(step)
+        elif step is not None and step.kind == "thought" and step.is_open:
+            step.is_open = False
+            (thought,) = step.parts(cut=False)
+            if isinstance(thought, Reasoning) and thought.vendor[NAME]:
+                self.events.append(ReasoningEnd(thought))
 
     def end(self, word: str) -> None:
         """The interaction is over: how it stands."""

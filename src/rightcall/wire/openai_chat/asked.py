@@ -11,11 +11,11 @@ from rightcall.core.served import Asked
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError
 from rightcall.wire.carried import given_back
-from rightcall.wire.encoding import mapping
+from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.history import objects
 from rightcall.wire.openai_chat.history import read
 from rightcall.wire.openai_chat.tables import EFFORTS
-from rightcall.wire.serving import (
+from rightcall.wire.reading import (
     TEXT_INPUT,
     Members,
     body_of,
@@ -69,9 +69,9 @@ def _options(members: Members, left: list[str]) -> dict[str, Any]:
         "top_p": members.number("top_p"),
         "seed": members.number("seed"),
         "stop": strings(members.get("stop")) or None,
-        "parallel": members.get("parallel_tool_calls"),
-        "user": members.get("safety_identifier", "user"),
-        "cache_key": members.get("prompt_cache_key"),
+        "parallel": members.flag("parallel_tool_calls"),
+        "user": members.text("safety_identifier", "user"),
+        "cache_key": members.text("prompt_cache_key"),
         "reasoning": _reasoning(members, left),
     }
     most = members.get("top_logprobs")
@@ -84,18 +84,21 @@ def _reasoning(members: Members, left: list[str]) -> str | int | None:
     """How much to think: OpenAI's word, or OpenRouter's object."""
     effort, given = members.get("reasoning_effort"), mapping(members.get("reasoning"))
     effort = effort or given.get("effort") or given.get("max_tokens")
-    if effort is None or effort in EFFORTS or (isinstance(effort, int) and effort is not True):
+    if isinstance(effort, str) and effort in EFFORTS:
+        return effort
+    if effort is None or (isinstance(effort, int) and effort is not True):
         return effort
     left.append(f"reasoning_effort: {effort}")
     return None
 
 
 def _specs(members: Members, left: list[str]) -> tuple[Spec, ...]:
-    given = [*(members.get("tools") or ())]
-    # The form before tools.
-    given += [{"type": "function", "function": each} for each in members.get("functions") or ()]
+    # Functions are the form before tools.
+    older = objects(members.get("functions") or [], "functions")
+    given = [*objects(members.get("tools") or [], "tools")]
+    given += [(where, {"type": "function", "function": each}) for where, each in older]
     found = []
-    for where, tool in objects(given, "tools"):
+    for where, tool in given:
         kind = tool.get("type", "function")
         inner = mapping(tool.get(str(kind)))
         name, description = inner.get("name"), inner.get("description")
@@ -124,8 +127,8 @@ def _choice(given: Any, specs: tuple[Spec, ...], left: list[str]) -> tuple[ToolC
     kind = said.get("type", "function")
     if kind == "allowed_tools":
         allowed = mapping(said.get("allowed_tools"))
-        tools = [mapping(each.get(str(each.get("type")))) for each in allowed.get("tools", ())]
-        names = {tool.get("name") for tool in tools}
+        tools = [mapping(each) for each in sequence(allowed.get("tools"))]
+        names = [mapping(tool.get(str(tool.get("type")))).get("name") for tool in tools]
         mode: ToolChoice = "required" if allowed.get("mode") == "required" else "auto"
         return mode, tuple(spec for spec in specs if spec.name in names)
     name = mapping(said.get(str(kind))).get("name") or said.get("name")

@@ -15,8 +15,9 @@ from rightcall.core.media_type import MediaKind
 from rightcall.wire.media import MediaTable
 from rightcall.wire.openai_chat.tables import MEDIA
 
-Ids: TypeAlias = Literal["forty", "nine"]
-"""Up to forty characters; or exactly nine letters and digits."""
+Ids: TypeAlias = Literal["forty", "carrying", "nine"]
+"""Up to forty characters; the same, or what a server of ours carries in one; or exactly nine letters and
+digits."""
 
 
 Effort: TypeAlias = Literal["reasoning_effort", "reasoning", "thinking", "enable_thinking"]
@@ -78,7 +79,7 @@ class Host(Struct, frozen=True, kw_only=True):
         return {kind: takes for kind, takes in MEDIA.items() if kind in self.media}
 
 
-COMPATIBLE = Host()
+COMPATIBLE = Host(ids="carrying")
 _OPENAI_LIKE = Host(
     limit="max_completion_tokens", media=tuple(kind for kind in MEDIA if kind != "video")
 )

@@ -25,6 +25,7 @@ from rightcall.core.message import Message, Reasoning, Reply, Results, Unknown, 
 from rightcall.core.parts import Media, Part, Result, Text
 from rightcall.core.request import Request
 from rightcall.wire.caching import BREAKPOINT
+from rightcall.wire.carried import TOKEN
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -260,7 +261,11 @@ def _arguments(text: str) -> str:
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # OpenAI: "string too long. Expected a string with maximum length 40"; Mistral: "must be a-z, A-Z, 0-9,
 # with a length of 9" (agno #5382, dify #28987; zed #53034, opencode #1680).
-_LEGAL = {"forty": re.compile(r"[\x21-\x7e]{1,40}"), "nine": re.compile(r"[A-Za-z0-9]{9}")}
+_LEGAL = {
+    "forty": re.compile(r"[\x21-\x7e]{1,40}"),
+    "carrying": re.compile(rf"[\x21-\x7e]{{1,40}}|call_[A-Za-z0-9]+_\d+_{TOKEN}"),
+    "nine": re.compile(r"[A-Za-z0-9]{9}"),
+}
 
 
 class _LegalIds:
@@ -303,7 +308,7 @@ class _LegalIds:
 
     def _make(self, given: str, tries: int) -> str:
         digest = sha256(f"{given}\n{tries}".encode(errors="surrogatepass")).digest()
-        if self._kind == "forty":
+        if self._kind != "nine":
             return f"call_{digest.hex()[:24]}"
         number = int.from_bytes(digest)
         return "".join(_DIGITS[number // 62**place % 62] for place in range(9))

@@ -7,8 +7,9 @@ from rightcall.errors import RightcallError
 from rightcall.wire.openai_chat.asked import asked
 from rightcall.wire.openai_chat.tables import NAME
 from rightcall.wire.openai_chat.writer import Writer, whole
-from rightcall.wire.serving import STATUSES, json_bytes, kind_of, models_of_openai, openai_error
-from rightcall.wire.serving import refused as _refused
+from rightcall.wire.refused import STATUSES, kind_of, openai_error
+from rightcall.wire.refused import refused as _refused
+from rightcall.wire.writing import json_bytes, models_of_openai
 
 __all__ = ["asked", "counted", "listed", "name", "refused", "whole", "writer"]
 

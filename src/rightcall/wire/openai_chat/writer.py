@@ -24,18 +24,12 @@ from rightcall.core.message import Reasoning, Reply
 from rightcall.core.parts import Media, Usage
 from rightcall.core.served import Answer, Asked
 from rightcall.errors import RightcallError
-from rightcall.wire.carried import Carried, call_id
+from rightcall.wire.carried import Carried, attached, call_id
 from rightcall.wire.encoding import data_url
 from rightcall.wire.openai_chat.tables import FINISHES
-from rightcall.wire.serving import (
-    REFUSED,
-    broken,
-    input_of,
-    is_text_tool,
-    json_bytes,
-    openai_error,
-    refusal_in,
-)
+from rightcall.wire.reading import is_text_tool
+from rightcall.wire.refused import broken, openai_error
+from rightcall.wire.writing import REFUSED, input_of, json_bytes, refusal_in
 
 KEEP_ALIVE = b": keep-alive\n\n"
 _DONE = b"data: [DONE]\n\n"
@@ -103,7 +97,7 @@ class Writer:
 
     def _call(self, event: CallStart) -> bytes:
         thoughts, self._thoughts = tuple(self._thoughts), []
-        carried = Carried(event.id, event.vendor, thoughts)
+        carried = Carried(event.id, attached(event.vendor), thoughts)
         identity = call_id("call_", self._answer.id, event.index, carried)
         if is_text_tool(self._asked, event.name):
             self._held[event.index] = identity
@@ -149,7 +143,7 @@ def whole(reply: Reply, asked: Asked, answer: Answer, /) -> bytes:
     thoughts = tuple(part for part in reply.content if isinstance(part, Reasoning) and part.vendor)
     calls = []
     for index, call in enumerate(reply.calls):
-        carried = Carried(call.id, call.vendor, () if index else thoughts)
+        carried = Carried(call.id, attached(call.vendor), () if index else thoughts)
         calls.append(_call(call, call_id("call_", answer.id, index, carried), asked))
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or (None if calls else "")}
     if reply.reasoning:

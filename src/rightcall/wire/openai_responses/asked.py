@@ -17,11 +17,11 @@ from rightcall.core.served import Asked
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError
 from rightcall.wire.carried import given_back
-from rightcall.wire.encoding import mapping
+from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.history import objects, string
 from rightcall.wire.openai_responses.history import is_item, read
 from rightcall.wire.openai_responses.tables import EFFORTS, NAME, OUTPUTS
-from rightcall.wire.serving import TEXT_INPUT, Members, body_of, model_in, sound, spec_of, without_absent
+from rightcall.wire.reading import TEXT_INPUT, Members, body_of, model_in, sound, spec_of, without_absent
 
 _ADDED = "additional_tools"
 """An item of the input that brings tools."""
@@ -47,7 +47,7 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     text = Members(members.get("text"), "text.")
     request = Request(
         messages=sound(_named(given_back(said.messages, _place), tools.names), left),
-        system="\n\n".join([each for each in (members.get("instructions"), said.system) if each]),
+        system="\n\n".join([each for each in (members.text("instructions"), said.system) if each]),
         specs=specs,
         choice=without_absent(choice, specs, left, "tool_choice"),
         output=_output(text.get("format"), left),
@@ -162,7 +162,7 @@ def _options(members: Members, left: list[str]) -> dict[str, Any]:
     """The settings that every dialect knows, under our names."""
     reasoning = Members(members.get("reasoning"), "reasoning.")
     effort = reasoning.get("effort")
-    if effort is not None and effort not in EFFORTS:
+    if effort is not None and not (isinstance(effort, str) and effort in EFFORTS):
         left.append(f"reasoning.effort: {effort}")
         effort = None
     # A summary is what others show of their thoughts anyway.
@@ -171,9 +171,9 @@ def _options(members: Members, left: list[str]) -> dict[str, Any]:
     options: dict[str, Any] = {
         "temperature": members.number("temperature"),
         "top_p": members.number("top_p"),
-        "parallel": members.get("parallel_tool_calls"),
-        "user": members.get("safety_identifier", "user"),
-        "cache_key": members.get("prompt_cache_key"),
+        "parallel": members.flag("parallel_tool_calls"),
+        "user": members.text("safety_identifier", "user"),
+        "cache_key": members.text("prompt_cache_key"),
         "reasoning": effort,
         "logprobs": members.number("top_logprobs") or None,
     }
@@ -187,7 +187,7 @@ def _choice(given: Any, specs: tuple[Spec, ...], left: list[str]) -> tuple[ToolC
     said = mapping(given)
     kind = said.get("type")
     if kind == "allowed_tools":
-        names = {mapping(tool).get("name") for tool in said.get("tools") or ()}
+        names = [mapping(tool).get("name") for tool in sequence(said.get("tools"))]
         mode: ToolChoice = "required" if said.get("mode") == "required" else "auto"
         return mode, tuple(spec for spec in specs if spec.name in names)
     if isinstance(name := said.get("name"), str):

@@ -39,6 +39,8 @@ def read(items: Sequence[JsonObject]) -> Said:
     for at, item in enumerate(items):
         where = f"messages[{at}]"
         kind, role = item.get("type", "message"), item.get("role")
+        if not isinstance(kind, str):
+            raise misread(f"{where}.type", f"{kind!r} is no item that is known here")
         is_said = kind == "message" and role != "assistant"
         # What the vendor's own search found is the vendor's.
         is_output = kind in _OUTPUTS and item.get("execution") != "server"

@@ -17,21 +17,13 @@ from rightcall.core.parts import Text, Usage
 from rightcall.core.request import ANY_OBJECT, Named
 from rightcall.core.served import Answer, Asked
 from rightcall.errors import RightcallError
-from rightcall.wire.carried import Carried, call_id, token
+from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import object_in
 from rightcall.wire.in_turn import InTurn
 from rightcall.wire.openai_responses.reply import Item
 from rightcall.wire.openai_responses.tables import CALLS, ENDINGS
-from rightcall.wire.serving import (
-    REFUSED,
-    broken,
-    input_of,
-    json_bytes,
-    kind_of,
-    openai_error,
-    refusal_in,
-    without_place,
-)
+from rightcall.wire.refused import broken, kind_of, openai_error
+from rightcall.wire.writing import REFUSED, input_of, json_bytes, refusal_in, without_place
 
 KEEP_ALIVE = b": keep-alive\n\n"
 _PREFIXES = {"custom_tool_call": "ctc", "tool_search_call": "tsc", "function_call": "fc"}
@@ -163,7 +155,8 @@ class _Items:
         return self._hidden(Carried(thoughts=(reasoning,)))
 
     def begin_call(self, start: CallStart, /) -> bytes:
-        hidden = self._hidden(Carried(vendor=start.vendor)) if start.vendor else b""
+        vendor = attached(start.vendor)
+        hidden = self._hidden(Carried(vendor=vendor)) if vendor else b""
         item = call_item(start, start.index, self._asked, self._answer)
         kind = item["type"]
         if kind in _PIECES:
@@ -258,8 +251,8 @@ def _output(reply: Reply, asked: Asked, answer: Answer) -> Iterator[Item]:
             case Reasoning(text):
                 yield _reasoning(f"rs_{answer.id}_{at}", text, encrypted_of(part))
             case Call():
-                if part.vendor:
-                    hidden = token(Carried(vendor=part.vendor))
+                if vendor := attached(part.vendor):
+                    hidden = token(Carried(vendor=vendor))
                     yield _reasoning(f"rs_{answer.id}_{at}", "", hidden)
                 item = call_item(part, calls, asked, answer)
                 value = input_in(part, item["type"])

@@ -1,0 +1,149 @@
+"""A client's body into what is asked, as far as the server halves of all dialects do it alike."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from rightcall.core.call import TEXT_MEMBER
+from rightcall.core.history import mend
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Message, Reply, Unknown, User
+from rightcall.core.served import Asked
+from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
+from rightcall.core.tool import Spec
+from rightcall.errors import UsageError
+from rightcall.wire.encoding import mapping, sequence
+from rightcall.wire.refusal import UNREADABLE
+
+ANYTHING: JsonObject = {"type": "object", "properties": {}}
+
+TEXT_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {TEXT_MEMBER: {"type": "string"}},
+    "required": [TEXT_MEMBER],
+    "additionalProperties": False,
+}
+"""What a tool whose input is text takes where there are only tools that take JSON."""
+
+
+class Members:
+    """The members of an object, and which of them nobody has looked at."""
+
+    def __init__(self, value: object, where: str = "") -> None:
+        self._value = mapping(value)
+        self._where = where
+        self._seen: set[str] = set()
+
+    def get(self, *names: str) -> Any:
+        """The first of these that says something."""
+        self._seen.update(names)
+        return next((self._value[name] for name in names if self._value.get(name) is not None), None)
+
+    def number(self, *names: str) -> Any:
+        """A number; anything else is refused."""
+        value = self.get(*names)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise UsageError(f"{self._where}{names[0]}: a number, and not {type(value).__name__}")
+        return value
+
+    def text(self, *names: str) -> str | None:
+        """A text; anything else is refused."""
+        value = self.get(*names)
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"{self._where}{names[0]}: text, and not {type(value).__name__}")
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        """True or false; anything else is refused."""
+        value = self.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise UsageError(f"{self._where}{name}: true or false, and not {type(value).__name__}")
+        return value
+
+    def left(self) -> Iterator[str]:
+        """The places of what says something and was not read."""
+        for name, value in self._value.items():
+            if name not in self._seen and value not in (None, False, 0, "", [], {}):
+                yield f"{self._where}{name}"
+
+
+def body_of(data: bytes) -> dict[str, Any]:
+    """The object in a request's body."""
+    try:
+        value = msgspec.json.decode(data)
+    except UNREADABLE as error:
+        raise UsageError(f"the body is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"the body is an object, and not {type(value).__name__}")
+    return value
+
+
+def model_in(value: object) -> str:
+    """The name of the model that is asked for."""
+    if not isinstance(value, str) or not value:
+        raise UsageError("model: the name of a model is missing")
+    return value
+
+
+def strings(value: object) -> list[str]:
+    """One string or several."""
+    return [value] if isinstance(value, str) else [x for x in sequence(value) if isinstance(x, str)]
+
+
+def spec_of(name: object, description: object, parameters: object, where: str, **more: Any) -> Spec:
+    """A tool as a client describes it. Clients say nothing of parameters where there are none."""
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"{where}.name: the name of a tool is missing")
+    schema = parameters if isinstance(parameters, dict) and parameters else ANYTHING
+    words = description if isinstance(description, str) else ""
+    return Spec(name=name, description=words, parameters=schema, **more)
+
+
+def without_absent(choice: Any, specs: Sequence[Spec], left: list[str], where: str) -> Any:
+    """The choice, unless the tool that it names was left out."""
+    name = getattr(choice, "name", None)
+    if name is not None and all(spec.name != name for spec in specs):
+        left.append(f"{where}: {name}")
+        return "auto"
+    if choice == "required" and not specs and left:
+        return "auto"
+    return choice
+
+
+def sound(messages: Sequence[Message], left: list[str]) -> tuple[Message, ...]:
+    """The messages with every call answered once, as everybody wants them; what was changed is told."""
+    history = mend(messages)
+    left += [f"{repair.path}: {repair.what}" for repair in history.repairs]
+    for at, message in enumerate(messages):
+        left += [f"messages[{at}]: {kind}" for kind in _only_theirs(message)]
+    return history.messages
+
+
+def _only_theirs(message: Message) -> Iterator[str]:
+    """What a message holds that only its dialect knows."""
+    if isinstance(message, User):
+        for bag in message.vendor.values():
+            parts = bag if isinstance(bag, list | tuple) else mapping(bag).get("parts") or ()
+            yield from (str(mapping(part).get("type") or "a part of its own") for part in parts)
+    elif isinstance(message, Reply):
+        for part in message.content:
+            if isinstance(part, Unknown):
+                bags = map(mapping, part.vendor.values())
+                kinds = [each.get("type") for each in bags if "refusal" not in each]
+                yield from (str(kind or "a part of its own") for kind in kinds)
+
+
+def is_text_tool(asked: Asked, name: str) -> bool:
+    """Whether the client takes text for the input of that tool, and no JSON."""
+    return any(spec.name == name and spec.input == "text" for spec in asked.request.specs)
+
+
+def tokens_of(asked: Asked) -> int:
+    """About how many tokens a request is."""
+    request = asked.request
+    return (
+        text_tokens(request.system)
+        + sum(map(estimate_tokens, request.messages))
+        + spec_tokens(request.specs)
+    )

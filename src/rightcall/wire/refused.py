@@ -1,0 +1,105 @@
+"""An error into what a client is told of it: its status, its words, and how long to wait.
+
+The way back of ``refusal``, which reads what vendors say. What went wrong decides, and not what the
+vendor behind called it.
+"""
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from rightcall.core.message import Reply
+from rightcall.core.served import Refused
+from rightcall.errors import (
+    EncodeError,
+    ErrorKind,
+    LimitReached,
+    RightcallError,
+    UsageError,
+    VendorError,
+)
+from rightcall.wire.writing import json_bytes
+
+JSON = {"content-type": "application/json"}
+
+WAIT = 1
+"""Seconds to wait that a client is told where nobody said: Codex gives up without any."""
+
+STATUSES: Mapping[ErrorKind, int] = {
+    "auth": 401,
+    "quota": 429,
+    "rate_limit": 429,
+    "overloaded": 503,
+    "context_overflow": 400,
+    "bad_request": 400,
+    "not_found": 404,
+    "filtered": 400,
+    "timeout": 504,
+    "cancelled": 500,
+    "server": 500,
+    "connection": 502,
+    "protocol": 502,
+}
+"""The status that a client is told of a failure, whatever the vendor behind called it."""
+
+_WAITED = (429, 503, 529)
+
+
+def kind_of(error: RightcallError) -> ErrorKind:
+    """What went wrong, for a client."""
+    if isinstance(error, UsageError | EncodeError):
+        return "bad_request"
+    if isinstance(error, LimitReached):
+        return "quota"
+    kind: ErrorKind = getattr(error, "kind", "server")
+    return kind
+
+
+def words_of(error: RightcallError) -> str:
+    """What a client is told of it."""
+    return error.message if isinstance(error, VendorError) else str(error) or error.code
+
+
+def worded_overflow(error: RightcallError, saying: str) -> str:
+    """The words for a prompt that is too long; clients look for ``saying``, and then make it shorter."""
+    words = words_of(error)
+    return words if saying in words.lower() else f"{saying}: {words}"
+
+
+OPENAI_ERRORS: Mapping[ErrorKind, tuple[str, str]] = {
+    "auth": ("authentication_error", "invalid_api_key"),
+    "quota": ("insufficient_quota", "insufficient_quota"),
+    "rate_limit": ("rate_limit_error", "rate_limit_exceeded"),
+    "overloaded": ("server_error", "server_overloaded"),
+    "context_overflow": ("invalid_request_error", "context_length_exceeded"),
+    "bad_request": ("invalid_request_error", "invalid_request_error"),
+    "not_found": ("invalid_request_error", "model_not_found"),
+    "filtered": ("invalid_request_error", "content_filter"),
+    "timeout": ("server_error", "timeout"),
+}
+"""The type and code of an error in OpenAI's two dialects; a server's error where it is not here."""
+
+
+def openai_error(error: RightcallError) -> dict[str, Any]:
+    """What OpenAI's two dialects say of an error."""
+    kind = kind_of(error)
+    what, code = OPENAI_ERRORS.get(kind, ("server_error", "server_error"))
+    words = words_of(error)
+    if kind == "context_overflow":
+        words = worded_overflow(error, "maximum context length")
+    return {"message": words, "type": what, "param": None, "code": code}
+
+
+def refused(error: RightcallError, status: int, body: object) -> Refused:
+    """A refusal, with how long to wait where waiting helps."""
+    headers = dict(JSON)
+    if status in _WAITED:
+        wait = getattr(error, "retry_after", None)
+        headers["retry-after"] = str(ceil(WAIT if wait is None else wait))
+    return Refused(status=status, headers=headers, body=json_bytes(body))
+
+
+def broken(reply: Reply) -> VendorError:
+    """What a reply that broke off is to a client, who must not take it for a whole one."""
+    why = reply.fault or reply.stop_word or "no reason was given"
+    return VendorError(f"the model's reply broke off: {why}", kind="server", status=502, retryable=True)

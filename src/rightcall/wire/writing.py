@@ -1,0 +1,90 @@
+"""What the writers of all dialects share: JSON on one line, and what is rare in a reply."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from rightcall.core.call import TEXT_MEMBER, Call
+from rightcall.core.jsontext import JsonError, parse
+from rightcall.core.message import Reply, Unknown
+from rightcall.core.served import Listed
+from rightcall.wire.encoding import mapping
+
+REFUSED = "The model refused to answer."
+"""What is said of a refusal where the model gave no words for it."""
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def json_bytes(value: object) -> bytes:
+    """The value as JSON. Half of a surrogate pair, which no JSON can hold, becomes a question mark."""
+    try:
+        data = _encode(value)
+    except UnicodeEncodeError:
+        data = _encode(_whole_text(value))
+    return data if data.isascii() else _LINES.sub(_escaped, data)
+
+
+_LINES = re.compile(b"\xc2\x85|\xe2\x80[\xa8\xa9]")
+"""What Python takes for the end of a line beside those of SSE; so does Google's SDK, within events."""
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
+
+
+def _whole_text(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, Mapping):
+        return {key: _whole_text(each) for key, each in value.items()}
+    return [_whole_text(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def refusal_in(reply: Reply) -> str:
+    """The words of a refusal, which are no text of the reply; empty where it refuses nothing."""
+    for part in reply.content:
+        if isinstance(part, Unknown):
+            for bag in part.vendor.values():
+                said = mapping(bag)
+                words = said.get("refusal") or mapping(said.get("part")).get("refusal")
+                if isinstance(words, str):
+                    return words
+    return ""
+
+
+def without_place(reply: Reply) -> Iterator[str]:
+    """What of a reply only some dialects have a place for."""
+    yield from (f"{part.media_type} made by the model" for part in reply.media)
+    yield from ["citations"] if reply.citations else []
+    yield from ["logprobs"] if reply.logprobs else []
+
+
+def input_of(call: Call) -> str:
+    """The text that was written for a tool whose input is text."""
+    if call.form == "text":
+        return call.arguments
+    try:
+        value = parse(call.arguments)
+    except JsonError:
+        return call.arguments
+    text = mapping(value).get(TEXT_MEMBER)
+    return text if isinstance(text, str) else call.arguments
+
+
+def models_of_openai(models: Sequence[Listed]) -> bytes:
+    """The list of models, as OpenAI's two dialects have it."""
+    data = [
+        {"id": each.name, "object": "model", "created": each.created, "owned_by": each.owner}
+        for each in models
+    ]
+    return json_bytes({"object": "list", "data": data})
+
+
+def dated(seconds: int) -> str:
+    """A time as RFC 3339 writes it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
