@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 DELTAS = 60
 FEW, PAUSE = 20, 0.3
 """What a stream of a crowd says, and how many seconds lie between two of its events."""
+ROUNDS = 8
 MODEL = "m"
 SAID = [{"role": "user", "content": "Say something."}]
 ASKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -174,13 +175,17 @@ async def measured(
     async with aiohttp.ClientSession() as session:
         for _ in range(max(count // 10, 3)):
             await ask(session, base, dialect, stream=stream, deltas=deltas)
-        before, firsts = spent(pid), []
-        for _ in range(count // 8):
-            firsts += await asyncio.gather(
-                *(ask(session, base, dialect, stream=stream, deltas=deltas) for _ in range(8))
-            )
-        done = count // 8 * 8
-        return (spent(pid) - before) / done * 1000, statistics.median(firsts) * 1000
+        rounds: list[float] = []
+        firsts: list[float] = []
+        for _ in range(ROUNDS):
+            before, few = spent(pid), max(count // ROUNDS // 8, 1)
+            for _ in range(few):
+                firsts += await asyncio.gather(
+                    *(ask(session, base, dialect, stream=stream, deltas=deltas) for _ in range(8))
+                )
+            rounds.append((spent(pid) - before) / (few * 8))
+        # The least: whatever else the machine does can only add to it.
+        return min(rounds) * 1000, statistics.median(firsts) * 1000
 
 
 async def crowd(base: str, pid: int, count: int) -> tuple[float, float]:

@@ -20,16 +20,10 @@ from msgspec.structs import fields
 
 from rightcall.errors import UsageError
 from rightcall.serve.gateway.settings import Bounds, Served, Settings, Trying
+from rightcall.trust.file import Mistake
 
 _TABLES: Mapping[str, type[Struct]] = {"bounds": Bounds, "trying": Trying}
 _AT = re.compile(r" - at `\$(.*)`")
-
-
-class Mistake(Struct, frozen=True):
-    """Something wrong with a file: in which line, as far as that can be told, and what."""
-
-    line: int
-    words: str
 
 
 def read_settings(path: Path) -> Settings:
