@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from clients.task import Task
 from clients.upstream.exchange import Asked, Call, Fault, Reply, Script
@@ -51,30 +50,29 @@ def overflow(dialect: str) -> Fault:
     return Fault(400, message, code)
 
 
+SUMMARISE = re.compile("summar", re.IGNORECASE)
+
+
 class Overflowing:
     """The task by a vendor whose context is full once a result has come, and until it is compacted."""
 
     def __init__(self, task: Task, dialect: str) -> None:
         self._task = task
-        self._dialect = dialect
-        self._is_full = True
-        self.summaries = 0
+        self._answers = [
+            Reply("The file was written; the command is still to be run."),
+            overflow(dialect),
+        ]
+        self.compacts = False
+        """Whether the client asked for a summary next."""
 
     def __call__(self, asked: Asked) -> Reply | Fault:
-        if self._is_full and asked.tools and asked.results:
-            self._is_full = False
-            return overflow(self._dialect)
-        if not self._is_full and SUMMARISE.search(asked.text) and SUMMARY not in asked.text:
-            self.summaries += 1
-            return Reply(SUMMARY)
-        if SUMMARY in asked.text and asked.tools:
-            # The result of the first call went with what was compacted.
-            asked = replace(asked, results=("written", *asked.results))
-        return self._task(asked)
-
-
-SUMMARY = "The file was written; the command is still to be run."
-SUMMARISE = re.compile("summar", re.IGNORECASE)
+        if len(self._answers) == 2 and not (asked.tools and asked.results):
+            return self._task(asked)
+        if not self._answers:
+            return self._task.go_on(asked)
+        if len(self._answers) == 1:
+            self.compacts = bool(SUMMARISE.search(asked.text))
+        return self._answers.pop()
 
 
 def first(said: Reply | Fault, then: Script) -> Script:

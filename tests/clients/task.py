@@ -92,6 +92,13 @@ class Task:
             return Reply(calls=(run,))
         return self._quote("\n".join(asked.results))
 
+    def go_on(self, asked: Asked) -> Reply:
+        """The rest of it, where what was done so far is gone from the conversation."""
+        runner, results = find(asked.tools, RUNNERS), "\n".join(asked.results)
+        if runner is None or PRINTED.search(results):
+            return self._quote(results)
+        return Reply(calls=(call(runner[1], RUNNERS[runner[0]]),))
+
     def _quote(self, results: str) -> Reply:
         found = PRINTED.search(results)
         return Reply(f"The command printed: {found[0] if found else 'nothing that I was shown'}")
