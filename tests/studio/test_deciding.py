@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import rightcall as rc
-from rightcall.core.entry import RunResumed, RunStarted
+from rightcall.core.entry import RunPaused, RunResumed, RunStarted
 from rightcall.testing import ScriptedModel, call, reply
 from studio import stories
 from studio.kit import serving
@@ -301,3 +301,18 @@ async def test_a_store_that_goes_on_by_itself_is_told_and_not_written_to(journal
         status, told = await studio.post("/api/run/decide", yes(pending))
     assert (status, told["error"]["code"]) == (409, "already_decided")
     assert store.decided == [{pending["call_id"]: rc.Allow()}]
+
+
+async def test_what_the_client_of_a_server_is_asked_is_not_decided_here(journal):
+    await stories.paused(journal)
+    for entry in journal.entries("paused"):
+        is_pause = isinstance(entry, RunPaused)
+        journal.append(
+            "served", RunPaused(key="t1.0.pay.asked", call_ids=entry.call_ids) if is_pause else entry
+        )
+    async with serving(journal, write=True) as studio:
+        found = (await studio.get("/api/pending"))["pending"]
+        (pending,) = [each for each in found if each["run"] == "served"]
+        assert (pending["can_decide"], "over MCP" in pending["why_not"]) == (False, True)
+        status, told = await studio.post("/api/run/decide", yes(pending))
+    assert (status, "client" in told["error"]["message"]) == (400, True)

@@ -252,3 +252,15 @@ async def test_two_studios_of_one_journal_count_every_entry_once(journal, tmp_pa
     assert two.index.standing().entries == 12
     one.close()
     two.close()
+
+
+async def test_an_index_that_is_none_is_made_again(journal, tmp_path):
+    await stories.looked(journal)
+    first = Desk(journal.path, cache=tmp_path / "cache")
+    first.close()
+    (path,) = [each for each in (tmp_path / "cache").iterdir() if each.suffix == ".sqlite"]
+    path.write_bytes(b"this is no database, whatever its name says" * 100)
+    again = Desk(journal.path, cache=tmp_path / "cache")
+    await again.catch_up_fully()
+    assert (await again.facts("looked")).turns == 2
+    again.close()

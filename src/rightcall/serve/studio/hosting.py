@@ -39,6 +39,7 @@ from rightcall.serve.studio.items import items_of
 from rightcall.serve.studio.reading import retrace_aside, without_secrets
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.subscribers import Subscribers
+from rightcall.serve.studio.waiting import is_clients
 
 MOST_RUNS = 32
 """Runs of this process that may be under way at once."""
@@ -95,8 +96,10 @@ class Hosting:
         async with Holding(journal, run) as held:
             result = (await retrace_aside(held.entries, run)).result
             stands = decisions_in(held.entries)
-            if not result.pending or not _is_at(held.entries, pause):
+            if not result.pending or not (at := _pause_of(held.entries)) or pause not in ("", at):
                 raise AlreadyDecided(run, stands)
+            if is_clients(at):
+                raise UsageError("the client of an MCP server is asked about this call, and nobody else")
             decided = decided_about(result.pending, given)
             check_standing(result, decided, stands)
             self._check_changes(result, decided, held.entries)
@@ -258,8 +261,8 @@ class Hosting:
         self._subscribers.tell(run, told)
 
 
-def _is_at(entries: Sequence[Entry], pause: str) -> bool:
-    """Whether a run waits, and at this pause, where one is named."""
+def _pause_of(entries: Sequence[Entry]) -> str:
+    """The pause that a run is in; nothing where it waits for nobody."""
     waits = ""
     for entry in entries:
         match entry:
@@ -269,7 +272,7 @@ def _is_at(entries: Sequence[Entry], pause: str) -> bool:
                 waits = key
             case _:
                 pass
-    return bool(waits) and (not pause or pause == waits)
+    return waits
 
 
 async def _head(entries: tuple[Entry, ...], run: str, forking: Forking) -> list[Entry]:

@@ -96,10 +96,18 @@ class Index:
     def __init__(self, path: Path | None) -> None:
         self._lock = RLock()
         self._path = path
-        self._database = self._open(path)
         self._share, self._is_ready = 0.0, False
         self._specs = dict[str, Spec]()
-        self._prepare()
+        try:
+            self._database = self._open(path)
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            if path is None or isinstance(error, sqlite3.OperationalError):
+                raise
+            # What is there is no index, or the remains of one: it is made again.
+            path.unlink()
+            self._database = self._open(path)
+            self._prepare()
 
     def _open(self, path: Path | None) -> sqlite3.Connection:
         where = ":memory:"
