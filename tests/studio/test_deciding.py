@@ -220,6 +220,19 @@ async def test_talk_streams_and_goes_on_from_an_earlier_run(journal):
         assert (status, told["error"]["code"]) == (409, "no_agent")
 
 
+async def test_a_run_that_is_begun_here_asks_here_whoever_its_agent_would_ask(journal):
+    async def approve(_):
+        raise AssertionError("nobody sits there")
+
+    agent = stories.agent((call("pay", amount=3),), ("Paid.",), approve=approve)
+    async with serving(journal, agents=agent, write=True) as studio:
+        _, told = await studio.post("/api/chat", {"agent": "shop", "prompt": "Pay."})
+        await studio.until(told["run"], "paused")
+        await studio.post("/api/run/decide", yes(await waiting(studio, told["run"])))
+        assert (await studio.until(told["run"], "ended"))["answer"] == "Paid."
+    assert agent._journal is None
+
+
 async def test_what_streams_is_told_while_it_streams_and_can_be_stopped(journal):
     slow = rc.testing.Turn(reply=reply("One two three four five."), pause=0.2)
     agent = rc.Agent(ScriptedModel([slow]), name="shop")
