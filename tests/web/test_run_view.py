@@ -147,3 +147,17 @@ async def test_what_an_agent_inside_did_can_be_unfolded(reading, visitor):
     page = (await visitor(reading, "#/run?run=report-1")).page
     await page.get_by_text("Inside:").click()
     await page.locator(".call-inside").get_by_role("group", name="Call of get_weather").wait_for()
+
+
+async def test_the_timeline_is_widened_and_stays_so(reading, visitor):
+    page = (await visitor(reading, "#/run?run=trip-1")).page
+    narrow = (await page.locator("svg.timeline").bounding_box())["width"]
+    for _ in range(2):
+        await page.get_by_role("button", name="Timeline wider").click()
+    assert (await page.locator("svg.timeline").bounding_box())["width"] == pytest.approx(
+        4 * narrow, rel=0.01
+    )
+    await page.get_by_role("button", name="Timeline narrower").click()
+    assert (await page.locator("svg.timeline").bounding_box())["width"] == pytest.approx(
+        2 * narrow, rel=0.01
+    )

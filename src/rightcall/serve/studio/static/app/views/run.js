@@ -41,6 +41,7 @@ class RunView {
     this.title = h("div");
     this.figures = h("div");
     this.times = h("div.times");
+    this.zoom = { scale: 1, middle: 0.5 };
     this.waits = h("div");
     this.connection = h(
       "p.caution",
@@ -135,7 +136,7 @@ class RunView {
     const found = await get("/api/run/timeline", { run: this.name }, this.signal);
     const reveal = ({ place }) => place !== null && this.conversation.reveal(place);
     this.times.hidden = found.spans.length === 0;
-    fill(this.times, timeline(found, reveal));
+    fill(this.times, timeline(found, reveal, this.zoom));
   }
 
   /** Whatever is recorded from now on. */
