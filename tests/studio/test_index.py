@@ -11,7 +11,7 @@ from rightcall.core.message import said
 from rightcall.errors import UsageError
 from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.runs_as_tools import RunTools, address_of
-from rightcall.serve.studio.search import Wanted, find, match_of, pieces
+from rightcall.serve.studio.search import Wanted, find, match_of
 from rightcall.serve.studio.source import source_of
 from rightcall.testing import call
 from studio import stories
@@ -213,8 +213,15 @@ def test_what_is_typed_is_words_and_never_an_order_to_the_index(typed, asked):
     assert match_of(typed) == asked
 
 
-def test_a_snippet_comes_in_pieces():
-    assert pieces("a \x02b\x03 c") == [["a ", False], ["b", True], [" c", False]]
+async def test_a_snippet_shows_where_the_words_were_found(journal):
+    await stories.looked(journal)
+    desk = Desk(journal)
+    await desk.catch_up_fully()
+    found = find(desk.index, Wanted(q="CAK"), frozenset())
+    desk.close()
+    (pieces,) = found.snippets.values()
+    assert pieces[:2] == [["Is there tea and ", False], ["cake", True]]
+    assert {text for text, is_match in pieces if is_match} == {"cake"}
 
 
 async def test_agents_read_runs_through_tools_and_resources(journal):

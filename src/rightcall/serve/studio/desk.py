@@ -20,7 +20,7 @@ from rightcall.serve.studio.fold import RunFacts
 from rightcall.serve.studio.index import Index, Standing, index_path
 from rightcall.serve.studio.items import Extra, items_of
 from rightcall.serve.studio.reading import Reading, read_run
-from rightcall.serve.studio.search import rows_of, state_of
+from rightcall.serve.studio.rows import rows_of, state_of
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.source import Recorded, Source, source_of
 from rightcall.serve.studio.tool_stats import all_tools

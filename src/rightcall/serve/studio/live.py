@@ -11,7 +11,7 @@ from rightcall.log import logger
 from rightcall.serve.studio.answers import shown
 from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.index import Standing
-from rightcall.serve.studio.search import changed_since, rows_of
+from rightcall.serve.studio.rows import changed_since, rows_of
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.subscribers import Subscribers, Told
 
