@@ -248,6 +248,7 @@ async def test_what_streams_is_told_while_it_streams_and_can_be_stopped(journal)
         async with asyncio.timeout(10):
             while (await studio.post("/api/run/stop", {"run": run}))[0] != 409:
                 await asyncio.sleep(0.02)
+        assert (await studio.get("/api/run", run=run))["row"]["state"] == "cut_off"
 
 
 async def test_a_tool_is_tried_through_the_gate(journal):

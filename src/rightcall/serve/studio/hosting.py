@@ -231,6 +231,7 @@ class Hosting:
             raise UsageError(f"{MOST_RUNS} runs are under way here; wait for one to end")
         task = asyncio.create_task(work, name=f"studio run {run}")
         self._tasks[run] = task
+        self._desk.stopped.discard(run)
         task.add_done_callback(lambda done: self._over(run, done))
         done, _ = await asyncio.wait({task}, timeout=_SOON)
         await self._desk.catch_up()
@@ -239,7 +240,9 @@ class Hosting:
 
     def _over(self, run: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(run, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():
+            self._desk.stopped.add(run)
+        elif (error := task.exception()) is not None:
             logger.warning("run %s ended here with an error: %s", run, error)
         self._subscribers.tell(run, None)
 
