@@ -271,3 +271,22 @@ async def test_an_index_that_is_none_is_made_again(journal, tmp_path):
     await again.catch_up_fully()
     assert (await again.facts("looked")).turns == 2
     again.close()
+
+
+async def test_the_newest_runs_are_there_before_the_index_is_whole(journal, monkeypatch):
+    for number in range(6):
+        await stories.looked(journal, f"run {number}")
+    monkeypatch.setattr("rightcall.serve.studio.desk._BATCH", 30)
+    desk = Desk(journal)
+    await desk.catch_up()
+    assert not desk.index.standing().is_ready
+    found = find(desk.index, Wanted(), frozenset())
+    assert [facts.run for facts in found.runs][:2] == ["run 5", "run 4"]
+    assert (await desk.read("run 5")).version == 12
+    await desk.catch_up_fully()
+    found = find(desk.index, Wanted(), frozenset())
+    assert [facts.run for facts in found.runs] == [f"run {number}" for number in range(5, -1, -1)]
+    assert {(facts.turns, facts.calls, facts.entries) for facts in found.runs} == {(2, 2, 12)}
+    assert desk.index.standing().entries == 72
+    assert [len(desk.index.places(facts.id)) for facts in found.runs] in ([1] * 6, [0] * 6)
+    desk.close()

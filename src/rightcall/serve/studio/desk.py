@@ -79,6 +79,9 @@ class Desk:
         """Take in what was written since the last look; whether something was."""
         async with self._catching_up:
             since = self.index.cursor
+            if not since:
+                newest = await self.source.newest(_BATCH)
+                await asyncio.to_thread(self.index.preview, newest)
             batch = await self.source.read(since, _BATCH)
             await asyncio.to_thread(self.index.take, batch, since)
             return bool(batch.written)
