@@ -149,7 +149,7 @@ class RunView {
         this.change(change);
       },
       ended: (stands) => this.showRow({ ...this.row, ...stands }),
-      delta: (delta) => this.keepingEnd(() => this.conversation.writing.take(delta)),
+      delta: (delta) => this.keepingEnd(() => this.conversation.writing.take(delta), true),
     };
     watch(where, handlers, this.signal, (state) => (this.connection.hidden = state === "open"));
   }
@@ -158,7 +158,8 @@ class RunView {
     this.showRow(row);
     this.showWaiting(pending);
     this.refreshTimes();
-    this.keepingEnd(() => this.conversation.update(items, total));
+    const hasGrown = total > this.conversation.total;
+    this.keepingEnd(() => this.conversation.update(items, total), hasGrown);
     const last = items.at(-1);
     if (last?.kind === "turn" && last.state === "replied")
       announce(`Turn ${last.turn}: ${several(last.calls.length, "call")}.`);
@@ -166,11 +167,11 @@ class RunView {
   }
 
   /** Whoever reads the end goes on reading it; whoever reads elsewhere is told that there is more. */
-  async keepingEnd(change) {
+  async keepingEnd(change, hasGrown) {
     const wasAtEnd = this.isAtEnd();
     await change();
-    if (wasAtEnd) this.toEnd();
-    else this.below.hidden = false;
+    if (wasAtEnd && hasGrown) this.toEnd();
+    else if (hasGrown) this.below.hidden = false;
   }
 
   isAtEnd() {
