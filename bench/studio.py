@@ -37,7 +37,8 @@ from rightcall.core.parts import Result, Text, Usage
 from rightcall.core.tool import Spec
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.serve.studio.index import Index
-from rightcall.serve.studio.search import Wanted, facets, find
+from rightcall.serve.studio.rows import facets
+from rightcall.serve.studio.search import Wanted, find
 from rightcall.serve.studio.source import source_of
 from rightcall.serve.studio.tool_stats import all_tools
 
@@ -114,13 +115,14 @@ async def index_all(path: Path, index: Index) -> int:
 
 
 def timed(name: str, work: Callable[[], object], times: int = 5) -> None:
-    """Say how long something takes, the slowest of a few times."""
-    spent = []
+    """Say how long something takes, of a few times, and what it takes of the processor."""
+    spent, cpu = [], []
     for _ in range(times):
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), time.process_time()
         work()
-        spent.append(time.perf_counter() - begun)
-    print(f"{name:<44} {1000 * min(spent):8.1f} ms at best, {1000 * max(spent):8.1f} ms at worst")
+        spent.append(1000 * (time.perf_counter() - begun))
+        cpu.append(1000 * (time.process_time() - before))
+    print(f"{name:<40} {min(spent):7.1f} to {max(spent):7.1f} ms; {min(cpu):7.1f} ms of CPU at best")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 import rightcall as rc
-from cli.kit import COMMAND, environment, run, within
+from cli.kit import COMMAND, environment, within
 from rightcall.core.entry import CallFinished, RequestSent, RunEnded
 from studio import stories
 
@@ -85,17 +85,19 @@ def test_what_cannot_be_shown_is_said_so(journal, tmp_path, monkeypatch, words, 
     assert (ran.code, trouble in ran.err) == (2, True), ran.err
 
 
-async def test_a_run_that_is_over_is_shown_with_its_answer(journal, tmp_path):
-    await stories.looked(journal)
-    ran = run(tmp_path, "watch", "runs.sqlite", "look")
+def test_a_run_that_is_over_is_shown_with_its_answer(journal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(stories.looked(journal))
+    ran = within(tmp_path, "watch", "runs.sqlite", "look")
     assert (ran.code, ran.out) == (0, "Both are there.\n")
     assert 'call: look {"what":"tea"}' in ran.err
     assert "returned: look" in ran.err
 
 
-async def test_a_run_that_waits_is_shown_with_what_it_waits_for(journal, tmp_path):
-    await stories.paused(journal)
-    ran = run(tmp_path, "watch", "runs.sqlite")
+def test_a_run_that_waits_is_shown_with_what_it_waits_for(journal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(stories.paused(journal))
+    ran = within(tmp_path, "watch", "runs.sqlite")
     assert ran.code == 1
     assert "The model wants to run pay with\n  | amount: 120" in ran.err
 

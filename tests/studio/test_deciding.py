@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import rightcall as rc
-from rightcall.core.entry import RunResumed, RunStarted
+from rightcall.core.entry import RunPaused, RunResumed, RunStarted
 from rightcall.testing import ScriptedModel, call, reply
 from studio import stories
 from studio.kit import serving
@@ -220,6 +220,19 @@ async def test_talk_streams_and_goes_on_from_an_earlier_run(journal):
         assert (status, told["error"]["code"]) == (409, "no_agent")
 
 
+async def test_a_run_that_is_begun_here_asks_here_whoever_its_agent_would_ask(journal):
+    async def approve(_):
+        raise AssertionError("nobody sits there")
+
+    agent = stories.agent((call("pay", amount=3),), ("Paid.",), approve=approve)
+    async with serving(journal, agents=agent, write=True) as studio:
+        _, told = await studio.post("/api/chat", {"agent": "shop", "prompt": "Pay."})
+        await studio.until(told["run"], "paused")
+        await studio.post("/api/run/decide", yes(await waiting(studio, told["run"])))
+        assert (await studio.until(told["run"], "ended"))["answer"] == "Paid."
+    assert agent._journal is None
+
+
 async def test_what_streams_is_told_while_it_streams_and_can_be_stopped(journal):
     slow = rc.testing.Turn(reply=reply("One two three four five."), pause=0.2)
     agent = rc.Agent(ScriptedModel([slow]), name="shop")
@@ -235,6 +248,7 @@ async def test_what_streams_is_told_while_it_streams_and_can_be_stopped(journal)
         async with asyncio.timeout(10):
             while (await studio.post("/api/run/stop", {"run": run}))[0] != 409:
                 await asyncio.sleep(0.02)
+        assert (await studio.get("/api/run", run=run))["row"]["state"] == "cut_off"
 
 
 async def test_a_tool_is_tried_through_the_gate(journal):
@@ -301,3 +315,18 @@ async def test_a_store_that_goes_on_by_itself_is_told_and_not_written_to(journal
         status, told = await studio.post("/api/run/decide", yes(pending))
     assert (status, told["error"]["code"]) == (409, "already_decided")
     assert store.decided == [{pending["call_id"]: rc.Allow()}]
+
+
+async def test_what_the_client_of_a_server_is_asked_is_not_decided_here(journal):
+    await stories.paused(journal)
+    for entry in journal.entries("paused"):
+        is_pause = isinstance(entry, RunPaused)
+        journal.append(
+            "served", RunPaused(key="t1.0.pay.asked", call_ids=entry.call_ids) if is_pause else entry
+        )
+    async with serving(journal, write=True) as studio:
+        found = (await studio.get("/api/pending"))["pending"]
+        (pending,) = [each for each in found if each["run"] == "served"]
+        assert (pending["can_decide"], "over MCP" in pending["why_not"]) == (False, True)
+        status, told = await studio.post("/api/run/decide", yes(pending))
+    assert (status, "client" in told["error"]["message"]) == (400, True)

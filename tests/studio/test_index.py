@@ -11,7 +11,7 @@ from rightcall.core.message import said
 from rightcall.errors import UsageError
 from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.runs_as_tools import RunTools, address_of
-from rightcall.serve.studio.search import Wanted, find, match_of, pieces
+from rightcall.serve.studio.search import Wanted, find, match_of
 from rightcall.serve.studio.source import source_of
 from rightcall.testing import call
 from studio import stories
@@ -213,8 +213,15 @@ def test_what_is_typed_is_words_and_never_an_order_to_the_index(typed, asked):
     assert match_of(typed) == asked
 
 
-def test_a_snippet_comes_in_pieces():
-    assert pieces("a \x02b\x03 c") == [["a ", False], ["b", True], [" c", False]]
+async def test_a_snippet_shows_where_the_words_were_found(journal):
+    await stories.looked(journal)
+    desk = Desk(journal)
+    await desk.catch_up_fully()
+    found = find(desk.index, Wanted(q="CAK"), frozenset())
+    desk.close()
+    (pieces,) = found.snippets.values()
+    assert pieces[:2] == [["Is there tea and ", False], ["cake", True]]
+    assert {text for text, is_match in pieces if is_match} == {"cake"}
 
 
 async def test_agents_read_runs_through_tools_and_resources(journal):
@@ -252,3 +259,34 @@ async def test_two_studios_of_one_journal_count_every_entry_once(journal, tmp_pa
     assert two.index.standing().entries == 12
     one.close()
     two.close()
+
+
+async def test_an_index_that_is_none_is_made_again(journal, tmp_path):
+    await stories.looked(journal)
+    first = Desk(journal.path, cache=tmp_path / "cache")
+    first.close()
+    (path,) = [each for each in (tmp_path / "cache").iterdir() if each.suffix == ".sqlite"]
+    path.write_bytes(b"this is no database, whatever its name says" * 100)
+    again = Desk(journal.path, cache=tmp_path / "cache")
+    await again.catch_up_fully()
+    assert (await again.facts("looked")).turns == 2
+    again.close()
+
+
+async def test_the_newest_runs_are_there_before_the_index_is_whole(journal, monkeypatch):
+    for number in range(6):
+        await stories.looked(journal, f"run {number}")
+    monkeypatch.setattr("rightcall.serve.studio.desk._BATCH", 30)
+    desk = Desk(journal)
+    await desk.catch_up()
+    assert not desk.index.standing().is_ready
+    found = find(desk.index, Wanted(), frozenset())
+    assert [facts.run for facts in found.runs][:2] == ["run 5", "run 4"]
+    assert (await desk.read("run 5")).version == 12
+    await desk.catch_up_fully()
+    found = find(desk.index, Wanted(), frozenset())
+    assert [facts.run for facts in found.runs] == [f"run {number}" for number in range(5, -1, -1)]
+    assert {(facts.turns, facts.calls, facts.entries) for facts in found.runs} == {(2, 2, 12)}
+    assert desk.index.standing().entries == 72
+    assert [len(desk.index.places(facts.id)) for facts in found.runs] in ([1] * 6, [0] * 6)
+    desk.close()

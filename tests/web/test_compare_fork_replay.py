@@ -53,3 +53,14 @@ async def test_who_may_not_write_is_told_why_there_is_no_fork(reading, visitor):
     await page.get_by_role("button", name="Fork", exact=True).click()
     await page.get_by_role("dialog").get_by_text("without --write").first.wait_for()
     assert await page.get_by_role("dialog").get_by_role("button", name="Fork").is_disabled()
+
+
+async def test_a_fork_goes_on_after_the_end_with_one_more_message(writing, visitor):
+    await writing_journal(writing.journal, [stories.trip_run])
+    page = (await visitor(writing, "#/run?run=trip-1")).page
+    await page.get_by_role("button", name="Fork", exact=True).click()
+    await page.get_by_label("One more message").fill("And on Monday?")
+    await page.get_by_role("dialog").get_by_role("button", name="Fork", exact=True).click()
+    await until(page, "location.hash.includes('fork')")
+    await page.get_by_role("article", name="User says").get_by_text("And on Monday?").wait_for()
+    await page.get_by_text("It is clear in Paris, at 14 °C.").wait_for()

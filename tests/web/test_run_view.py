@@ -6,8 +6,7 @@ import json
 import pytest
 
 import rightcall as rc
-from rightcall.testing import ScriptedModel, Turn, call, reply
-from web import stories
+from rightcall.testing import ScriptedModel, call, reply
 from web.kit import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -101,16 +100,23 @@ async def test_a_thousand_turns_open_quickly_and_any_of_them_is_near(reading, vi
 
 
 async def test_a_run_grows_while_it_is_watched(writing, visitor):
-    steps = [
-        Turn(reply=reply(f"Step {n}.", call("get_weather", city=f"City {n}")), delay=0.6)
-        for n in range(1, 5)
-    ]
+    seen = asyncio.Event()
+
+    @rc.tool(effect="read")
+    async def look_up(city: str) -> str:
+        """Look a city up, once somebody watches."""
+        await seen.wait()
+        return f"found {city}"
+
+    steps = [reply(f"Step {n}.", call("look_up", city=f"City {n}")) for n in range(1, 5)]
     journal = rc.record.SqliteJournal(writing.journal)
-    agent = rc.Agent(ScriptedModel([*steps, "All done."]), [stories.get_weather], journal=journal)
+    agent = rc.Agent(ScriptedModel([*steps, "All done."]), [look_up], journal=journal)
     going = asyncio.create_task(agent.run("Four cities.", run="growing"))
     await asyncio.sleep(0.1)
     page = (await visitor(writing, "#/run?run=growing")).page
     assert await page.locator(".run-title .badge").first.inner_text() == "running"
+    assert await page.locator(".call-head .badge").all_inner_texts() == ["running"]
+    seen.set()
     for turn in range(1, 5):
         await page.get_by_text(f"Step {turn}.").wait_for()
     await page.get_by_text("All done.").wait_for()
@@ -141,3 +147,17 @@ async def test_what_an_agent_inside_did_can_be_unfolded(reading, visitor):
     page = (await visitor(reading, "#/run?run=report-1")).page
     await page.get_by_text("Inside:").click()
     await page.locator(".call-inside").get_by_role("group", name="Call of get_weather").wait_for()
+
+
+async def test_the_timeline_is_widened_and_stays_so(reading, visitor):
+    page = (await visitor(reading, "#/run?run=trip-1")).page
+    narrow = (await page.locator("svg.timeline").bounding_box())["width"]
+    for _ in range(2):
+        await page.get_by_role("button", name="Timeline wider").click()
+    assert (await page.locator("svg.timeline").bounding_box())["width"] == pytest.approx(
+        4 * narrow, rel=0.01
+    )
+    await page.get_by_role("button", name="Timeline narrower").click()
+    assert (await page.locator("svg.timeline").bounding_box())["width"] == pytest.approx(
+        2 * narrow, rel=0.01
+    )

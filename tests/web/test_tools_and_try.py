@@ -68,3 +68,13 @@ async def test_an_agent_is_talked_to_and_seen_to_write(writing, visitor):
     await page.keyboard.press("Enter")
     await page.get_by_text("And now?").wait_for()
     await until(page, "document.querySelectorAll('.chat-said .turn:not(.writing)').length === 4")
+
+
+async def test_a_run_of_the_studios_own_can_be_stopped(writing, visitor):
+    page = (await visitor(writing, "#/try?mode=chat")).page
+    await page.get_by_label("Your message to").fill("Take your time.")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("link", name="All about this run").click()
+    await page.get_by_role("button", name="Stop").click()
+    await page.get_by_text("It was stopped.").wait_for()
+    assert await page.get_by_role("button", name="Stop").count() == 0

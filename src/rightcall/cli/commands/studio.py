@@ -36,6 +36,11 @@ def _journal(options: Namespace) -> Path:
         if not file.exists():
             raise UsageError("ask and chat have kept nothing yet; name a journal with --journal FILE")
         return file
+    if "://" in options.journal:
+        raise UsageError(
+            f"--journal {options.journal}: from the command line the studio reads files. Runs that are "
+            "kept elsewhere are shown from Python, by rightcall.serve.studio.serve(journal)"
+        )
     if not is_journal(options.journal):
         raise UsageError(f"--journal {options.journal}: its name must end in .jsonl, .sqlite or .db")
     file = Path(options.journal)

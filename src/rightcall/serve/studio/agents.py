@@ -1,9 +1,11 @@
 """The agents that a studio was given: what is known of each, and a run put into the hands of one."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.agent import Agent
 from rightcall.core.ports import AsyncJournal, Journal
@@ -62,9 +64,11 @@ class AgentHere(Struct, frozen=True, eq=False):
         }
 
     def keep_in(self, journal: Journal | AsyncJournal) -> Agent[Any]:
-        """The agent, with its runs in that journal, whatever it was made with."""
-        self.agent._journal = journal  # noqa: SLF001 - this is where the runs are
-        return self.agent
+        """A copy of the agent that keeps its runs in that journal, and asks nobody but the studio."""
+        here = copy(self.agent)
+        here._journal = journal  # noqa: SLF001 - this is where the runs are
+        here._setup = replace(here._setup, approve=None)  # noqa: SLF001 - a run that needs a yes pauses
+        return here
 
 
 def tool_json(tool: Tool) -> Json:

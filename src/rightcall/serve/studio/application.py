@@ -37,7 +37,7 @@ _TYPES = {
 }
 
 
-@checked("rc.serve.studio.studio_app")
+@checked("studio_app")
 def studio_app(
     journal: str | Path | Journal | AsyncJournal,
     *,

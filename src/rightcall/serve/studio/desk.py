@@ -20,7 +20,7 @@ from rightcall.serve.studio.fold import RunFacts
 from rightcall.serve.studio.index import Index, Standing, index_path
 from rightcall.serve.studio.items import Extra, items_of
 from rightcall.serve.studio.reading import Reading, read_run
-from rightcall.serve.studio.search import rows_of, state_of
+from rightcall.serve.studio.rows import rows_of
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.source import Recorded, Source, source_of
 from rightcall.serve.studio.tool_stats import all_tools
@@ -69,6 +69,8 @@ class Desk:
         where = None if path is None or cache is None else index_path(path, cache)
         self.index = Index(where)
         self._catching_up = asyncio.Lock()
+        self.stopped: set[str] = set()
+        """Runs that were given up here: nobody need wait to see whether anything still comes."""
         self._tools: tuple[int, Json] | None = None
         self._read: OrderedDict[str, tuple[int, Reading]] = OrderedDict()
         self._shown: OrderedDict[str, _Seen] = OrderedDict()
@@ -77,6 +79,9 @@ class Desk:
         """Take in what was written since the last look; whether something was."""
         async with self._catching_up:
             since = self.index.cursor
+            if not since:
+                newest = await self.source.newest(_BATCH)
+                await asyncio.to_thread(self.index.preview, newest)
             batch = await self.source.read(since, _BATCH)
             await asyncio.to_thread(self.index.take, batch, since)
             return bool(batch.written)
@@ -130,11 +135,13 @@ class Desk:
         """A run as lists show it."""
         facts, held = await self.facts(run), self.held()
         (row,) = await self.ask(rows_of, (facts,), held)
+        if run in self.stopped and row["state"] == "running":
+            row |= {"state": "cut_off", "stop": "cut off"}
         return row | {"holder": self.source.holder(facts.hold) if facts.hold in held else ""}
 
     async def state(self, run: str) -> str:
         """How a run stands."""
-        return state_of(await self.facts(run), self.held())
+        return str((await self.row(run))["state"])
 
     def here(self, name: str) -> AgentHere | None:
         """The agent for a run of an agent of that name: that one, or the only one there is."""

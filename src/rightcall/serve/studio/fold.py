@@ -86,8 +86,8 @@ class RunFacts(Struct):
     parent: str | None = None
     pending: int = 0
     tainted: bool = False
-    last_row: int = 0
-    """The number of its last entry, in a table."""
+    last_place: int = 0
+    """The place of its last entry, where entries have one: what is up to there has been taken in."""
     is_noted: bool = False
     """Somebody wrote down what the model is called, which counts more than what its vendor says."""
 

@@ -39,6 +39,7 @@ from rightcall.serve.studio.items import items_of
 from rightcall.serve.studio.reading import retrace_aside, without_secrets
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.subscribers import Subscribers
+from rightcall.serve.studio.waiting import is_clients
 
 MOST_RUNS = 32
 """Runs of this process that may be under way at once."""
@@ -95,8 +96,10 @@ class Hosting:
         async with Holding(journal, run) as held:
             result = (await retrace_aside(held.entries, run)).result
             stands = decisions_in(held.entries)
-            if not result.pending or not _is_at(held.entries, pause):
+            if not result.pending or not (at := _pause_of(held.entries)) or pause not in ("", at):
                 raise AlreadyDecided(run, stands)
+            if is_clients(at):
+                raise UsageError("the client of an MCP server is asked about this call, and nobody else")
             decided = decided_about(result.pending, given)
             check_standing(result, decided, stands)
             self._check_changes(result, decided, held.entries)
@@ -228,6 +231,7 @@ class Hosting:
             raise UsageError(f"{MOST_RUNS} runs are under way here; wait for one to end")
         task = asyncio.create_task(work, name=f"studio run {run}")
         self._tasks[run] = task
+        self._desk.stopped.discard(run)
         task.add_done_callback(lambda done: self._over(run, done))
         done, _ = await asyncio.wait({task}, timeout=_SOON)
         await self._desk.catch_up()
@@ -236,7 +240,9 @@ class Hosting:
 
     def _over(self, run: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(run, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():
+            self._desk.stopped.add(run)
+        elif (error := task.exception()) is not None:
             logger.warning("run %s ended here with an error: %s", run, error)
         self._subscribers.tell(run, None)
 
@@ -258,8 +264,8 @@ class Hosting:
         self._subscribers.tell(run, told)
 
 
-def _is_at(entries: Sequence[Entry], pause: str) -> bool:
-    """Whether a run waits, and at this pause, where one is named."""
+def _pause_of(entries: Sequence[Entry]) -> str:
+    """The pause that a run is in; nothing where it waits for nobody."""
     waits = ""
     for entry in entries:
         match entry:
@@ -269,7 +275,7 @@ def _is_at(entries: Sequence[Entry], pause: str) -> bool:
                 waits = key
             case _:
                 pass
-    return bool(waits) and (not pause or pause == waits)
+    return waits
 
 
 async def _head(entries: tuple[Entry, ...], run: str, forking: Forking) -> list[Entry]:

@@ -17,12 +17,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from rightcall.core.entry import RunStarted
 from rightcall.core.sanitize import encodable
 from rightcall.core.tool import Spec
 from rightcall.serve.studio.fold import MadeCall, News, RunFacts, fold, new_facts, spec_text
 from rightcall.serve.studio.source import Batch, Written
 
-_VERSION = "3"
+_VERSION = "4"
 """Another number, and every index is made anew."""
 SHIFT = 20
 """Bits of a text's number that tell the texts of one run from each other; above them is the run's."""
@@ -37,12 +38,12 @@ CREATE TABLE IF NOT EXISTS runs (
     model TEXT, prompt TEXT, answer TEXT, state TEXT, stop TEXT, words TEXT, turns INTEGER,
     calls INTEGER, bad_calls INTEGER, input_tokens INTEGER, output_tokens INTEGER,
     cached_tokens INTEGER, cache_written_tokens INTEGER, reasoning_tokens INTEGER, cost REAL,
-    seconds REAL, entries INTEGER, parent TEXT, pending INTEGER, tainted INTEGER, last_row INTEGER,
+    seconds REAL, entries INTEGER, parent TEXT, pending INTEGER, tainted INTEGER, last_place INTEGER,
     is_noted INTEGER,
     changed INTEGER
 );
 CREATE INDEX IF NOT EXISTS runs_open ON runs (state, id) WHERE state IN ('open', 'paused', 'decided');
-CREATE INDEX IF NOT EXISTS runs_last_row ON runs (last_row);
+CREATE INDEX IF NOT EXISTS runs_last_place ON runs (last_place);
 CREATE INDEX IF NOT EXISTS runs_changed ON runs (changed);
 CREATE INDEX IF NOT EXISTS runs_agent ON runs (agent);
 CREATE INDEX IF NOT EXISTS runs_model ON runs (model);
@@ -88,6 +89,8 @@ class _Brought(Struct):
     facts: RunFacts
     news: News
     places: list[tuple[int, int]]
+    begins: int
+    """The place of the first entry of it that came."""
 
 
 class Index:
@@ -96,10 +99,18 @@ class Index:
     def __init__(self, path: Path | None) -> None:
         self._lock = RLock()
         self._path = path
-        self._database = self._open(path)
         self._share, self._is_ready = 0.0, False
         self._specs = dict[str, Spec]()
-        self._prepare()
+        try:
+            self._database = self._open(path)
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            if path is None or isinstance(error, sqlite3.OperationalError):
+                raise
+            # What is there is no index, or the remains of one: it is made again.
+            path.unlink()
+            self._database = self._open(path)
+            self._prepare()
 
     def _open(self, path: Path | None) -> sqlite3.Connection:
         where = ":memory:"
@@ -165,6 +176,16 @@ class Index:
             for each in self._brought(batch.written).values():
                 self._save(each, change)
 
+    def preview(self, written: Sequence[Written]) -> None:
+        """Take in the newest runs before all others: those that began among these entries."""
+        begun = {each.run for each in written if isinstance(each.entry, RunStarted)}
+        with self._changing():
+            if self._meta("cursor") or not begun:
+                return
+            self._set_meta("change", str(change := self._number("change") + 1))
+            for brought in self._brought([each for each in written if each.run in begun]).values():
+                self._save(brought, change)
+
     def _clear(self) -> None:
         """Forget everything: another journal is looked at."""
         for name in _TABLES[1:]:
@@ -174,7 +195,7 @@ class Index:
 
     def _trim(self, first: int) -> None:
         """Forget the runs that are gone from the beginning of a table."""
-        query = "SELECT id FROM runs WHERE last_row > 0 AND last_row < ?"
+        query = "SELECT id FROM runs WHERE last_place > 0 AND last_place < ?"
         for (number,) in self.query(query, (first,)) if first > 1 else ():
             self._forget(number)
 
@@ -190,15 +211,18 @@ class Index:
         for each in written:
             found = brought.get(each.run)
             if found is None:
+                # Runs are numbered by where they begin, so that the newest have the highest numbers.
                 facts = self.facts(each.run) or new_facts(each.run)
-                found = brought[each.run] = _Brought(facts, News(), [])
+                found = brought[each.run] = _Brought(facts, News(), [], each.place)
+            if 0 < each.place <= found.facts.last_place:
+                continue
             is_damaged = each.entry is None or found.facts.stop == DAMAGED
             if each.entry is not None:
                 fold(found.facts, found.news, each.entry, each.at or time.time())
             if is_damaged:
                 # Whatever else is recorded of it: something is missing.
                 found.facts.state, found.facts.stop, found.facts.words = "failed", DAMAGED, DAMAGED
-            found.facts.last_row = each.row
+            found.facts.last_place = each.place
             if each.end:
                 _add_place(found.places, each.start, each.end)
         return brought
@@ -226,7 +250,10 @@ class Index:
         facts, news, execute = brought.facts, brought.news, self._database.execute
         is_new = not facts.id
         if is_new:
-            ((facts.id,),) = self.query("SELECT coalesce(max(id), 0) + 1 FROM runs")
+            ((counted,),) = self.query("SELECT coalesce(max(id), 0) + 1 FROM runs")
+            # Of a damaged line two runs may have lost something, and both begin with it.
+            is_taken = self.query("SELECT 1 FROM runs WHERE id = ?", (brought.begins,))
+            facts.id = counted if is_taken or not brought.begins else brought.begins
         execute(_SAVE, _encodable([*(getattr(facts, name) for name in _FIELDS), change]))
         if news.texts:
             first, last = facts.id << SHIFT, (facts.id + 1) << SHIFT

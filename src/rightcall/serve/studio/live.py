@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from hashlib import blake2b
 
@@ -10,7 +11,7 @@ from rightcall.log import logger
 from rightcall.serve.studio.answers import shown
 from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.index import Standing
-from rightcall.serve.studio.search import changed_since, rows_of
+from rightcall.serve.studio.rows import changed_since, rows_of
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.subscribers import Subscribers, Told
 
@@ -36,8 +37,9 @@ class Watcher:
         while True:
             try:
                 news = await self._desk.catch_up()
-            except JournalError as error:
-                logger.warning("the journal cannot be read: %s", error)
+            except (JournalError, OSError, sqlite3.Error) as error:
+                # A full disk, or a file that is gone for a moment: the next look may well succeed.
+                logger.warning("the journal cannot be looked at: %s", error)
                 news = False
             if news:
                 self._subscribers.wake_all()

@@ -18,7 +18,8 @@ from rightcall.serve.studio.export import export
 from rightcall.serve.studio.live import list_events, run_events, standing_json
 from rightcall.serve.studio.queries import text, wanted, whole
 from rightcall.serve.studio.reading import Reading, media_in
-from rightcall.serve.studio.search import facets, find, known_models, pieces, rows_of
+from rightcall.serve.studio.rows import facets, known_models, rows_of
+from rightcall.serve.studio.search import find
 from rightcall.serve.studio.sent import raw_of, sent_json, turn_of
 from rightcall.serve.studio.shape import INLINE, Json
 from rightcall.serve.studio.state import Studio, version
@@ -87,7 +88,7 @@ class ReadingRoutes:
         numbers = [facts.id for facts in (*found.live, *found.runs)]
         for row, id_ in zip(rows, numbers, strict=True):
             if id_ in found.snippets:
-                row["snippet"] = pieces(found.snippets[id_])
+                row["snippet"] = found.snippets[id_]
         live = len(found.live)
         return answer(
             {

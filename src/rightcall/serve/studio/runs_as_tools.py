@@ -17,7 +17,8 @@ from rightcall.errors import RightcallError, ToolFailure
 from rightcall.record.markdown import markdown_lines
 from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.export import transcript_of
-from rightcall.serve.studio.search import Wanted, find, pieces, rows_of
+from rightcall.serve.studio.rows import rows_of
+from rightcall.serve.studio.search import Wanted, find
 
 SCHEME = "rightcall-run:///"
 _FACTS = Facts(untrusted=True, private=True, reach="nothing")
@@ -150,7 +151,7 @@ async def _listed(desk: Desk, wanted: Wanted) -> str:
         entry = {name: row[name] for name in _MEMBERS} | {"cost": row["usage"]["cost"]}
         entry |= {"run": entry.pop("shown"), "question": row["prompt"], "answer": row["answer"]}
         if facts.id in found.snippets:
-            entry["found"] = "".join(str(text) for text, _ in pieces(found.snippets[facts.id]))
+            entry["found"] = "".join(str(text) for text, _ in found.snippets[facts.id])
         told.append(entry)
     whole: dict[str, Any] = {"runs": told, "next": found.next, "total": found.total}
     return json.dumps(whole, ensure_ascii=False)

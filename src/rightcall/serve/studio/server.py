@@ -23,7 +23,7 @@ _ANYWHERE = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - to tell that it is one
 _BACKLOG = 128
 
 
-@checked("rc.serve.studio.serve")
+@checked("studio.serve")
 def serve(
     journal: str | Path | Journal | AsyncJournal,
     *,

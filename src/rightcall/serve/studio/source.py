@@ -48,6 +48,11 @@ class Written(Struct, frozen=True, gc=False):
     row: int = 0
     """Its number in a table."""
 
+    @property
+    def place(self) -> int:
+        """A number that only grows from entry to entry; 0 where there is none."""
+        return self.row or self.end
+
 
 class Batch(Struct, frozen=True):
     """What was written since a look."""
@@ -79,6 +84,10 @@ class Source(Protocol):
 
     async def read(self, cursor: str, most: int, /) -> Batch:
         """At most so many entries after the cursor, in the order in which they were written."""
+        ...
+
+    async def newest(self, most: int, /) -> Sequence[Written]:
+        """Some of what was written last, to be shown before everything else has been read."""
         ...
 
     async def run(self, name: str, places: Sequence[tuple[int, int]], /) -> Recorded:
@@ -199,6 +208,20 @@ class LinesSource(_FileSource):
             end += len(line)
         return Batch(found, f"{identity}:{end}", end / size if size else 1.0, is_anew)
 
+    async def newest(self, most: int) -> Sequence[Written]:
+        """The last lines."""
+        return await asyncio.to_thread(self._newest, most)
+
+    def _newest(self, most: int) -> Sequence[Written]:
+        with _disk_errors(self.path), self.path.open("rb") as file:
+            start = max(os.fstat(file.fileno()).st_size - _MUCH // 2, 0)
+            file.seek(start)
+            if start:
+                start += len(file.readline())
+            data = file.read(_MUCH // 2)
+        whole = data[: data.rfind(b"\n") + 1]
+        return list(_in_range(whole, start))[-most:]
+
     async def run(self, name: str, places: Sequence[tuple[int, int]]) -> Recorded:
         """The lines of a run, at the places that are known of it."""
         return await asyncio.to_thread(self._run, name, places)
@@ -293,6 +316,21 @@ class TableSource(_FileSource):
         end = rows[-1][0] if rows else (0 if is_anew else last)
         return Batch(found, str(end), end / newest if newest else 1.0, is_anew, first or 0)
 
+    async def newest(self, most: int) -> Sequence[Written]:
+        """The last rows."""
+        return await asyncio.to_thread(self._newest, most)
+
+    def _newest(self, most: int) -> Sequence[Written]:
+        query = "SELECT id, run, at, entry FROM entries ORDER BY id DESC LIMIT ?"
+        with _disk_errors(self.path), closing(self._connect()) as connection:
+            try:
+                rows = connection.execute(query, (most,)).fetchall()
+            except sqlite3.OperationalError as error:
+                if "no such table" not in str(error):
+                    raise
+                return ()
+        return [Written(run, at, _entry(text), row=row) for row, run, at, text in reversed(rows)]
+
     async def run(self, name: str, _: Sequence[tuple[int, int]]) -> Recorded:
         """The rows of a run."""
         return await asyncio.to_thread(self._run, name)
@@ -360,6 +398,10 @@ class ListedSource:
             if len(found) >= most:
                 break
         return Batch(found, "seen", is_anew=is_anew)
+
+    async def newest(self, _: int) -> Sequence[Written]:
+        """Nothing: such journals are not so long."""
+        return ()
 
     async def run(self, name: str, _: Sequence[tuple[int, int]]) -> Recorded:
         """The run as the journal gives it."""

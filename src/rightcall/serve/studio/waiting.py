@@ -16,6 +16,7 @@ from rightcall.serve.studio.trust_view import Judged
 from rightcall.trust.asking import question_lines
 
 _COLUMNS = 100
+_ASKED = "This call came over MCP, and its client has been asked: it cannot be decided here."
 _SAYS = {Allow: "allow", Deny: "deny", Ask: "ask", Rewrite: "rewrite", Answer: "answer"}
 
 
@@ -28,6 +29,11 @@ def pause_of(reading: Reading) -> tuple[str, float | None] | None:
         elif isinstance(entry, RunResumed):
             found = None
     return found
+
+
+def is_clients(pause: str) -> bool:
+    """Whether a pause is that of a call over MCP, which its client is asked about, and nobody here."""
+    return pause.endswith(".asked")
 
 
 def waiting_ids(reading: Reading) -> tuple[str, ...]:
@@ -49,6 +55,7 @@ def pending_json(
     pause = pause_of(reading)
     if pause is None:
         return []
+    why_not = why_not or (_ASKED if is_clients(pause[0]) else "")
     whether = {"can_decide": not why_not, "why_not": why_not}
     return [_pending(each, pause, reading, judged, here) | whether for each in proposals_of(reading)]
 

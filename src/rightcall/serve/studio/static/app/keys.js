@@ -86,9 +86,7 @@ function leave(event) {
 function walk(by) {
   const stops = [...document.querySelectorAll("[data-walk]")].filter((stop) => stop.checkVisibility());
   if (!stops.length) return;
-  const holder =
-    document.activeElement?.closest("[data-walk]") ??
-    stops.find((stop) => stop.contains(document.activeElement));
+  const holder = document.activeElement?.closest("[data-walk]");
   const at = holder ? stops.indexOf(holder) : by > 0 ? firstBelow(stops) - 1 : firstBelow(stops);
   const next = stops[Math.max(0, Math.min(stops.length - 1, at + by))];
   next.focus({ preventScroll: true });

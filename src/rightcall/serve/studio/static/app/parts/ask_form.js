@@ -39,6 +39,17 @@ export function openForm({ heading, fields, verb, send, blocked = "" }) {
   return dialog;
 }
 
+/** A field for the name of a model, with those that are known to choose from. */
+export function modelField(id, session, placeholder, hint) {
+  const control = h("input", { placeholder, autocomplete: "off", list: `${id}-known` });
+  const known = h(
+    "datalist",
+    { id: `${id}-known` },
+    (session.models ?? []).map((name) => h("option", { value: name })),
+  );
+  return { control, node: h("div", field(id, "Model", control, hint), known) };
+}
+
 /** A labelled field, with a line that says more. */
 export function field(id, label, control, hint = "") {
   control.id = id;

@@ -95,9 +95,11 @@ function changes(run, version, conversation, state, signal) {
       fill(state, h("a.button", { href: address("approve", { run }) }, "It waits for your decision"));
     if (OVER.has(change.row.state)) done.abort();
   };
+  // A run that was stopped has no last item that says so.
+  const ended = ({ state: stands }) => OVER.has(stands) && done.abort();
   watch(
     () => at("/api/run/events", { run, version: seen }),
-    { items, delta: (delta) => conversation.writing.take(delta) },
+    { items, ended, delta: (delta) => conversation.writing.take(delta) },
     done.signal,
   );
   return new Promise((resolve) => done.signal.addEventListener("abort", resolve));

@@ -4,7 +4,7 @@ import { post } from "../api.js";
 import { h } from "../dom.js";
 import { address } from "../router.js";
 import { inline } from "../stored.js";
-import { field, openForm } from "./ask_form.js";
+import { field, modelField, openForm } from "./ask_form.js";
 
 /** Open it for a turn, for a message that is to be edited, or for the end of the run. */
 export function openFork(row, session, { turn = null, message = null }) {
@@ -14,7 +14,8 @@ export function openFork(row, session, { turn = null, message = null }) {
       ? `before turn ${turn}`
       : "after its last turn";
   const text = h("textarea", { rows: 5, value: message ? textOf(message) : "" });
-  const model = h("input", { placeholder: row.model || "as before", autocomplete: "off" });
+  const hint = "A name such as anthropic:claude-opus-4-8; empty for the same as before.";
+  const model = modelField("fork-model", session, row.model || "as before", hint);
   const agent = h(
     "select",
     h("option", { value: "" }, "None: only record it"),
@@ -31,12 +32,7 @@ export function openFork(row, session, { turn = null, message = null }) {
           text,
           "Leave it empty to have the model asked again as it was.",
         ),
-    field(
-      "fork-model",
-      "Model",
-      model,
-      "A name such as anthropic:claude-opus-4-8; empty for the same as before.",
-    ),
+    model.node,
     field(
       "fork-agent",
       "Agent that carries it out",
@@ -53,7 +49,7 @@ export function openFork(row, session, { turn = null, message = null }) {
       before_turn: message ? null : turn,
       message: message ? { index: message.index, text: text.value } : null,
       say: message || !said ? null : said,
-      model: model.value.trim() || null,
+      model: model.control.value.trim() || null,
       agent: agent.value || null,
       as: null,
     });

@@ -3,14 +3,15 @@
 import { post } from "../api.js";
 import { h } from "../dom.js";
 import { inline } from "../stored.js";
-import { field, openForm } from "./ask_form.js";
+import { field, modelField, openForm } from "./ask_form.js";
 import { ownAgent } from "./fork_dialog.js";
 import { itemNode } from "./item.js";
 import { folded } from "./values.js";
 
 /** Open it for a run. */
 export function openReplay(row, session) {
-  const model = h("input", { placeholder: "the recorded replies", autocomplete: "off" });
+  const hint = "Empty: nothing outside of this machine is asked.";
+  const model = modelField("replay-model", session, "the recorded replies", hint);
   const tools = h(
     "select",
     h("option", { value: "recorded" }, "Recorded results: nothing is run"),
@@ -23,7 +24,7 @@ export function openReplay(row, session) {
   );
   agent.value = ownAgent(row, session);
   const fields = [
-    field("replay-model", "Model", model, "Empty: nothing outside of this machine is asked."),
+    model.node,
     field(
       "replay-tools",
       "Tools",
@@ -32,12 +33,12 @@ export function openReplay(row, session) {
     ),
     session.agents.length > 0 && field("replay-agent", "Agent", agent),
   ];
-  if (!session.can_write) model.disabled = tools.disabled = true;
+  if (!session.can_write) model.control.disabled = tools.disabled = true;
   const send = async () =>
     outcome(
       await post("/api/run/replay", {
         run: row.run,
-        model: model.value.trim() || null,
+        model: model.control.value.trim() || null,
         tools: tools.value,
         agent: agent.value || null,
       }),

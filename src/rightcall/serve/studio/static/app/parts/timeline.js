@@ -7,6 +7,7 @@ import { clipped } from "../stored.js";
 const LANE = 18;
 const GAP = 4;
 const AXIS = 22;
+const WIDEST = 64;
 const STEPS = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800,
   3600, 7200, 14400, 43200, 86400,
@@ -20,8 +21,8 @@ const KINDS = {
   idle: "nothing",
 };
 
-/** The picture; `onPick(span)` is told which part of it was pressed. */
-export function timeline(found, onPick) {
+/** The picture; `onPick(span)` is told which part of it was pressed, and `zoom` holds how wide it was made. */
+export function timeline(found, onPick, zoom) {
   const total = Math.max(found.seconds, 0.001);
   const height = AXIS + found.lanes * (LANE + GAP);
   const bars = found.spans.map((span) => bar(span, total));
@@ -41,7 +42,7 @@ export function timeline(found, onPick) {
   return h(
     "div.timeline-box",
     h("h2.unseen", "Timeline"),
-    h("div.timeline-head", legend(found), zoom(view, wide)),
+    h("div.timeline-head", legend(found), zoomButtons(view, wide, zoom)),
     view,
     found.note && h("p.small.soft", found.note),
   );
@@ -62,10 +63,7 @@ function bar(span, total) {
     span.early && "early",
     span.open && "open",
   ].filter(Boolean);
-  const title = svg(
-    "title",
-    `${words(span.kind)} ${clipped(span.name, 60)}${span.turn ? `, turn ${span.turn}` : ""}: ${seconds(span.end - span.start)}${span.early ? ", started early" : ""}${span.words ? `, ${clipped(span.words, 120)}` : ""}`,
-  );
+  const title = svg("title", toldOf(span));
   return svg(
     `g.span.${classes.join(".")}`,
     title,
@@ -77,6 +75,17 @@ function bar(span, total) {
         clipped(span.name, Math.floor((to - from) / 1.1)),
       ),
   );
+}
+
+function toldOf(span) {
+  const told = [
+    `${words(span.kind)} ${clipped(span.name, 60)}`,
+    span.turn && `turn ${span.turn}`,
+    seconds(span.end - span.start),
+    span.early && "started early",
+    clipped(span.words, 120),
+  ];
+  return told.filter(Boolean).join(", ");
 }
 
 function ticks(total, height) {
@@ -109,23 +118,25 @@ function legend({ spans }) {
   );
 }
 
-function zoom(view, wide) {
-  let scale = 1;
-  const turn = (by) => () => {
-    const middle = (view.scrollLeft + view.clientWidth / 2) / wide.offsetWidth;
-    scale = Math.min(64, Math.max(1, scale * by));
-    wide.style.width = `${100 * scale}%`;
+/** Wider and narrower, around what is in the middle. A picture that is drawn anew stays as wide as it was. */
+function zoomButtons(view, wide, zoom) {
+  const show = (middle) => {
+    wide.style.width = `${100 * zoom.scale}%`;
     view.scrollLeft = middle * wide.offsetWidth - view.clientWidth / 2;
   };
-  return h(
-    "div.zoom",
-    h(
-      "button.quiet.tiny",
-      { type: "button", "aria-label": "Timeline narrower", onclick: turn(1 / 2) },
-      "−",
-    ),
-    h("button.quiet.tiny", { type: "button", "aria-label": "Timeline wider", onclick: turn(2) }, "+"),
+  const turn = (by) => () => {
+    const middle = (view.scrollLeft + view.clientWidth / 2) / wide.offsetWidth;
+    zoom.scale = Math.min(WIDEST, Math.max(1, zoom.scale * by));
+    show(middle);
+  };
+  view.addEventListener(
+    "scroll",
+    () => (zoom.middle = (view.scrollLeft + view.clientWidth / 2) / wide.offsetWidth),
   );
+  requestAnimationFrame(() => show(zoom.middle));
+  const button = (sign, label, by) =>
+    h("button.quiet.tiny", { type: "button", "aria-label": label, onclick: turn(by) }, sign);
+  return h("div.zoom", button("−", "Timeline narrower", 1 / 2), button("+", "Timeline wider", 2));
 }
 
 /** What the picture shows, in a sentence for those who do not see it. */

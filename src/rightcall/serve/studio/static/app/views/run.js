@@ -1,7 +1,7 @@
 // One run: its conversation, its timeline and its figures, live while it goes on.
 
 import { announce } from "../announce.js";
-import { at, get, unasked } from "../api.js";
+import { at, get, post, unasked } from "../api.js";
 import { fill, h } from "../dom.js";
 import { several } from "../format.js";
 import { throttled, watch } from "../live.js";
@@ -14,6 +14,7 @@ import { runFigures, runSetup, runTitle } from "../parts/run_head.js";
 import { openSent } from "../parts/sent_dialog.js";
 import { timeline } from "../parts/timeline.js";
 import { address } from "../router.js";
+import { inline } from "../stored.js";
 
 const CLOSE = 240;
 const PATIENCE = 1500;
@@ -37,10 +38,10 @@ class RunView {
   constructor(name, run, session, signal) {
     this.name = name;
     this.signal = signal;
-    this.row = run.row;
-    this.title = h("div", runTitle(run.row));
-    this.figures = h("div", runFigures(run.row));
+    this.title = h("div");
+    this.figures = h("div");
     this.times = h("div.times");
+    this.zoom = { scale: 1, middle: 0.5 };
     this.waits = h("div");
     this.connection = h(
       "p.caution",
@@ -52,6 +53,8 @@ class RunView {
       { type: "button", hidden: true, onclick: () => this.toEnd() },
       "Newer below ↓",
     );
+    this.stop = h("button.refuse", { type: "button", onclick: () => this.end() }, "Stop");
+    this.canWrite = session.can_write;
     const actions = {
       onSent: (item) => openSent(name, item),
       onFork: (item) => openFork(this.row, session, { turn: item.turn }),
@@ -61,7 +64,7 @@ class RunView {
     this.node = h(
       "div",
       h("p.small", h("a", { href: "#/runs", dataset: { up: "" } }, "← Runs")),
-      h("div.view-head", this.title, this.buttons(session)),
+      h("div.view-head", this.title, h("div.line", this.stop, this.buttons(run.row, session))),
       this.connection,
       this.waits,
       this.times,
@@ -77,6 +80,7 @@ class RunView {
         h("aside", { "aria-label": "About this run" }, this.figures, runSetup(run)),
       ),
     );
+    this.showRow(run.row);
     this.showWaiting(run.pending);
     this.refreshTimes = throttled(() => unasked(this.drawTimeline()), PATIENCE);
     addEventListener("scroll", () => this.isAtEnd() && (this.below.hidden = true), {
@@ -85,10 +89,8 @@ class RunView {
     });
   }
 
-  buttons(session) {
-    const { row } = this;
-    return h(
-      "div.line",
+  buttons(row, session) {
+    return [
       h(
         "button",
         {
@@ -104,7 +106,25 @@ class RunView {
       h("button", { type: "button", onclick: () => openReplay(row, session) }, "Replay"),
       h("button", { type: "button", onclick: () => openFork(row, session, {}) }, "Fork"),
       exportMenu(row.run),
-    );
+    ];
+  }
+
+  /** Have it stopped: a run of this studio's own. Whoever else holds one must stop it there. */
+  async end() {
+    this.stop.hidden = true;
+    try {
+      await post("/api/run/stop", { run: this.name });
+      fill(
+        this.waits,
+        h(
+          "p.notice",
+          { role: "status" },
+          "It was stopped. Its program can go on with it from its record.",
+        ),
+      );
+    } catch (error) {
+      fill(this.waits, h("p.caution", { role: "status" }, inline(error.message)));
+    }
   }
 
   async load(from, count) {
@@ -116,7 +136,7 @@ class RunView {
     const found = await get("/api/run/timeline", { run: this.name }, this.signal);
     const reveal = ({ place }) => place !== null && this.conversation.reveal(place);
     this.times.hidden = found.spans.length === 0;
-    fill(this.times, timeline(found, reveal));
+    fill(this.times, timeline(found, reveal, this.zoom));
   }
 
   /** Whatever is recorded from now on. */
@@ -128,18 +148,18 @@ class RunView {
         seen = change.version;
         this.change(change);
       },
-      delta: (delta) => this.keepingEnd(() => this.conversation.writing.take(delta)),
+      ended: (stands) => this.showRow({ ...this.row, ...stands }),
+      delta: (delta) => this.keepingEnd(() => this.conversation.writing.take(delta), true),
     };
     watch(where, handlers, this.signal, (state) => (this.connection.hidden = state === "open"));
   }
 
   change({ row, items, items_total: total, pending }) {
-    this.row = row;
-    fill(this.title, runTitle(row));
-    fill(this.figures, runFigures(row));
+    this.showRow(row);
     this.showWaiting(pending);
     this.refreshTimes();
-    this.keepingEnd(() => this.conversation.update(items, total));
+    const hasGrown = total > this.conversation.total;
+    this.keepingEnd(() => this.conversation.update(items, total), hasGrown);
     const last = items.at(-1);
     if (last?.kind === "turn" && last.state === "replied")
       announce(`Turn ${last.turn}: ${several(last.calls.length, "call")}.`);
@@ -147,11 +167,11 @@ class RunView {
   }
 
   /** Whoever reads the end goes on reading it; whoever reads elsewhere is told that there is more. */
-  async keepingEnd(change) {
+  async keepingEnd(change, hasGrown) {
     const wasAtEnd = this.isAtEnd();
     await change();
-    if (wasAtEnd) this.toEnd();
-    else this.below.hidden = false;
+    if (wasAtEnd && hasGrown) this.toEnd();
+    else if (hasGrown) this.below.hidden = false;
   }
 
   isAtEnd() {
@@ -161,6 +181,13 @@ class RunView {
   toEnd() {
     scrollTo(0, document.documentElement.scrollHeight);
     this.below.hidden = true;
+  }
+
+  showRow(row) {
+    this.row = row;
+    fill(this.title, runTitle(row));
+    fill(this.figures, runFigures(row));
+    this.stop.hidden = !this.canWrite || row.state !== "running";
   }
 
   showWaiting(pending) {

@@ -13,7 +13,7 @@ const PAGE = 50;
 const PATIENCE = 1000;
 
 export async function show(place, { query, session, signal }) {
-  const list = new RunList(signal);
+  const list = new RunList(session, signal);
   const filters = await runFilters(query, signal, (chosen) => {
     rename(address("runs", chosen));
     list.load(chosen);
@@ -22,13 +22,13 @@ export async function show(place, { query, session, signal }) {
   await list.load(filters.chosen());
   const refresh = throttled(() => signal.aborted || list.refresh(), PATIENCE);
   for (const name of ["runs", "index"]) addEventListener(name, refresh, { signal });
-  list.noteIndex(session.index);
   return "Runs";
 }
 
 /** The rows on the page. What is shown is what the server said last; rows that did not change stay as they are. */
 class RunList {
-  constructor(signal) {
+  constructor(session, signal) {
+    this.session = session;
     this.signal = signal;
     this.chosen = {};
     this.next = null;
@@ -75,7 +75,7 @@ class RunList {
     this.draw(this.rows, [...page.runs, ...this.later]);
     this.now.hidden = page.live.length === 0;
     this.more.hidden = this.next === null;
-    this.total.textContent = `${page.total_is_exact ? "" : "about "}${several(page.total, "run")}`;
+    fill(this.total, this.totalWords(page));
     this.showNothing(page.live.length + page.runs.length === 0);
   }
 
@@ -144,9 +144,10 @@ class RunList {
       );
   }
 
-  /** While a large journal is read for the first time, say how far that is. */
-  noteIndex({ ready, progress, runs }) {
-    if (!ready)
-      this.total.textContent = `reading the journal: ${Math.round(progress * 100)}%, ${count(runs)} runs so far`;
+  /** How many there are; while a large journal is read for the first time, how far that is. */
+  totalWords({ total, total_is_exact: isExact }) {
+    const { ready, progress, runs } = this.session.index;
+    if (!ready) return `reading the journal: ${Math.round(progress * 100)}%, ${count(runs)} runs so far`;
+    return `${isExact ? "" : "about "}${several(total, "run")}`;
   }
 }
