@@ -39,7 +39,7 @@ from rightcall.record.sqlite import SqliteJournal
 from rightcall.serve.studio.index import Index
 from rightcall.serve.studio.rows import facets
 from rightcall.serve.studio.search import Wanted, find
-from rightcall.serve.studio.source import source_of
+from rightcall.serve.studio.sources import source_of
 from rightcall.serve.studio.tool_stats import all_tools
 
 WORDS = ["invoice", "refund", "order", "weather", "flight", "hotel", "parcel", "account", "report"]

@@ -8,7 +8,7 @@ from rightcall.core.call import Call
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Reasoning, Reply
 from rightcall.core.parts import Text
-from rightcall.loop.ask import Draft
+from rightcall.loop.draft import Draft
 
 WHOLE = Call(id="a", name="look", arguments='{"at":1}', vendor={"v": 1})
 

@@ -12,7 +12,7 @@ from rightcall.errors import UsageError
 from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.runs_as_tools import RunTools, address_of
 from rightcall.serve.studio.search import Wanted, find, match_of
-from rightcall.serve.studio.source import source_of
+from rightcall.serve.studio.sources import source_of
 from rightcall.testing import call
 from studio import stories
 
@@ -289,4 +289,18 @@ async def test_the_newest_runs_are_there_before_the_index_is_whole(journal, monk
     assert {(facts.turns, facts.calls, facts.entries) for facts in found.runs} == {(2, 2, 12)}
     assert desk.index.standing().entries == 72
     assert [len(desk.index.places(facts.id)) for facts in found.runs] in ([1] * 6, [0] * 6)
+    desk.close()
+
+
+async def test_a_run_of_a_conversation_is_seen_with_its_whole_history(journal):
+    history: tuple = ()
+    for number in range(4):
+        agent = stories.agent((f"Answer {number}.",), journal=journal)
+        result = await agent.run(f"Question {number}.", history=history, run=f"turn{number}")
+        history = result.transcript
+    desk = Desk(journal.path)
+    await desk.catch_up_fully()
+    reading = await desk.read("turn3")
+    assert reading.entries == tuple(journal.entries("turn3"))
+    assert reading.start.messages == result.transcript[:-1]
     desk.close()

@@ -20,7 +20,7 @@ from rightcall.core.message import Reasoning, Reply, said
 from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Profile, Request
 from rightcall.errors import TransportError, UsageError, VendorError
-from rightcall.loop.ask import Draft
+from rightcall.loop.draft import Draft
 from rightcall.testing import Break, ScriptedModel, Turn, call, reply
 
 HELLO = Request(messages=(said("Hello"),))

@@ -28,7 +28,7 @@ from rightcall.evals.case import ANY, Case
 from rightcall.evals.catalogue import with_distractors
 from rightcall.evals.scores import Scores
 from rightcall.evals.verdict import Verdict, judge, unanswered
-from rightcall.loop.ask import Draft
+from rightcall.loop.draft import Draft
 from rightcall.record.memory import MemoryJournal
 from rightcall.record.steps import append, entries_of
 from rightcall.request.batches import close_stream

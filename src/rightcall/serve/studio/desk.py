@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from rightcall.core.entry import RunStarted
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.core.tool import Tool
 from rightcall.errors import JournalError
 from rightcall.log import logger
+from rightcall.record.continued import whole
 from rightcall.serve.studio.agents import AgentHere
 from rightcall.serve.studio.fold import RunFacts
 from rightcall.serve.studio.index import Index, Standing, index_path
@@ -22,7 +24,8 @@ from rightcall.serve.studio.items import Extra, items_of
 from rightcall.serve.studio.reading import Reading, read_run
 from rightcall.serve.studio.rows import rows_of
 from rightcall.serve.studio.shape import Json
-from rightcall.serve.studio.source import Recorded, Source, source_of
+from rightcall.serve.studio.source import Recorded, Source
+from rightcall.serve.studio.sources import source_of
 from rightcall.serve.studio.tool_stats import all_tools
 from rightcall.serve.studio.trust_view import Judged, judge
 from rightcall.serve.studio.waiting import pending_json, waiting_ids
@@ -120,8 +123,7 @@ class Desk:
         if known is not None and known[0] == facts.entries:
             self._read.move_to_end(run)
             return known[1]
-        places = await asyncio.to_thread(self.index.places, facts.id)
-        recorded = await self.source.run(run, places)
+        recorded = await self._with_history(run, await self._recorded(facts))
         if not recorded.entries:
             await asyncio.to_thread(self.index.forget, run)
             raise NoRun(run)
@@ -130,6 +132,25 @@ class Desk:
         while len(self._read) > _MOST_READ:
             self._read.popitem(last=False)
         return reading
+
+    async def _recorded(self, facts: RunFacts) -> Recorded:
+        """A run as its journal holds it."""
+        places = await asyncio.to_thread(self.index.places, facts.id)
+        return await self.source.run(facts.run, places)
+
+    async def _with_history(self, run: str, recorded: Recorded) -> Recorded:
+        """The same with the messages that earlier runs of the conversation hold."""
+        starts: dict[str, RunStarted] = {}
+        start = recorded.entries[0] if recorded.entries else None
+        while isinstance(start, RunStarted) and start.after and start.after.run not in starts:
+            name = start.after.run
+            facts = await asyncio.to_thread(self.index.facts, name)
+            found = Recorded() if facts is None else await self._recorded(facts)
+            start = next(iter(found.entries), None)
+            if isinstance(start, RunStarted):
+                starts[name] = start
+        entries = whole(recorded.entries, starts.get, f"{self.source.name}, run {run!r}")
+        return Recorded(tuple(entries), recorded.times)
 
     async def row(self, run: str) -> Json:
         """A run as lists show it."""
