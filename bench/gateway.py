@@ -24,8 +24,8 @@ import aiohttp
 
 HERE = Path(__file__).parent
 DELTAS = 60
-FEW, PAUSE = 20, 0.3
-"""What a stream of a crowd says, and how many seconds lie between two of its events."""
+FEW, PAUSE, BETWEEN = 20, 0.4, 0.007
+"""What a stream of a crowd says, and the seconds between two of its events, and between two streams."""
 ROUNDS = 8
 MODEL = "m"
 SAID = [{"role": "user", "content": "Say something."}]
@@ -200,10 +200,13 @@ async def crowd(base: str, pid: int, count: int) -> tuple[float, float]:
                 most = max(most, resident(pid))
                 await asyncio.sleep(0.05)
 
+        async def come(at: int) -> float:
+            # One after another, and all are there before the first has ended.
+            await asyncio.sleep(at * BETWEEN)
+            return await ask(session, base, "chat", stream=True, deltas=FEW)
+
         watching = asyncio.ensure_future(watch())
-        firsts = await asyncio.gather(
-            *(ask(session, base, "chat", stream=True, deltas=FEW) for _ in range(count))
-        )
+        firsts = await asyncio.gather(*map(come, range(count)))
         watching.cancel()
         return sorted(firsts)[int(count * 0.99) - 1], (most - before) * 1024 / count
 
