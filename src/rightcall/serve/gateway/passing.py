@@ -29,9 +29,10 @@ _OURS = frozenset(
         *("trailer", "proxy-authorization", "proxy-connection", "expect", "cookie", "origin", "referer"),
         *("authorization", "x-api-key", "x-goog-api-key", "api-key", "accept-encoding", "forwarded"),
         *("content-encoding", "via", "x-request-id"),
+        *("openai-organization", "openai-project", "x-goog-user-project"),
     }
 )
-"""Headers of a request that are between a client and the gateway, or are keys."""
+"""Headers of a request that are between a client and the gateway, are keys, or say who pays."""
 _OF_A_BROWSER = ("sec-", "x-forwarded-", "cf-", "x-real-")
 _TOLD = ("anthropic-", "x-ratelimit-", "openai-", "retry-after", "request-id", "x-request-id", "x-goog-")
 """How headers of an answer begin that a client may want to read."""
