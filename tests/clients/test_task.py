@@ -7,6 +7,8 @@ three others, translated.
 
 import pytest
 
+from clients.drive import KEY
+from clients.gateway import UPSTREAM_KEY
 from clients.rows import ROWS, WAYS
 from clients.upstream.gemini import FILLERS
 
@@ -18,6 +20,10 @@ def test_the_task_is_done(row, way, attempt):
     tried.assert_done()
     exchanges = tried.vendor.exchanges
     assert {each.dialect for each in exchanges} == {row.dialect if way == "direct" else way}
+    if way != "direct":
+        # The vendor is shown the gateway's key for it, and never the client's for the gateway.
+        assert all(UPSTREAM_KEY in str(each.headers) for each in exchanges), str(tried)
+        assert not [each for each in exchanges if KEY in f"{each.headers} {each.path}"], str(tried)
     if way not in ("direct", row.dialect):
         # What the vendor signed came back to it through a client that knows nothing of it.
         assert set(tried.vendor.signatures) <= set(exchanges[-1].asked.returned), str(tried)
