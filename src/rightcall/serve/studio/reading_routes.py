@@ -231,10 +231,12 @@ class ReadingRoutes:
 
     async def tools(self, _: Request) -> Response:
         """What is worth knowing of every tool."""
+        await self._desk.catch_up()
         return answer(await self._desk.tools_told())
 
     async def tool(self, request: Request) -> Response:
         """Everything about one."""
+        await self._desk.catch_up()
         found = await self._desk.ask(one_tool, text(request, "name"), self._desk.tools())
         if found is None:
             raise Refused(404, "not_found", "Nobody has heard of this tool.")
