@@ -26,7 +26,7 @@ def isolation() -> list[str]:
 def main() -> None:
     command = [*isolation(), sys.executable, "-m", "pytest", "-q", str(HERE), *sys.argv[1:]]
     sys.stdout.flush()
-    # In place of this process: who ends it ends everything that it started.
+    # In place of this process, so that an interrupt goes to the tests; the namespace ends with them.
     os.execvpe(command[0], command, {**os.environ, "RIGHTCALL_CLIENTS": str(HOME)})
 
 
