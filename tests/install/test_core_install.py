@@ -72,4 +72,12 @@ def test_all_brings_every_extra_but_the_large_ones():
     extras = PROJECT["optional-dependencies"]
     (everything,) = extras["all"]
     named = set(re.findall(r"\[(.*)\]", everything)[0].split(","))
-    assert named == extras.keys() - {"all", "computer", "dev", "durable", "langchain", "restate", "transformers"}
+    assert named == extras.keys() - {
+        "all",
+        "computer",
+        "dev",
+        "durable",
+        "langchain",
+        "restate",
+        "transformers",
+    }

@@ -176,7 +176,10 @@ class Exchange:
         if self.has_given and not self._writes:
             # The vendor's own bytes have begun the stream.
             self.writer.start()
-        await self.visit.end(self.writer.fail(told_to_clients(error)))
+        said = self.writer.fail(told_to_clients(error))
+        # Gemini CLI passes over an error inside a stream, and takes half an answer for a whole one
+        # unless the connection breaks, too.
+        await (self.visit.cut(said) if self.door.dialect == GEMINI else self.visit.end(said))
 
     async def keep_alive(self) -> None:
         """Say that there is more to come, unless it has come meanwhile."""

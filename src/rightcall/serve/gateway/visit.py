@@ -127,6 +127,17 @@ class Visit:
             self.over = True
             await self.write(data, more=False)
 
+    async def cut(self, data: bytes) -> None:
+        """Send a last piece, and close the connection in the middle of the answer."""
+        if self._abort is None:
+            await self.end(data)
+        elif not self.over:
+            await self.write(data)
+            self.over = True
+            self._abort()
+            # The server is told of it before it asks where the rest of the answer is.
+            await asyncio.sleep(0)
+
     async def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         """Send all of an answer."""
         await self.begin(status, {**headers, "content-length": str(len(body))})
