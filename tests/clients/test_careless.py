@@ -87,9 +87,9 @@ def test_an_agent_asks_again_when_a_stream_broke_off(row, way, attempt):
 
 
 @by_every_dialect
-@pytest.mark.parametrize("row", OPENCODE[2:], ids=str)
+@pytest.mark.parametrize("row", [*OPENCODE[2:], GEMINI_CLI], ids=str)
 def test_an_agent_that_does_not_ask_again_says_that_a_stream_broke_off(row, way, attempt):
-    """opencode takes an error event of Messages for final."""
+    """opencode takes an error event of Messages for final, and Gemini CLI a cut connection."""
     tried = attempt(row, way, before_the_task(Reply("I write the file, and then", events=5)))
     assert tried.task.done() or tried.done.status != 0, str(tried)
     assert len(tried.asked) <= 2 * TURNS, str(tried)
