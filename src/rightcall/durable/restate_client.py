@@ -21,6 +21,7 @@ _FIRST = 10.0
 """Seconds for which a server is waited for that never answered: its address may be wrong."""
 _PAUSE = 0.1
 _NOT_FOUND = 404
+_CONFLICT = 409
 _BAD = 400
 _SHAPE = "restate://HOST:PORT?admin=9070&serve=127.0.0.1:9080"
 _KNOWN = frozenset({"admin", "serve", "reach", "identity"})
@@ -110,7 +111,9 @@ class RestateClient:
 
     async def manage(self, invocation: str, what: str) -> None:
         """Kill an invocation, or forget one that is over. One that is gone already is as good."""
-        await self._admin("PATCH", f"/invocations/{invocation}/{what}", None, absent=True)
+        # One that ended by itself meanwhile need not be killed any more.
+        good = (_NOT_FOUND, _CONFLICT) if what == "kill" else (_NOT_FOUND,)
+        await self._admin("PATCH", f"/invocations/{invocation}/{what}", None, good=good)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -130,12 +133,12 @@ class RestateClient:
             raise TransportError(f"{self._places.ingress}{path}: {status} {answer.decode()[:500]}")
         return answer
 
-    async def _admin(self, method: str, path: str, body: Any, *, absent: bool = False) -> bytes:
+    async def _admin(self, method: str, path: str, body: Any, *, good: tuple[int, ...] = ()) -> bytes:
         url = f"{self._places.admin}{path}"
         data = b"" if body is None else msgspec.json.encode(body)
         headers = {"content-type": "application/json", "accept": "application/json"}
         status, answer = await self._request(method, url, data, headers)
-        if status >= _BAD and not (absent and status == _NOT_FOUND):
+        if status >= _BAD and status not in good:
             raise TransportError(f"{url}: {status} {answer.decode()[:500]}")
         return answer
 
