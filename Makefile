@@ -149,6 +149,7 @@ bench-parts: $(READY) ## measure each part by itself, beside its floor
 	@$(BIN)/python bench/stream.py
 	@$(BIN)/python bench/process.py
 	@$(BIN)/python bench/trust.py
+	@$(BIN)/python bench/journals.py
 	@$(BIN)/python bench/mcp_client.py
 	@$(BIN)/python bench/mcp_server.py
 	@$(BIN)/python bench/families.py

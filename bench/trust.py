@@ -4,6 +4,7 @@ A call is judged against transcripts of 10, 100 and 1,000 results. What is known
 tables, so that neither figure may grow with what was said before.
 """
 
+import asyncio
 import platform
 import statistics
 import time
@@ -17,6 +18,7 @@ from rightcall.core.message import Reply, Results, said
 from rightcall.core.outcome import Returned
 from rightcall.gate.check import check
 from rightcall.gate.render import render
+from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust import Guard, Rules
 
 LENGTHS = (10, 100, 1000)
@@ -81,6 +83,31 @@ def microseconds(work: Callable[[], object], repeat: int) -> float:
     return statistics.median(samples) * 1e6
 
 
+async def stalls() -> None:
+    """How long the loop's own thread works in one go, in a run with one large result."""
+    for size in (64 * 1024, 1024 * 1024):
+        mail = [
+            {"sender": "a@firm.example", "body": (f"to b{size}@firm.example: {TEXT}; " * size)[:size]}
+        ]
+
+        @rc.tool(effect="read", facts=inbox.facts, limits=rc.Limits(max_output_bytes=size))
+        async def letter() -> list[dict[str, str]]:
+            """A letter."""
+            return mail  # noqa: B023 - it is called before there is another
+
+        most = []
+        for _ in range(ROUNDS):
+            model = ScriptedModel([reply(call("letter")), "Done."])
+            agent = rc.Agent(model, [letter], trust=Rules(), journal=rc.record.MemoryJournal())
+            going = asyncio.ensure_future(agent.run("Read it."))
+            longest, last = 0.0, time.thread_time()
+            while not going.done():
+                await asyncio.sleep(0.0005)
+                longest, last = max(longest, time.thread_time() - last), time.thread_time()
+            most.append(longest)
+        print(f"a result of {size // 1024:,} KiB: the loop works {min(most) * 1000:.1f} ms in one go")
+
+
 def main() -> None:
     body = " ".join([TEXT] * 4)
     calls = {
@@ -99,6 +126,8 @@ def main() -> None:
         print(
             f"{length:<16,}" + "".join(f"{each:>11.1f} µs" for each in row[:-1]) + f"{row[-1]:>13.1f} µs"
         )
+
+    asyncio.run(stalls())
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from watchdog import LONGEST, stall_of
+from watchdog import BUSIEST, LONGEST, stall_of, work_of
 
 
 async def blocks() -> None:
@@ -21,6 +21,11 @@ async def computes() -> None:
 @pytest.mark.parametrize("scenario", [blocks, computes])
 async def test_a_loop_that_stands_still_is_seen(scenario):
     assert await stall_of(scenario, tries=2) >= LONGEST
+
+
+async def test_a_loop_that_works_is_told_from_one_that_waits():
+    assert await work_of(computes, tries=2) >= BUSIEST
+    assert await work_of(blocks) < BUSIEST
 
 
 async def test_a_loop_that_turns_is_none():

@@ -18,6 +18,8 @@ from typing import Self
 
 LONGEST = 0.1
 """Seconds for which a loop may stand still."""
+BUSIEST = 0.01
+"""Seconds of its processor's time that the loop's own thread may take before it turns."""
 _BEAT = 0.004
 _TRIES = 8
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -28,9 +30,12 @@ class Watchdog:
 
     def __init__(self) -> None:
         self.longest = 0.0
+        self.busiest = 0.0
+        """The most processor's time that the loop's thread took between two beats; no load adds any."""
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
+        self._worked = time.thread_time()
         self._last, self._queued, self._stolen = time.monotonic(), _queued(), _stolen()
         self._timer = self._loop.call_later(_BEAT, self._beat)
         return self
@@ -44,11 +49,13 @@ class Watchdog:
         self._timer = self._loop.call_later(_BEAT, self._beat)
 
     def _look(self) -> None:
+        self.busiest = max(self.busiest, time.thread_time() - self._worked)
         now, queued, stolen = time.monotonic(), _queued(), _stolen()
         waited = sum(max(queued[each] - self._queued.get(each, 0), 0) for each in queued) / 1e9
         self.longest = max(self.longest, now - self._last - waited - (stolen - self._stolen))
         # To read all this gives up the interpreter many times, and is no stall of the loop's.
         self._last, self._queued, self._stolen = time.monotonic(), queued, stolen
+        self._worked = time.thread_time()
 
 
 def _queued() -> dict[str, int]:
@@ -69,6 +76,20 @@ def _stolen() -> float:
 
 async def stall_of(scenario: Callable[[], Awaitable[object]], *, tries: int = _TRIES) -> float:
     """The longest time that the loop stood still while a scenario ran, in the best of some tries."""
+    return await _best_of(scenario, tries, lambda watchdog: watchdog.longest, LONGEST)
+
+
+async def work_of(scenario: Callable[[], Awaitable[object]], *, tries: int = _TRIES) -> float:
+    """The most work that the loop's own thread did in one go, in the best of some tries."""
+    return await _best_of(scenario, tries, lambda watchdog: watchdog.busiest, BUSIEST)
+
+
+async def _best_of(
+    scenario: Callable[[], Awaitable[object]],
+    tries: int,
+    measure: Callable[[Watchdog], float],
+    good: float,
+) -> float:
     best = float("inf")
     gc.collect()
     # What tests before have loaded is theirs: to look through it takes long. (See conftest.py.)
@@ -76,7 +97,7 @@ async def stall_of(scenario: Callable[[], Awaitable[object]], *, tries: int = _T
     for _ in range(tries):
         async with Watchdog() as watchdog:
             await scenario()
-        best = min(best, watchdog.longest)
-        if best < LONGEST:
+        best = min(best, measure(watchdog))
+        if best < good:
             break
     return best

@@ -12,7 +12,7 @@ from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust import Rules
-from watchdog import LONGEST, stall_of
+from watchdog import BUSIEST, LONGEST, stall_of, work_of
 
 ROW = {"api_key_name": "key-17", "id": 17, "email": "u17@example.com", "note": "the token of the day"}
 ROWS = [{**ROW, "id": number} for number in range(560)]
@@ -46,6 +46,34 @@ async def test_a_large_result_is_recorded_and_labelled_and_the_loop_turns(name, 
     assert await stall_of(scenario) < LONGEST
     with kind(tmp_path / "journal") as journal:
         assert "hunter2" not in str(journal.entries(runs[0]))
+
+
+FACTS = {
+    "a system's": rc.Facts(untrusted=False, private=True, reach="user", targets=()),
+    "outsiders'": rc.Facts(untrusted=True, private=True, reach="user", targets=()),
+    "partly outsiders'": rc.Facts(untrusted=("note",), private=True, reach="user", targets=()),
+}
+
+
+CASES = [(name, whose, 64 * 1024) for name in ("rows", "prose") for whose in FACTS]
+
+
+@pytest.mark.parametrize(("name", "whose", "size"), [*CASES, ("prose", "outsiders'", 1024 * 1024)])
+async def test_to_label_and_record_a_result_is_no_work_of_the_loop(name, whose, size, tmp_path):
+    times = size // (64 * 1024)
+
+    @rc.tool(effect="read", facts=FACTS[whose], limits=rc.Limits(max_output_bytes=size))
+    async def read() -> object:
+        """What there is."""
+        return VALUES[name] * times  # type: ignore[operator]
+
+    async def scenario() -> None:
+        with JsonLinesJournal(tmp_path / "journal") as journal:
+            model = ScriptedModel([reply(call("read")), "Done."])
+            agent = rc.Agent(model, [read], journal=journal, trust=Rules())
+            assert (await agent.run("Go.")).text == "Done."
+
+    assert await work_of(scenario, tries=4) < BUSIEST
 
 
 async def test_a_long_history_is_recorded_and_labelled_and_the_loop_turns(tmp_path):

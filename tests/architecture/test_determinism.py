@@ -64,7 +64,7 @@ ALLOWED = {
         "loop/events.py",
         "unordered",
     ): "carries live events to whoever reads a stream; the run is one task",
-    ("loop/run.py", "clock"): FAIRNESS,
+    ("loop/shown.py", "clock"): FAIRNESS,
     (
         "loop/speculate.py",
         "unordered",

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,18 @@ async def test_two_runs_of_one_journal_do_not_wait_for_each_other(path):
         agents = [agent_at(path, 0.2, journal) for _ in range(2)]
         results = await asyncio.gather(*(a.run("Pay.", run=f"r{n}") for n, a in enumerate(agents)))
     assert ([each.text for each in results], acts(path)) == (["Done.", "Done."], 2)
+
+
+def test_a_released_run_is_free_before_its_file_is_closed(path):
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+    with journal_at(path) as journal:
+        journal.hold("first").release()
+        before = descriptors()
+        for _ in range(20):
+            journal.hold("r").release()
+        end = time.monotonic() + 5
+        while descriptors() > before and time.monotonic() < end:
+            time.sleep(0.01)
+        assert descriptors() <= before

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64decode
+from random import Random
 from typing import get_args
 
 import msgspec
@@ -15,7 +16,7 @@ from rightcall.core.decision import Allow, Deny, Rewrite
 from rightcall.core.entry import CallChecked, CallDecided, Entry, ReplyReceived, RunResumed, StepDone
 from rightcall.core.message import Reply
 from rightcall.core.parts import Media, Text
-from rightcall.core.secret import secrecy_of
+from rightcall.core.secret import may_be_secret, secrecy_of
 from rightcall.record.entry_text import decode, encode
 from rightcall.record.redact import redact_secrets, redact_text
 
@@ -397,3 +398,65 @@ def test_an_entry_without_secrets_is_written_as_it_is(entry):
 
 def written(entry):
     return decode(encode(entry, redact_secrets, "here"), "here")
+
+
+PIECES = [
+    *("pass_word", "PassWord", "api_key", "apikey", "key", "token", "tokens", "tok_en", "secret"),
+    *(
+        "sk-",
+        "ghp_",
+        "Authorization:",
+        "://u:p@h",
+        "\\u0061pi_key",
+        "api\\nkey",
+        "\u212aey",
+        "auth\\tkey",
+    ),
+    *(
+        "account",
+        "cookie",
+        "input_tokens",
+        "hello",
+        "x=1",
+        "\\t",
+        "\\token",
+        "{",
+        "}",
+        '"',
+        ":",
+        ",",
+        "7",
+    ),
+]
+
+
+def _anything(random: Random, depth: int = 0) -> object:
+    text = random.choice(("", "-", " ", "_", "\n")).join(random.choices(PIECES, k=random.randint(1, 3)))
+    match random.randrange(6) if depth < 3 else 5:
+        case 0:
+            return {text: _anything(random, depth + 1), "id": 1}
+        case 1:
+            return [_anything(random, depth + 1), text]
+        case 2:
+            return json.dumps({text: text})
+        case 3:
+            return text.encode()
+        case 4:
+            return "long " * 60 + text
+        case _:
+            return text
+
+
+def test_where_nothing_can_be_secret_nothing_is_redacted():
+    random, clean = Random(11), 0
+    for _ in range(4000):
+        value = _anything(random)
+        if not may_be_secret(msgspec.msgpack.encode(value)):
+            clean += 1
+            assert redact_secrets(value) == value
+    assert clean > 400
+
+
+@pytest.mark.parametrize("name", ["key", "input_tokens", "max_tokens", "monkey", "tokens"])
+def test_our_own_names_are_no_reason_to_look_for_secrets(name):
+    assert not may_be_secret(msgspec.msgpack.encode({name: "t1.model"}))

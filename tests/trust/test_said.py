@@ -56,6 +56,7 @@ def test_a_number_identifies_what_it_is_said_to(text, found):
 
 def test_a_word_is_a_name_where_it_is_used_as_one():
     assert list(names("Will you tell Mark? May I? Ask Will's boss.")) == ["mark"]
+    assert list(names("Ask Ann  Grace. Or: Mark \n May, (Hope)")) == ["grace", "may", "hope"]
 
 
 def test_years_and_accounts_are_no_amounts():

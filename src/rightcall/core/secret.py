@@ -104,6 +104,11 @@ _FORMATS = (
 )
 _HINTS = tuple({hint for hints, _, _ in _FORMATS for hint in hints})
 
+# Escapes hide a name; and two letters that are no ASCII are, in lower case.
+_PACKED_HINTS = tuple(hint.encode() for hint in (*_HINTS, "\\u00", "\u212a", "\u0130"))
+_FEW = 256
+"""Bytes in which one pattern finds many words sooner than one word after the other is looked for."""
+
 Secrecy: TypeAlias = Literal["open", "text", "all"]
 """Of what goes by a name: it is not secret; its text is; its text and its numbers are."""
 
@@ -117,6 +122,22 @@ _TOKENS = re.compile(
 )
 # A place in a long list and the marks of a tokeniser open no door.
 _HARMLESS = re.compile(r"(?:page|next|continuation|cursor|sync|[be]os|unk|pad|stop|mask)token$")
+_WHOSE = ("api", "access", "account", "auth", "private", "signing", "encryption", "subscription")
+# Our own members that are called so count what was used.
+_COUNTS = (
+    "tokens",
+    "max_tokens",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cache_written_tokens",
+    "reasoning_tokens",
+)
+_OWN_MEMBERS = re.compile(b"|".join(bytes([0xA0 + len(name)]) + name.encode() for name in _COUNTS))
+_SEPARATOR_BYTES = bytes(
+    [each for each in range(256) if not (chr(each).isascii() and chr(each).isalnum())]
+)
+_ESCAPE = re.compile(rb"\\+[bfnrt]?")
 _NAME_HINTS = (
     "passw",
     "passp",
@@ -127,6 +148,10 @@ _NAME_HINTS = (
     "authorization",
     "cookie",
     "credential",
+)
+# A key alone is no secret: somebody's is.
+_PACKED_NAMES = tuple(
+    hint.encode() for hint in (*_NAME_HINTS, *[f"{whose}key" for whose in _WHOSE]) if hint != "key"
 )
 
 # password=x, API_KEY = "x", --token=x, 'secret': 'x', x-api-key: x. The value is in quotes, which may
@@ -163,6 +188,33 @@ def may_hold_secret(text: str) -> bool:
 def may_name_secret(text: str) -> bool:
     """Whether something in the text may be the name of a secret."""
     return has_any(text.lower(), _NAME_HINTS)
+
+
+def may_be_secret(packed: bytes) -> bool:
+    """Whether anything in a value, as MessagePack has it, may be a secret; or, rarely, where nothing is.
+
+    There every text stands in one piece and without escapes, and so do bytes.
+    """
+    if _holds(packed, _PACKED_HINTS):
+        return True
+    own = _OWN_MEMBERS.sub(b"", packed)
+    if _holds(own.translate(None, _SEPARATOR_BYTES).lower(), _PACKED_NAMES):
+        return True
+    # A name in a text that is JSON itself may hold escapes.
+    return b"\\" in own and _holds(
+        _ESCAPE.sub(b"", own).translate(None, _SEPARATOR_BYTES).lower(), _PACKED_NAMES
+    )
+
+
+def _holds(packed: bytes, hints: tuple[bytes, ...]) -> bool:
+    if len(packed) <= _FEW:
+        return _any_of(hints).search(packed) is not None
+    return any(map(packed.__contains__, hints))
+
+
+@cache
+def _any_of(hints: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(map(re.escape, hints)))
 
 
 def has_any(text: str, hints: Iterable[str]) -> bool:

@@ -29,7 +29,8 @@ MOST_TEXT = 16 * 1024 * 1024
 _FEW = 2_000
 _LINE = 64
 """Characters that are as much work as a value."""
-_SHORT = 1024 * 1024
+_SHORT = 256 * 1024
+"""Characters of a text that is put into its envelope in a few milliseconds."""
 _DEEPEST = 255
 """Levels that pydantic goes down; what is deeper it refuses itself."""
 _SHORT_NUMBER = 256

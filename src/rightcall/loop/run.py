@@ -4,10 +4,8 @@ Every effect goes through ``setup.steps`` by its key; everything else is the pur
 ``decide`` and ``state``. Run again over the same recorded steps, it comes to the same end.
 """
 
-import asyncio
 from collections.abc import Coroutine, Mapping
 from functools import partial
-from time import monotonic
 from typing import Any
 
 from msgspec.structs import replace
@@ -44,6 +42,7 @@ from rightcall.loop.nested import is_inside
 from rightcall.loop.offering import Finding
 from rightcall.loop.result import CallRecord, RunResult, complaint, last_line
 from rightcall.loop.setup import Setup, output_schema, possible_choice
+from rightcall.loop.shown import show
 from rightcall.loop.speculate import Speculation
 from rightcall.loop.state import Spent, State, given, judged, once, paused, replied, told
 from rightcall.loop.window import View, look, needs_summary, sent, with_summary
@@ -52,8 +51,6 @@ from rightcall.trust.stakes import weightiest_first
 
 _BLANK = Request(messages=())
 """What a run's requests are made from: a copy has no misspelt names to look for, and takes an eighth."""
-_TURN = 0.01
-"""Seconds for which messages may be looked at before the event loop turns."""
 
 
 class Run:
@@ -76,9 +73,9 @@ class Run:
         if (watching := inherited(setup)) is not setup.around:
             setup = replace(setup, around=watching)
         if setup.observers:
-            show = showing(setup.observers, setup.run)
-            setup = replace(setup, steps=WatchedSteps(setup.steps, show))
-            emit = show if emit is None else both(emit, show)
+            tell = showing(setup.observers, setup.run)
+            setup = replace(setup, steps=WatchedSteps(setup.steps, tell))
+            emit = tell if emit is None else both(emit, tell)
         self._setup = setup
         self._state = state
         self._begins = begins
@@ -191,12 +188,9 @@ class Run:
         """Show the guard what has been said since it last looked, which may be a long history."""
         if self._guard is None:
             return
-        turned = monotonic()
-        for at, message in enumerate(self._state.messages[self._shown :], self._shown):
-            self._guard.see(self._guard.recall(message) if at < self._begins else message)
-            if monotonic() - turned > _TURN:
-                await asyncio.sleep(0)
-                turned = monotonic()
+        fresh, history = self._state.messages[self._shown :], self._begins - self._shown
+        # Its calls have been answered: those that started early and were not among them are given up.
+        await show(self._guard, fresh, history=history, alone=self._speculation.drop)
         self._shown = len(self._state.messages)
 
     async def _ask(self, action: AskModel) -> Stop | None:

@@ -9,14 +9,16 @@ from typing import TypeAlias, get_args
 import msgspec
 
 from rightcall.core.entry import CONTINUED, Entry, RunStarted
+from rightcall.core.secret import may_be_secret
 from rightcall.errors import JournalError, UsageError
+from rightcall.record.redact import redact_secrets
 
 Redact: TypeAlias = Callable[[object], object]
 """Takes the plain form of an entry, in which bytes stay bytes, and gives the one to be written."""
 
 _ENTRY: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-_MEASURE = msgspec.msgpack.Encoder()
+_PACK = msgspec.msgpack.Encoder()
 _MUCH = 16 * 1024
 _KINDS = {kind.__struct_config__.tag for kind in get_args(Entry)}
 
@@ -31,20 +33,31 @@ class _Head(msgspec.Struct):
 _HEAD = msgspec.json.Decoder(_Head)
 
 
-def encode(entry: Entry, redact: Redact | None, where: str) -> bytes:
+def encode(entry: Entry, redact: Redact | None, where: str, packed: bytes | None = None) -> bytes:
     """One entry as JSON on a single line, redacted, and sure to be read back."""
-    plain: object = msgspec.to_builtins(entry, builtin_types=(bytes,))
-    text = _dump(plain if redact is None else redact(plain))
+    if packed is not None and redact is redact_secrets and not may_be_secret(packed):
+        text = msgspec.json.encode(entry)
+    else:
+        plain: object = msgspec.to_builtins(entry, builtin_types=(bytes,))
+        text = _dump(plain if redact is None else redact(plain))
     decode(text, f"{where}, an entry about to be written")
     return text
 
 
-def is_large(entry: Entry) -> bool:
-    """Whether to encode an entry may take long: secrets are looked for in every kB of it."""
+def pack(entry: Entry) -> bytes | None:
+    """An entry as MessagePack, by which it is seen at once how large it is and what may be in it.
+
+    None for one with a number or half a surrogate pair that has to be written in another way.
+    """
     try:
-        return len(_MEASURE.encode(entry)) > _MUCH
+        return _PACK.encode(entry)
     except (OverflowError, UnicodeEncodeError):
-        return True  # a number or half a surrogate pair that has to be written in another way
+        return None
+
+
+def is_large(packed: bytes | None) -> bool:
+    """Whether to encode an entry may take long: secrets are looked for in every kB of it."""
+    return packed is None or len(packed) > _MUCH
 
 
 def decode(text: bytes, where: str) -> Entry:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from rightcall.core.entry import Entry, RunStarted
 from rightcall.errors import JournalError
 from rightcall.record.continued import continued, digested
-from rightcall.record.entry_text import Redact, encode, is_large
+from rightcall.record.entry_text import Redact, encode, is_large, pack
 from rightcall.record.hold import RunLock
 from rightcall.record.waits import Busy, Waiting, blocking, patiently
 
@@ -58,6 +58,7 @@ class FileJournal(ABC):
 
     def __init__(self, path: str | os.PathLike[str], redact: Redact | None, *, sync: bool) -> None:
         self.path = Path(path)
+        self._name = str(self.path)
         self._redact = redact
         self._sync = sync
         self._lock = Lock()
@@ -105,12 +106,12 @@ class FileJournal(ABC):
 
         With ``is_whole`` it names no other run.
         """
-        large, after = is_large(entry), None
+        packed, after = pack(entry), None
         if isinstance(entry, RunStarted):
-            entry = yield from self._without_history(entry, large=large, is_whole=is_whole)
-            large, after = large and is_large(entry), entry.after
-        encoding = partial(encode, entry, self._redact, str(self.path))
-        text = (yield encoding) if large else encoding()
+            entry = yield from self._without_history(entry, large=is_large(packed), is_whole=is_whole)
+            packed, after = pack(entry), entry.after
+        encoding = partial(encode, entry, self._redact, self._name, packed)
+        text = (yield encoding) if is_large(packed) else encoding()
         return Written(text, None if after is None else after.run)
 
     def _without_history(self, start: RunStarted, *, large: bool, is_whole: bool) -> Waiting[RunStarted]:

@@ -9,9 +9,13 @@ import errno
 import os
 import socket
 import sys
+import time
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 
 from rightcall.errors import RunHeld
 from rightcall.log import logger
@@ -21,6 +25,8 @@ if sys.platform != "win32":
 
 HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
 """What the system says of a lock that somebody else has."""
+_GATHER = 0.01
+"""Seconds for which what is to be closed gathers."""
 
 
 class RunLock:
@@ -28,16 +34,17 @@ class RunLock:
 
     def __init__(self, journal: Path, run: str) -> None:
         name = sha256(run.encode(errors="surrogatepass")).hexdigest()[:32]
-        self._path = journal.with_name(f"{journal.name}.holds") / name
+        # Plain strings: every run comes by here, and to put paths together takes longer than the rest.
+        self._folder = f"{journal}.holds"
+        self._path = os.path.join(self._folder, name)  # noqa: PTH118
         self._descriptor = self._open(run)
-        os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, myself().encode())
 
     def _open(self, run: str) -> int:
         while True:
             # Not exist_ok: that looks again, and raises where the last holder removed it meanwhile.
             with suppress(FileExistsError):
-                self._path.parent.mkdir(mode=0o700)
+                os.mkdir(self._folder, 0o700)  # noqa: PTH102
             try:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except FileNotFoundError:
@@ -46,7 +53,10 @@ class RunLock:
                 _lock(descriptor)
                 # Whoever held it may have removed the file between our opening and our locking.
                 with suppress(FileNotFoundError):
-                    if self._path.stat().st_ino == os.fstat(descriptor).st_ino:
+                    opened = os.fstat(descriptor)
+                    if os.stat(self._path).st_ino == opened.st_ino:  # noqa: PTH116
+                        if opened.st_size:  # of one that died
+                            os.ftruncate(descriptor, 0)
                         return descriptor
                 os.close(descriptor)
             except OSError as error:
@@ -61,9 +71,42 @@ class RunLock:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             with suppress(OSError):
-                self._path.unlink()
-                self._path.parent.rmdir()
+                os.unlink(self._path)  # noqa: PTH108
+                os.rmdir(self._folder)  # noqa: PTH106
+            _unlock(descriptor)
+            _closer().put(descriptor)
+
+
+def _unlock(descriptor: int) -> None:
+    if sys.platform != "win32":
+        with suppress(OSError):  # where there are no locks
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+@cache
+def _closer() -> "SimpleQueue[int]":
+    """Closes what is put in, in a thread: to close a file that was removed clears it off the disk.
+
+    On a busy one that took ten milliseconds, during which no event loop turned.
+    """
+    waiting: SimpleQueue[int] = SimpleQueue()
+
+    def close() -> None:
+        while True:
+            descriptor = waiting.get()
+            # Whoever comes within that time need not wake this thread, which costs more than to close.
+            time.sleep(_GATHER)
             os.close(descriptor)
+            while not waiting.empty():
+                os.close(waiting.get())
+
+    Thread(target=close, name="rightcall: closing", daemon=True).start()
+    return waiting
+
+
+if sys.platform != "win32":
+    # A forked child has none of its parent's threads.
+    os.register_at_fork(after_in_child=_closer.cache_clear)
 
 
 def _lock(descriptor: int) -> None:

@@ -3,10 +3,10 @@
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from rightcall.core.entry import Entry, RunStarted
 from rightcall.core.options import checked
@@ -31,11 +31,18 @@ _TAKE = """
 INSERT INTO holds (run, number, holder) VALUES (:run, 1, :holder)
 ON CONFLICT (run) DO UPDATE SET number = number + 1, holder = excluded.holder RETURNING number
 """
-_APPEND = "INSERT INTO entries (run, at, entry) SELECT :run, :at, :entry WHERE {} RETURNING id"
+_APPEND = "INSERT INTO entries (run, at, entry) SELECT :run, :at, :entry"
 # Looked at in the transaction that writes: a holder that comes back late writes nothing, and no run is
 # named that was forgotten just now.
 _IS_HELD = "(SELECT number FROM holds WHERE run = :run) = :number"
 _IS_THERE = "EXISTS (SELECT 1 FROM entries WHERE run = :after)"
+_APPENDS = {
+    (False, False): _APPEND,
+    (True, False): f"{_APPEND} WHERE {_IS_HELD}",
+    (False, True): f"{_APPEND} WHERE {_IS_THERE}",
+    (True, True): f"{_APPEND} WHERE {_IS_HELD} AND {_IS_THERE}",
+}
+"""By whether the run is held, and whether the entry names another run."""
 _USED = """
 SELECT (page_count - freelist_count) * page_size
 FROM pragma_page_count, pragma_freelist_count, pragma_page_size
@@ -48,6 +55,7 @@ _STARTED_WITH = f"SELECT run FROM entries WHERE {_HAS_DIGEST} AND {_DIGEST} = ? 
 _PAGES = 1000
 """Pages of the write-ahead log, by our own count, after which they are carried over."""
 _PAGE = 4096
+T = TypeVar("T")
 Values: TypeAlias = tuple[object, ...] | Mapping[str, object]
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -146,7 +154,8 @@ class SqliteJournal(FileJournal):
         with self._disk_errors():
             lock = RunLock(self.path, run)
         try:
-            ((number,),) = yield from self._write(_TAKE, {"run": run, "holder": myself()})
+            taking = partial(self._execute, _TAKE, {"run": run, "holder": myself()})
+            ((number,),) = yield from self._write(taking, 0)
         except BaseException:
             lock.release()
             raise
@@ -162,14 +171,12 @@ class SqliteJournal(FileJournal):
     def _appending(self, run: str, entry: Entry, number: int | None) -> Waiting[bool]:
         for is_whole in (False, True):
             written = yield from self._encoding(entry, is_whole=is_whole)
-            conditions = [] if number is None else [_IS_HELD]
-            conditions += [] if written.after is None else [_IS_THERE]
-            values = {"run": run, "at": time.time(), "entry": written.text.decode()}
-            values |= {"number": number, "after": written.after}
-            statement = _APPEND.format(" AND ".join(conditions) or "TRUE")
-            if (yield from self._write(statement, values)):
+            after, text = written.after, written.text.decode()
+            values = {"run": run, "at": time.time(), "entry": text, "number": number, "after": after}
+            statement = _APPENDS[number is not None, after is not None]
+            if (yield from self._write(partial(self._insert, statement, values), len(text))):
                 return True
-            if written.after is None:
+            if after is None:
                 break
         return False
 
@@ -180,17 +187,15 @@ class SqliteJournal(FileJournal):
                 self._connection.close()
                 self._connection = None
 
-    def _write(self, statement: str, given: Mapping[str, object]) -> Waiting[list[Any]]:
-        values = tuple(given.values())
-        much = any(isinstance(each, str) and len(each) > MUCH for each in values)
-        attempt = partial(self._execute, statement, given)
-        rows = yield from patiently(attempt, self.path, slow=self._sync or much)
+    def _write(self, attempt: Callable[[], T], size: int) -> Waiting[T]:
+        """Make an attempt to write so many characters, until it meets nobody else's."""
+        written = yield from patiently(attempt, self.path, slow=self._sync or size > MUCH)
         # The row, its index, and the number of the hold are in pages of their own.
-        self._pages += 3 + sum(len(each) for each in values if isinstance(each, str)) // _PAGE
+        self._pages += 3 + size // _PAGE
         if self._pages >= _PAGES:
             self._pages = 0
             yield self._checkpoint
-        return rows
+        return written
 
     def _checkpoint(self) -> None:
         """Carry the log over into the database, which waits for the disk."""
@@ -219,9 +224,24 @@ class SqliteJournal(FileJournal):
 
     def _execute(self, statement: str, values: Values = ()) -> list[Any]:
         with self._alone(), self._disk_errors():
-            if self._connection is None:
-                raise UsageError(f"the journal {self.path} is closed")
-            return self._connection.execute(statement, values).fetchall()
+            return self._opened().execute(statement, values).fetchall()
+
+    def _insert(self, statement: str, values: Values) -> bool:
+        """Write a row, if what the statement asks for is so."""
+        # Every entry comes through here: without context managers it takes half the time.
+        if not self._lock.acquire(blocking=False):
+            raise Busy
+        try:
+            return self._opened().execute(statement, values).rowcount > 0
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+        finally:
+            self._lock.release()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise UsageError(f"the journal {self.path} is closed")
+        return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Set the connection up, and the database if it is new.
@@ -243,11 +263,14 @@ class SqliteJournal(FileJournal):
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
-                raise Busy from None
-            raise JournalError(str(self.path), str(error)) from error
+            raise self._told(error) from error
         except OSError as error:
             raise JournalError(str(self.path), error.strerror or str(error)) from error
+
+    def _told(self, error: sqlite3.Error) -> Exception:
+        """What SQLite says, in our words."""
+        is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+        return Busy() if is_busy else JournalError(str(self.path), str(error))
 
 
 class SqliteHold(FileHold):

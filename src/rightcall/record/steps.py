@@ -230,7 +230,8 @@ class Holding:
 
     async def __aenter__(self) -> Self:
         if self._journal is not None:
-            if isinstance(self._journal, HoldingJournal):
+            # To ask whether something has all of a protocol takes long.
+            if is_file(self._journal) or isinstance(self._journal, HoldingJournal):
                 self._hold = await self._held(self._journal)
             try:
                 self.entries = await entries_of(self._journal, self._run)

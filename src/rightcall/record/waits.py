@@ -89,7 +89,7 @@ async def awaited(work: Waiting[T]) -> T:
         work.close()
 
 
-async def off_loop(function: Callable[[], T]) -> T:
+async def off_loop(function: Callable[[], T], room: str = "journal") -> T:
     """What the function gives, from a thread of its own. Who is cancelled waits until it has ended.
 
     The thread is a daemon and no pool's: it holds up no end of a process, and no fork misses it.
@@ -107,7 +107,7 @@ async def off_loop(function: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop has closed: whoever waited is gone
             loop.call_soon_threadsafe(tell, told)
 
-    Thread(target=work, name="rightcall: journal", daemon=True).start()
+    Thread(target=work, name=f"rightcall: {room}", daemon=True).start()
     cancelled: asyncio.CancelledError | None = None
     while not ended.done():
         try:

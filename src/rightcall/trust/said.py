@@ -90,10 +90,14 @@ def roles(text: str) -> Iterator[tuple[str, Role]]:
 
 def names(text: str) -> Iterator[str]:
     """The words in a text that are used as names, although they are common words."""
+    before, end = "", 0
     for found in _CAPITALISED.finditer(text):
-        before = text[: found.start()].rstrip()[-1:]
+        # Only what stands between: to look back to the start each time would take the square of it.
+        before = text[end : found.start()].rstrip()[-1:] or before
+        end = found.end()
         if before and before not in ".!?:;\"'" and is_word_too(word := found[0].lower()):
             yield word
+        before = found[0][-1]
 
 
 def references(text: str) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,8 @@ matches an address of somebody else's that merely contains what the operator wro
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
@@ -97,17 +98,31 @@ _SLASHES = re.compile(r"/[\t\r\n]*[/\\]|\\[\t\r\n]*/")
 _LEFT_OUT = "[link left out]"
 _TAG = re.compile(r"<[^<>]*>")
 # What nobody sees, and browsers leave out, although it is not of Unicode's category for that.
-_UNSEEN = dict.fromkeys(
-    [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810)]
-) | dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
+_UNSEEN = frozenset(
+    map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810)])
+) | frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+_SHORT = 256
+"""Characters of a text whose tokens are worth keeping for the next who asks."""
 
 
 def plain(text: str) -> str:
     """``text`` in one spelling of its characters, without those that nobody sees."""
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFKC", text.translate(_UNSEEN)).translate(_DOTS).translate(_UNSEEN)
-    return "".join([each for each in text if unicodedata.category(each) != "Cf"])
+    text = unicodedata.normalize("NFKC", _without(text, _UNSEEN & {*text}))
+    present = {*text}
+    if not _DOTS.keys().isdisjoint(map(ord, present)):
+        text = text.translate(_DOTS)
+    return _without(text, {each for each in present if each in _UNSEEN or _is_format(each)})
+
+
+def _without(text: str, characters: AbstractSet[str]) -> str:
+    """A text without some characters; to look at each of a long one would take long."""
+    return text.translate(dict.fromkeys(map(ord, characters))) if characters else text
+
+
+def _is_format(character: str) -> bool:
+    return unicodedata.category(character) == "Cf"
 
 
 @cache
@@ -130,24 +145,35 @@ def _token() -> re.Pattern[str]:
     )
 
 
-def scan(text: str) -> Iterator[tuple[Token, str]]:
+def scan(text: str) -> Sequence[tuple[Token, str]]:
     """The tokens of a text, each with what it is. The text must be plain."""
-    for found in _token().finditer(text):
-        token, kind = found[0], found.lastgroup
-        match kind:
-            case "link" | "mail" | "host":
-                yield kind, canonical(token)
-            case "date":
-                yield "date", _spelled(token)
-            case "path":
-                yield "word", _place(token)
-            case "number":
-                yield "word", number(token.replace(",", ""))
-            case "plain":
-                yield "word", token.lower()
-            case _:
-                word = token.casefold()
-                yield "word", number(word) if _DECIMAL.fullmatch(word) else word
+    return _scanned(text) if len(text) <= _SHORT else _scan(text)
+
+
+def _scan(text: str) -> Sequence[tuple[Token, str]]:
+    return tuple([_read_token(found) for found in _token().finditer(text)])
+
+
+# Whoever takes in a text asks several times what it is made of, one time right after the other.
+_scanned = lru_cache(16)(_scan)
+
+
+def _read_token(found: re.Match[str]) -> tuple[Token, str]:
+    token, kind = found[0], found.lastgroup
+    match kind:
+        case "plain":
+            return "word", token.lower()
+        case "link" | "mail" | "host":
+            return kind, canonical(token)
+        case "date":
+            return "date", _spelled(token)
+        case "path":
+            return "word", _place(token)
+        case "number":
+            return "word", number(token.replace(",", ""))
+        case _:
+            word = token.casefold()
+            return "word", number(word) if _DECIMAL.fullmatch(word) else word
 
 
 def unnumbered(text: str) -> str:

@@ -11,6 +11,7 @@ start.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from mcp.client.client import Client
@@ -100,9 +101,11 @@ class Connection:
             raise ToolFailure(self._closed())
         if loop is not asyncio.get_running_loop():
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
-        task = self._start(work())
+        task, ended = self._start(work()), loop.create_future()
+        task.add_done_callback(partial(_tell, ended))
         try:
-            await asyncio.wait({task})
+            # Not the task itself: whoever gives up does not wait until it has come to its end.
+            await ended
         except asyncio.CancelledError:
             task.cancel()
             raise
@@ -280,6 +283,11 @@ class Connection:
 
     def _unreachable(self) -> str:
         return f"The server {self._settings.name} cannot be used now: {self._last}."
+
+
+def _tell(ended: "asyncio.Future[None]", _: object) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 class Signals:

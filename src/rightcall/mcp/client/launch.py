@@ -14,7 +14,6 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from rightcall.errors import TransportError
 from rightcall.mcp.client.endpoints import Stdio, directory_of, environment_of, program_of
@@ -48,14 +47,39 @@ class Pipe:
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
         self._descriptor = descriptor
+        self._watching: asyncio.AbstractEventLoop | None = None
+        """The loop that looks for something to read."""
+        self._reader: asyncio.Future[bytes] | None = None
+        """Whoever waits for it."""
 
     async def receive(self) -> bytes:
-        """The next bytes; none at the end."""
-        while True:
-            try:
+        """The next bytes; none at the end. Only one may wait for them."""
+        if self._watching is None:
+            with suppress(BlockingIOError):
                 return os.read(self._descriptor, _CHUNK)
-            except BlockingIOError:
-                await self._ready("reader")
+            self._watching = asyncio.get_running_loop()
+            self._watching.add_reader(self._descriptor, self._read)
+        # It is watched from one message to the next: to begin anew each time costs more than to read.
+        self._reader = self._watching.create_future()
+        return await self._reader
+
+    def _read(self) -> None:
+        """Read for whoever waits; watch no longer where nobody does."""
+        reader = self._reader
+        if reader is None or reader.done():
+            self._ignore()
+            return
+        try:
+            reader.set_result(os.read(self._descriptor, _CHUNK))
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            reader.set_exception(error)
+
+    def _ignore(self) -> None:
+        if self._watching is not None and not self._watching.is_closed():
+            self._watching.remove_reader(self._descriptor)
+        self._watching = None
 
     async def send(self, data: bytes) -> None:
         """Write all of it. Raises OSError when nobody reads any more."""
@@ -64,27 +88,30 @@ class Pipe:
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
             except BlockingIOError:
-                await self._ready("writer")
+                await self._can_write()
+
+    def write(self, data: bytes) -> int:
+        """Write what goes in at once; so many bytes. Raises OSError when nobody reads any more."""
+        try:
+            return os.write(self._descriptor, data)
+        except BlockingIOError:
+            return 0
 
     def close(self) -> None:
         """Let go of it: whoever has the other end comes to the end."""
         if self._descriptor >= 0:
+            self._ignore()
             os.close(self._descriptor)
             self._descriptor = -1
 
-    async def _ready(self, side: Literal["reader", "writer"]) -> None:
+    async def _can_write(self) -> None:
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
-        watch, ignore = (
-            (loop.add_reader, loop.remove_reader)
-            if side == "reader"
-            else (loop.add_writer, loop.remove_writer)
-        )
-        watch(self._descriptor, ready.set)
+        loop.add_writer(self._descriptor, ready.set)
         try:
             await ready.wait()
         finally:
-            ignore(self._descriptor)
+            loop.remove_writer(self._descriptor)
 
 
 class Child:

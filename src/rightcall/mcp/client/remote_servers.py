@@ -212,8 +212,8 @@ class Server(LiveView):
 
     async def call(self, name: str, arguments: JsonObject | None = None) -> Any:
         """Call a tool by the server's own name for it, past every gate. Raises ToolFailure."""
-        known = {each.name: each for each in self._tools_now().listing.definitions}
-        definition = known.get(name) or Definition(name=name, parameters={"type": "object"})
+        known = (each for each in self._tools_now().listing.definitions if each.name == name)
+        definition = next(known, None) or Definition(name=name, parameters={"type": "object"})
         return await self._put(definition, arguments or {}, "write", None)
 
     def _tools_now(self) -> AcceptedTools:

@@ -13,12 +13,10 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from rightcall.mcp.client.endpoints import Stdio
-from rightcall.mcp.client.launch import Child, launch
-from rightcall.mcp.framing import Lines, TooLong, decode, encode
+from rightcall.mcp.client.launch import Child, Pipe, launch
+from rightcall.mcp.framing import Lines, MessageStream, TooLong, decode, encode
 
-Streams: TypeAlias = tuple[
-    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
-]
+Streams: TypeAlias = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], "Outgoing"]
 
 MOST_GARBAGE = 200
 """How many lines that are no messages a server may send; a stray print is forgiven, a stream is not."""
@@ -55,6 +53,63 @@ async def stdio_streams(
             link.close()
 
 
+class Outgoing(MessageStream):
+    """What is said to a child: written where it is said, as long as the pipe takes all of it.
+
+    The rest waits for the task that writes: whoever is cancelled leaves no half of a message behind.
+    """
+
+    def __init__(self, stdin: Pipe, waiting: MemoryObjectSendStream[bytes]) -> None:
+        self._stdin = stdin
+        self._waiting = waiting
+        self._behind = 0
+        """How many wait."""
+        self._is_closed = False
+        self.is_broken = False
+        """Nobody reads any more."""
+
+    async def send(self, message: SessionMessage, /) -> None:
+        """Say a message."""
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        if self.is_broken:
+            raise anyio.BrokenResourceError
+        data = encode(message)
+        if self._behind:
+            await self._wait(data)
+            return
+        try:
+            written = self._stdin.write(data)
+        except OSError:
+            # What the server's output says of that is for the reader.
+            self.is_broken = True
+            return
+        if written < len(data):
+            self._behind += 1
+            self._waiting.send_nowait(data[written:])
+
+    async def _wait(self, data: bytes) -> None:
+        self._behind += 1
+        try:
+            await self._waiting.send(data)
+        except BaseException:
+            self._behind -= 1
+            raise
+
+    def caught_up(self) -> None:
+        """One that waited has been written."""
+        self._behind -= 1
+
+    def close(self) -> None:
+        """Take no more."""
+        self._is_closed = True
+        self._waiting.close()
+
+    async def aclose(self) -> None:
+        """Take no more."""
+        self.close()
+
+
 class _Link:
     """What goes between a child and a session, and the two tasks that carry it."""
 
@@ -70,7 +125,8 @@ class _Link:
         self._ended = ended
         self._garbage = garbage
         self._received, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        self.outgoing, self._sent = anyio.create_memory_object_stream[SessionMessage](0)
+        waiting, self._sent = anyio.create_memory_object_stream[bytes](1)
+        self.outgoing = Outgoing(child.stdin, waiting)
         self._forgiven = MOST_GARBAGE
         self._is_over = False
         self._has_read, self._has_written = anyio.Event(), anyio.Event()
@@ -112,14 +168,16 @@ class _Link:
         await self._received.send(message)
 
     async def write(self) -> None:
-        """Carry what is said to the child, until nobody listens."""
+        """Carry what did not go out at once to the child, until nobody listens."""
         # Nobody reads any more: what the server's output says of that is for the reader.
         with suppress(OSError):
             try:
                 async with self._sent:
-                    async for message in self._sent:
-                        await self._child.stdin.send(encode(message))
+                    async for rest in self._sent:
+                        await self._child.stdin.send(rest)
+                        self.outgoing.caught_up()
             finally:
+                self.outgoing.is_broken = True
                 self._has_written.set()
 
     async def flush(self) -> None:

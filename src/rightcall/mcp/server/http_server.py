@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import uvicorn
@@ -130,8 +131,12 @@ class _BodyDeadline:
         await self._app(scope, receive_in_time, send)
 
 
-def _protocol(seconds: float) -> type[H11Protocol]:
+def _protocol(seconds: float) -> type[asyncio.Protocol]:
     """The HTTP of uvicorn, which hangs up on whoever asks for nothing for so many seconds."""
+    if find_spec("httptools") is not None:
+        from rightcall.transport.bounded_http import BoundedProtocol  # noqa: PLC0415 - on httptools
+
+        return type("Bounded", (BoundedProtocol,), {"header_seconds": seconds})
 
     # uvicorn times connections only between requests (timeout_keep_alive): one that sends nothing, or
     # half a head, stays open for ever. It has no setting for that, so its protocol is extended here;

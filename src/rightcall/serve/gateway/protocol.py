@@ -1,69 +1,17 @@
-"""Uvicorn's HTTP protocol, which waits for headers only for a while, and takes only so many of them.
-
-Without that, whoever sends a byte of a header now and then holds a connection for good.
-"""
-
-import asyncio
-from typing import ClassVar
-
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+"""The protocol in which the gateway is spoken to: bounded, and with a way to hang up at once."""
 
 from rightcall.log import gateway_logger
-from rightcall.serve.gateway.settings import Bounds
 from rightcall.serve.gateway.visit import ABORT
-
-_TOO_MUCH = b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-_TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\n"
-_CLOSE = b"content-length: 0\r\nconnection: close\r\n\r\n"
+from rightcall.transport.bounded_http import BoundedProtocol
 
 
-class BoundedProtocol(HttpToolsProtocol):
-    """Counts what comes before the headers are complete, and how long that takes."""
-
-    bounds: ClassVar[Bounds] = Bounds()
-    _size = 0
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first headers."""
-        super().connection_made(transport)
-        self._wait_for_headers()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
-        self._headers_came()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Take the next bytes, unless they are too many for headers."""
-        if self._timer is None and getattr(self.cycle, "response_complete", True):
-            self._wait_for_headers()
-        super().data_received(data)
-        if self._timer is not None:
-            self._size += len(data)
-            if self._size > self.bounds.header_bytes:
-                self._refuse(_TOO_MUCH)
+class GatewayProtocol(BoundedProtocol):
+    """Tells each request how to end its connection."""
 
     def on_headers_complete(self) -> None:
         """Wait for no more of them."""
-        self._headers_came()
         self.scope[ABORT] = self.transport.abort  # type: ignore[literal-required]
         super().on_headers_complete()
 
     def _unsupported_upgrade_warning(self) -> None:
         gateway_logger.info("a client asked for a websocket, and was told to use HTTP")
-
-    def _wait_for_headers(self) -> None:
-        self._size = 0
-        self._timer = self.loop.call_later(self.bounds.header_seconds, self._refuse, _TOO_LATE)
-
-    def _headers_came(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _refuse(self, why: bytes) -> None:
-        self._headers_came()
-        if not self.transport.is_closing():
-            self.transport.write(why + _CLOSE)
-            self.transport.close()

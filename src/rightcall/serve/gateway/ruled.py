@@ -6,6 +6,7 @@ comes.
 """
 
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -28,9 +29,14 @@ from rightcall.core.tool import Spec, Tool
 from rightcall.errors import RightcallError
 from rightcall.gate.check import check
 from rightcall.log import gateway_logger
+from rightcall.loop.shown import is_long
+from rightcall.record.waits import off_loop
 from rightcall.request.batches import close_stream
 from rightcall.trust.guard import Guard
 from rightcall.trust.rules import Rules
+
+_MANY = 50
+"""Messages that a guard takes in at once."""
 
 
 class RuledModel:
@@ -47,7 +53,10 @@ class RuledModel:
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one reply, without the calls that are refused."""
-        judge = _Judge(self._rules, request)
+        judging = partial(_Judge, self._rules, request)
+        # A client sends the whole conversation each time.
+        is_much = len(request.messages) > _MANY or any(map(is_long, request.messages))
+        judge = await off_loop(judging, "trust") if is_much else judging()
         stream = self._model.stream(request)
         try:
             async for event in stream:

@@ -127,6 +127,7 @@ def bounded(bounds: Bounds) -> type[asyncio.Protocol]:
     if find_spec("httptools") is None:
         plain: type[asyncio.Protocol] = load("uvicorn.protocols.http.h11_impl").H11Protocol
         return plain
-    from rightcall.serve.gateway.protocol import BoundedProtocol  # noqa: PLC0415 - on httptools
+    from rightcall.serve.gateway.protocol import GatewayProtocol  # noqa: PLC0415 - on httptools
 
-    return type("Bounded", (BoundedProtocol,), {"bounds": bounds})
+    held = {"header_bytes": bounds.header_bytes, "header_seconds": bounds.header_seconds}
+    return type("Bounded", (GatewayProtocol,), held)

@@ -1,0 +1,54 @@
+"""The messages of a run, shown to its guard: in a thread of their own where that takes long.
+
+A guard is looked at and changed by one thread at a time. Whoever shows it something waits until it has
+taken that in, and sees to it that nothing else asks it meanwhile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from time import monotonic
+
+from rightcall.core.message import Message, Results, User
+from rightcall.record.waits import off_loop
+from rightcall.trust.guard import Guard
+
+_TURN = 0.01
+"""Seconds for which messages may be looked at before the event loop turns."""
+_LONG = 4096
+"""Characters that take some milliseconds to be taken in, where they are little but names and numbers."""
+
+
+async def show(
+    guard: Guard, messages: Sequence[Message], *, history: int, alone: Callable[[], Awaitable[None]]
+) -> None:
+    """Show a guard some messages, of which the first ``history`` are another run's.
+
+    ``alone`` is awaited before one of them goes to a thread: until nothing else may ask the guard.
+    """
+    turned = monotonic()
+    for at, message in enumerate(messages):
+        seeing = partial(_see, guard, message, is_history=at < history)
+        if is_long(message):
+            await alone()
+            await off_loop(seeing, "trust")
+        else:
+            seeing()
+        if monotonic() - turned > _TURN:
+            await asyncio.sleep(0)
+            turned = monotonic()
+
+
+def is_long(message: Message) -> bool:
+    """Whether a guard may take long to take a message in."""
+    match message:
+        case Results(results):
+            return sum([len(each.text) for each in results]) > _LONG
+        case User():
+            return len(message.text) > _LONG
+        case _:
+            return False
+
+
+def _see(guard: Guard, message: Message, *, is_history: bool) -> None:
+    guard.see(guard.recall(message) if is_history else message)
