@@ -224,3 +224,35 @@ async def test_an_engine_that_is_not_installed_is_named(monkeypatch, address, mi
     monkeypatch.setattr("rightcall.core.extras.find_spec", lambda name: name != missing or None)
     with pytest.raises(rc.errors.MissingExtra, match=rf"pip install 'rightcall\[{extra}\]'"):
         await rc.durable.App(address).submit("support", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"run": ""}, "must not be blank"),
+        ({"run": "a\0b"}, "leave the NUL out"),
+        ({"priority": 2**31}, "up to 2147483647"),
+        ({"details": {"at": object()}}, "details"),
+    ],
+)
+async def test_what_no_database_can_keep_is_refused_in_words(runs_file, options, told):
+    async with rc.durable.App(f"sqlite:///{runs_file}") as app:
+        with pytest.raises(UsageError, match=told):
+            await app.submit("worker", "look", **options)
+        assert not await app.list()
+
+
+async def test_nothing_younger_than_now_is_forgotten(runs_file):
+    async with rc.durable.App(f"sqlite:///{runs_file}") as app:
+        for older in (-1.0, float("nan")):
+            with pytest.raises(UsageError, match="0 or more"):
+                await app.gc(older=older)
+
+
+async def test_a_fork_at_an_unknown_step_names_those_there_are_in_their_order(runs_file, run):
+    async with opened(f"sqlite:///{runs_file}") as app:
+        await (await app.submit("worker", "look pay", run=run)).result()
+        with pytest.raises(UsageError, match=r"has no step 't9\.model'; it has t1\."):
+            await app.fork(run, at="t9.model")
+        with pytest.raises(UsageError, match="must not be blank"):
+            await app.fork(run, at="t1.model", new="")

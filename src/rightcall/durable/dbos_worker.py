@@ -115,11 +115,6 @@ class Worker:
             enable_otlp=False,
             log_level="WARNING",
         )
-        theirs = getLogger("dbos")
-        if not theirs.handlers:
-            # Or it would write to standard error, an error for every run that is cancelled.
-            theirs.addHandler(_Told())
-            theirs.propagate = False
         DBOS(config=config)
         DBOS.listen_queues([queue.name for queue in queues])
         DBOS.launch()
@@ -135,8 +130,15 @@ class Worker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await in_thread(self._stop_taking)
         ends = [asyncio.wrap_future(each.future) for each in list(self._going.values())]
-        if ends:
-            await asyncio.wait(ends, timeout=patience)
+        try:
+            if ends:
+                await asyncio.wait(ends, timeout=patience)
+        finally:
+            # Also where whoever waits has lost patience, and cancels this.
+            await self._give_up(ends)
+
+    async def _give_up(self, ends: "Sequence[asyncio.Future[str]]") -> None:
+        """End what goes on still, and hand it to others."""
         left = [each for each in list(self._going.values()) if each.future.cancel()]
         await asyncio.gather(*ends, return_exceptions=True)
         await in_thread(self._leave, left)
@@ -274,6 +276,15 @@ class Worker:
             if owners.get(each.workflow) != each.owner and at in self._going:
                 self._cancelled.add(at)
                 each.future.cancel()
+
+
+def hear_dbos() -> None:
+    """Have DBOS speak in our own log, unless the process listens to it already."""
+    theirs = getLogger("dbos")
+    if not theirs.handlers:
+        # Or it would write to standard error, an error for every run that is cancelled.
+        theirs.addHandler(_Told())
+        theirs.propagate = False
 
 
 class _Told(Handler):
