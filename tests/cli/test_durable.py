@@ -3,15 +3,20 @@
 import asyncio
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
+from typing import get_args
 
 import pytest
 
 import rightcall as rc
 from cli.kit import COMMAND
+from rightcall.cli.durable_arguments import _STATUSES
 from rightcall.cli.main import main
+from rightcall.durable.standing import RunStatus
 
 SHOP = '''
 import rightcall as rc
@@ -52,6 +57,15 @@ def submitted(run: str) -> None:
     asyncio.run(submit())
 
 
+def until_status(run: str, status: str) -> None:
+    async def look() -> None:
+        async with rc.durable.App(RUNS) as app, asyncio.timeout(30):
+            while (await app.show(run)).info.status != status:
+                await asyncio.sleep(0.1)
+
+    asyncio.run(look())
+
+
 def until_waiting(capsys, run: str) -> None:
     for _ in range(100):
         capsys.readouterr()
@@ -74,7 +88,11 @@ def test_a_run_is_worked_on_and_looked_after(shop, capsys):
         assert out.splitlines()[-1].endswith("0  t1.model")
         assert main(["runs", "approve", RUNS, "order-17"]) == 0
         assert main(["runs", "watch", "shop.py:app", "order-17"]) == 0
-        assert capsys.readouterr().err.splitlines()[-1] == "order-17: end"
+        seen = capsys.readouterr()
+        assert seen.err.splitlines()[-1] == "order-17: end"
+        assert seen.out == "It is refunded.\n"
+        assert main(["runs", "watch", RUNS, "order-17"]) == 0
+        assert capsys.readouterr().out == "It is refunded.\n", "of a run that was over, too"
         assert main(["runs", "fork", RUNS, "order-17", "--at", "t1.model", "--new", "again"]) == 0
         until_waiting(capsys, "again")
         assert main(["runs", "deny", RUNS, "again", "call_1_0", "--reason", "no money"]) == 0
@@ -91,7 +109,10 @@ def test_a_run_is_worked_on_and_looked_after(shop, capsys):
         _, said = worker.communicate(timeout=30)
     assert said.decode().splitlines() == [
         "rightcall: working on default at sqlite:///runs.db, with support; Ctrl-C ends it",
-        "rightcall: taking no more runs; waiting up to 30 s for those under way",
+        (
+            "rightcall: taking no more runs; waiting up to 30 s for those under way; "
+            "Ctrl-C again leaves them to others now"
+        ),
     ]
     assert worker.returncode == 0
 
@@ -102,10 +123,79 @@ def test_a_run_is_worked_on_and_looked_after(shop, capsys):
         (["worker", "shop.py:nothing"], "is not an rc.durable.App"),
         (["worker", "shop.py:gone"], "gone"),
         (["runs", "list", "shop.py:nothing"], "is not an rc.durable.App"),
-        (["runs", "show", RUNS, "nobody"], "there is no run 'nobody'"),
         (["runs", "list", "mysql://x/y"], "names no engine"),
+        (["runs", "list", "postgresql://me:secret@/runs?host=/nowhere"], "runs at postgresql:///runs"),
+        (
+            ["runs", "list", "sqlite:///shop.py"],
+            "the runs at sqlite:///shop.py cannot be opened: file is",
+        ),
+        (["runs", "list", "sqlite:///"], "a database in memory"),
     ],
 )
 def test_what_cannot_be_done_is_told(shop, capsys, words, told):
     assert main(words) == 2
-    assert told in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") <= 2, "no traceback, and nothing of the engine's own"
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    "where", ["sqlite:///gone.db", "sqlite:///no/such/folder.db", "sqlite:///other.db"]
+)
+def test_looking_makes_nothing(shop, tmp_path, capsys, where):
+    with closing(sqlite3.connect("other.db")) as other:
+        other.execute("create table theirs (x)")
+    before, theirs = sorted(tmp_path.rglob("*")), (tmp_path / "other.db").read_bytes()
+    assert main(["runs", "list", where]) == 2
+    assert f"there are no runs at {where}" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "other.db").read_bytes() == theirs
+
+
+def test_an_odd_name_stays_on_its_line(shop, capsys):
+    submitted("two\nlines")
+    assert main(["runs", "list", RUNS]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(["runs", "show", RUNS, "nobody"]) == 2
+    assert "there is no run 'nobody'" in capsys.readouterr().err
+
+
+def test_every_status_can_be_asked_for():
+    assert get_args(RunStatus) == _STATUSES
+
+
+SLOW = """
+import asyncio
+import rightcall as rc
+from rightcall.testing import ScriptedModel, call, reply
+
+
+@rc.tool(effect="read")
+async def look() -> str:
+    "Look for long."
+    await asyncio.sleep(60)
+
+
+slow = rc.Agent(ScriptedModel(lambda request: reply(call("look"))), tools=[look], name="support")
+app = rc.durable.App("sqlite:///runs.db", agents=[slow])
+"""
+
+
+def test_a_second_interrupt_leaves_runs_to_others_at_once(shop, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    submitted("slow")
+    worker = subprocess.Popen([*COMMAND, "worker", "slow.py:app"], stderr=subprocess.PIPE)
+    try:
+        until_status("slow", "running")
+        worker.send_signal(signal.SIGINT)
+        assert worker.stderr is not None
+        while b"taking no more" not in worker.stderr.readline():
+            pass
+        time.sleep(0.2)
+        worker.send_signal(signal.SIGINT)
+        assert worker.wait(10) == 0
+    finally:
+        worker.kill()
+        worker.communicate()
+    until_status("slow", "queued")

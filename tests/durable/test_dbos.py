@@ -7,6 +7,7 @@ import stat
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from dbos import DBOS
 import rightcall as rc
 from durable import cast
 from durable.conftest import until
+from rightcall.durable import dbos_pace
 from rightcall.durable.database import open_database
 from rightcall.durable.dbos_engine import DbosEngine
 from rightcall.durable.engine import Job, Queue
@@ -224,3 +226,60 @@ async def test_an_engine_that_is_not_installed_is_named(monkeypatch, address, mi
     monkeypatch.setattr("rightcall.core.extras.find_spec", lambda name: name != missing or None)
     with pytest.raises(rc.errors.MissingExtra, match=rf"pip install 'rightcall\[{extra}\]'"):
         await rc.durable.App(address).submit("support", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"run": ""}, "must not be blank"),
+        ({"run": "a\0b"}, "leave the NUL out"),
+        ({"priority": 2**31}, "up to 2147483647"),
+        ({"details": {"at": object()}}, "details"),
+    ],
+)
+async def test_what_no_database_can_keep_is_refused_in_words(runs_file, options, told):
+    async with rc.durable.App(f"sqlite:///{runs_file}") as app:
+        with pytest.raises(UsageError, match=told):
+            await app.submit("worker", "look", **options)
+        assert not await app.list()
+
+
+async def test_nothing_younger_than_now_is_forgotten(runs_file):
+    async with rc.durable.App(f"sqlite:///{runs_file}") as app:
+        for older in (-1.0, float("nan")):
+            with pytest.raises(UsageError, match="0 or more"):
+                await app.gc(older=older)
+
+
+async def test_a_fork_at_an_unknown_step_names_those_there_are_in_their_order(runs_file, run):
+    async with opened(f"sqlite:///{runs_file}") as app:
+        await (await app.submit("worker", "look pay", run=run)).result()
+        with pytest.raises(UsageError, match=r"has no step 't9\.model'; it has t1\."):
+            await app.fork(run, at="t9.model")
+        with pytest.raises(UsageError, match="must not be blank"):
+            await app.fork(run, at="t1.model", new="")
+
+
+def test_a_worker_without_work_asks_less_often(monkeypatch):
+    now, asked = [100.0], []
+    monkeypatch.setattr(dbos_pace, "monotonic", lambda: now[0])
+
+    def find(name):
+        asked.append(name)
+        # DBOS's own class registers what is made of it, for the whole process.
+        return None if name == "gone" else SimpleNamespace(_polling_interval_sec=9.0)
+
+    pace = dbos_pace.Pace()
+    queue_of = pace.kept(find)
+
+    def seconds():
+        return queue_of("default")._polling_interval_sec
+
+    assert [seconds(), seconds()] == [dbos_pace.BUSY] * 2
+    assert asked == ["default"], "settings are taken as known for a while"
+    now[0] += 6
+    assert seconds() == dbos_pace.IDLE
+    assert asked == ["default"] * 2
+    pace.note_work()
+    assert seconds() == dbos_pace.BUSY
+    assert queue_of("gone") is None

@@ -5,6 +5,8 @@ from argparse import ArgumentParser
 from rightcall.cli.options import count_of, repeated
 
 _WHERE = "ADDRESS|MODULE:APP"
+_STATUSES = ("queued", "running", "waiting", "done", "failed", "cancelled", "parked", "stranded")
+"""``RunStatus``, said here once more: help is to be shown without what runs need."""
 
 
 def worker(parser: ArgumentParser) -> None:
@@ -37,7 +39,9 @@ def runs(parser: ArgumentParser) -> None:
     """
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="every run and how it stands, the latest first")
-    listing.add_argument("--status", metavar="WORD", help="only those: waiting, running, failed, …")
+    listing.add_argument(
+        "--status", choices=_STATUSES, metavar="WORD", help=f"only those: {', '.join(_STATUSES)}"
+    )
     listing.add_argument("--count", type=count_of, metavar="N", help="how many segments to look at")
     showing = actions.add_parser("show", help="a run: how it stands, what it waits for, its steps")
     watching = actions.add_parser("watch", help="what happens in a run, as it happens, to its end")

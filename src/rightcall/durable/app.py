@@ -41,6 +41,8 @@ from rightcall.wire.history import Said, history_of
 _STATUS = 0.1
 """Seconds between two looks of a watcher at whether the run is over."""
 _MONTH = 30 * 24 * 3600.0
+_LAST = 2**31 - 1
+"""The priority that goes last."""
 _AT_ONCE = 500
 """Runs that are forgotten together."""
 
@@ -152,11 +154,11 @@ class App:
         engine, name = await self._at(), agent if isinstance(agent, str) else agent.name
         if self.agents and name not in self.agents:
             raise UsageError(f"there is no agent {name!r} here; there is {', '.join(self.agents)}")
-        run = check_name(options.get("run") or urandom(16).hex())
-        if not run.strip():
-            raise UsageError("a run's name must not be blank")
-        if (priority := options.get("priority", 0)) < 0:
-            raise UsageError(f"a priority is 0 for what goes first, or more, and not {priority}")
+        run = _checked_name(options.get("run", urandom(16).hex()))
+        if not 0 <= (priority := options.get("priority", 0)) <= _LAST:
+            raise UsageError(
+                f"a priority is 0 for what goes first, or more, up to {_LAST}, and not {priority}"
+            )
         check_model_options(options.get("options", {}))
         said = history_of(options.get("history", ()))
         begin = Begin(
@@ -277,16 +279,17 @@ class App:
 
         ``at`` is the step's key, as ``show`` lists them; ``new`` the name, made up unless given.
         """
-        engine, name = await self._at(), new or f"{run}~{urandom(4).hex()}"
+        engine = await self._at()
+        name = _checked_name(f"{run}~{urandom(4).hex()}" if new is None else new)
         if await engine.segments(name):
             raise UsageError(f"there is a run {name!r} already; name the fork otherwise")
         keys: list[str] = []
-        for segment in await engine.segments(run):
+        for segment in sorted(await engine.segments(run), key=lambda each: each.job.segment):
             for step in await engine.history(run, segment.job.segment):
                 pairs = await read(step.value, engine.blobs, f"the run {run!r}, {step.key}")
                 keys += [key for key, _ in pairs]
                 if at in keys:
-                    await engine.fork(run, segment.job.segment, step.key, check_name(name))
+                    await engine.fork(run, segment.job.segment, step.key, name)
                     return Handle(self, name)
         await latest_of(engine, run)
         raise UsageError(f"the run {run!r} has no step {at!r}; it has {', '.join(keys) or 'none yet'}")
@@ -314,6 +317,8 @@ class App:
     @checked_async("app.gc")
     async def gc(self, *, older: float = _MONTH) -> int:
         """Forget runs that were over so many seconds ago, with all they left; how many those were."""
+        if not older >= 0:
+            raise UsageError(f"older= is in seconds, 0 or more, and not {older}")
         engine, before = await self._at(), time() - older
         over = [
             each.run
@@ -326,6 +331,15 @@ class App:
 
 
 _ADVICE = "the first answer stands"
+
+
+def _checked_name(run: str) -> str:
+    """A name under which every engine can keep a run."""
+    if not run.strip():
+        raise UsageError("a run's name must not be blank")
+    if "\0" in run:
+        raise UsageError(f"no database can hold a run named {run!r}: leave the NUL out")
+    return check_name(run)
 
 
 def _next(job: Job, text: str) -> Job:

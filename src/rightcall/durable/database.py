@@ -5,6 +5,7 @@ wait for each other, and a file that only its owner can read.
 """
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +17,8 @@ import sqlalchemy as sa
 from msgspec import Struct
 from sqlalchemy import event
 
-from rightcall.errors import UsageError
+from rightcall.durable.engines import without_secrets
+from rightcall.errors import JournalError, UsageError
 from rightcall.gate.threads import Job as ThreadJob
 from rightcall.gate.threads import Threads
 
@@ -60,11 +62,45 @@ class Database(Struct, frozen=True, kw_only=True, eq=False):
 
 def open_database(address: str) -> Database:
     """The database of an address; nothing is connected to yet."""
+    url = _url(address)
+    return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgres(url)
+
+
+def _url(address: str) -> sa.URL:
     try:
-        url = sa.make_url(address)
+        return sa.make_url(address)
     except sa.exc.ArgumentError as error:
         raise UsageError(f"{address!r} is no address of a database: {error}") from error
-    return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgres(url)
+
+
+def has_runs(address: str) -> bool:
+    """Whether somebody has kept runs at this address. Nothing is made, nor written."""
+    url = _url(address)
+    is_file = url.get_backend_name() == "sqlite"
+    if is_file and not _path(url).exists():
+        return False
+    engine = _read_only(_path(url)) if is_file else _postgres(url).engine
+    try:
+        with told(address):
+            return sa.inspect(engine).has_table("workflow_status", schema=None if is_file else SCHEMA)
+    finally:
+        engine.dispose()
+
+
+def _read_only(path: Path) -> sa.Engine:
+    """A file that may be anybody's, and is left as it is."""
+    uri = f"{path.as_uri()}?mode=ro"
+    return sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True))
+
+
+@contextmanager
+def told(address: str) -> Iterator[None]:
+    """What keeps a database from being opened, in its own words and without the driver's."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        where = f"the runs at {without_secrets(address)} cannot be opened"
+        raise JournalError(where, str(error.orig)) from error
 
 
 @contextmanager
@@ -84,15 +120,19 @@ def migrating(database: Database) -> Iterator[None]:
 
 
 def _sqlite(url: sa.URL) -> Database:
-    if not url.database or url.database == ":memory:":
-        raise UsageError("a database in memory outlives no process; say sqlite:///runs.db")
-    path = Path(url.database).absolute()
+    path = _path(url)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Made here, so that nobody else can read it from the start; what SQLite lays beside it follows.
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     engine = sa.create_engine(url.set(database=str(path)), connect_args={"timeout": _PATIENCE})
     event.listen(engine, "connect", _prepare)
     return Database(engine=engine, is_sqlite=True, path=path)
+
+
+def _path(url: sa.URL) -> Path:
+    if not url.database or url.database == ":memory:":
+        raise UsageError("a database in memory outlives no process; say sqlite:///runs.db")
+    return Path(url.database).absolute()
 
 
 def _prepare(connection: Any, _: object) -> None:

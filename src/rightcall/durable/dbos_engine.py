@@ -14,9 +14,9 @@ from msgspec import json
 
 from rightcall.durable.blobs import SqlBlobs
 from rightcall.durable.channel import SqlChannel
-from rightcall.durable.database import Database, in_thread, migrating, open_database
+from rightcall.durable.database import Database, in_thread, migrating, open_database, told
 from rightcall.durable.dbos_journal import APPLICATION, VERSION, WORKFLOW, job_of, rows_of
-from rightcall.durable.dbos_worker import Worker
+from rightcall.durable.dbos_worker import Worker, hear_dbos
 from rightcall.durable.engine import (
     MOST_DEATHS,
     Caps,
@@ -51,6 +51,7 @@ class DbosEngine:
     """DBOS behind the seam."""
 
     def __init__(self, address: str) -> None:
+        self._address = address
         self._database: Database = open_database(address)
         self.blobs = SqlBlobs(self._database.engine)
         self.channel = SqlChannel(self._database)
@@ -70,6 +71,11 @@ class DbosEngine:
             await self._worker.open(queues)
 
     def _connect(self) -> None:
+        hear_dbos()
+        with told(self._address):
+            self._client_field = self._connected()
+
+    def _connected(self) -> DBOSClient:
         client = DBOSClient(
             system_database_engine=self._database.engine,
             serializer=DBOSPortableJSONSerializer(),
@@ -79,7 +85,7 @@ class DbosEngine:
             client._sys_db.run_migrations()  # noqa: SLF001 - a client may be the first to come
             self.blobs.create()
             self.channel.create()
-        self._client_field = client
+        return client
 
     @property
     def _client(self) -> DBOSClient:
@@ -191,9 +197,14 @@ class DbosEngine:
 
     async def close(self, *, patience: float = 0.0) -> None:
         """Stop working, and disconnect."""
-        if self._worker is not None:
-            await self._worker.close(patience)
+        try:
+            if self._worker is not None:
+                await self._worker.close(patience)
+        finally:
             self._worker = None
+            await self._disconnect()
+
+    async def _disconnect(self) -> None:
         if self._client_field is not None:
             await in_thread(self._client_field.destroy)
             self._client_field = None

@@ -29,6 +29,7 @@ from rightcall.durable.dbos_journal import (
     job_of,
     journal_of,
 )
+from rightcall.durable.dbos_pace import BUSY, Pace
 from rightcall.durable.engine import (
     MOST_DEATHS,
     Execute,
@@ -40,7 +41,7 @@ from rightcall.errors import RunHeld, UsageError
 from rightcall.log import logger
 
 _POLL = 0.1
-"""Seconds between two looks into a queue, and two at what was cancelled."""
+"""Seconds between two looks at what was cancelled."""
 _PEERS = 0.5
 """Seconds between two looks at the other workers."""
 _GIVEN_UP = 10.0
@@ -77,6 +78,7 @@ class Worker:
         self._cancelled: set[tuple[str, str]] = set()
         self._lost: dict[str, float] = {}
         """Workflows that are this process's and that it does not execute, and since when."""
+        self._pace = Pace()
         self._look = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -98,6 +100,7 @@ class Worker:
             raise
         self._tasks = [
             self._loop.create_task(self._again_and_again(self._look_at_peers, _PEERS, None)),
+            self._loop.create_task(self._again_and_again(self._take_back_lost, _GIVEN_UP / 5, None)),
             self._loop.create_task(self._again_and_again(self._look_at_own, _POLL, self._look)),
         ]
 
@@ -115,14 +118,11 @@ class Worker:
             enable_otlp=False,
             log_level="WARNING",
         )
-        theirs = getLogger("dbos")
-        if not theirs.handlers:
-            # Or it would write to standard error, an error for every run that is cancelled.
-            theirs.addHandler(_Told())
-            theirs.propagate = False
         DBOS(config=config)
         DBOS.listen_queues([queue.name for queue in queues])
         DBOS.launch()
+        system = _dbos._get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS has one pace, for all and for ever
+        system.get_queue = self._pace.kept(system.get_queue)  # type: ignore[assignment, method-assign]
 
     def look_for_cancelled(self) -> None:
         """Look at this process's segments now."""
@@ -135,8 +135,15 @@ class Worker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await in_thread(self._stop_taking)
         ends = [asyncio.wrap_future(each.future) for each in list(self._going.values())]
-        if ends:
-            await asyncio.wait(ends, timeout=patience)
+        try:
+            if ends:
+                await asyncio.wait(ends, timeout=patience)
+        finally:
+            # Also where whoever waits has lost patience, and cancels this.
+            await self._give_up(ends)
+
+    async def _give_up(self, ends: "Sequence[asyncio.Future[str]]") -> None:
+        """End what goes on still, and hand it to others."""
         left = [each for each in list(self._going.values()) if each.future.cancel()]
         await asyncio.gather(*ends, return_exceptions=True)
         await in_thread(self._leave, left)
@@ -185,6 +192,7 @@ class Worker:
         future = asyncio.run_coroutine_threadsafe(self._executed(job, journal), self._loop)
         at = (workflow, owner)
         self._going[at] = _Going(workflow, owner, future, journal)
+        self._pace.note_work()
         try:
             return await asyncio.wrap_future(future)
         except RunHeld:
@@ -196,6 +204,7 @@ class Worker:
             raise
         finally:
             self._going.pop(at, None)
+            self._pace.note_work()
             self._cancelled.discard(at)
 
     async def _executed(self, job: Job, journal: DbosJournal) -> str:
@@ -239,7 +248,6 @@ class Worker:
         )
         with self._database.engine.connect() as connection:
             names = [str(name) for name in connection.execute(query).scalars()]
-        self._take_back_lost()
         for name in self._liveness.dead(names):
             logger.warning("the worker %s is dead; others go on with its runs", name)
             DBOS._recover_pending_workflows([name])  # noqa: SLF001 - the public one resets what was counted
@@ -276,6 +284,15 @@ class Worker:
                 each.future.cancel()
 
 
+def hear_dbos() -> None:
+    """Have DBOS speak in our own log, unless the process listens to it already."""
+    theirs = getLogger("dbos")
+    if not theirs.handlers:
+        # Or it would write to standard error, an error for every run that is cancelled.
+        theirs.addHandler(_Told())
+        theirs.propagate = False
+
+
 class _Told(Handler):
     """What DBOS says, in our own log: it repeats what is kept of a run, or told of it elsewhere."""
 
@@ -308,6 +325,6 @@ def _limits(queue: Queue) -> dict[str, Any]:
         prefix = {"concurrency": "partition_concurrency", "limiter": "partition_limiter"}
     return {
         "worker_concurrency": queue.concurrency,
-        "polling_interval_sec": _POLL,
+        "polling_interval_sec": BUSY,
         **{prefix[name]: value for name, value in shared.items()},
     }

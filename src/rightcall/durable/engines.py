@@ -19,6 +19,31 @@ _ENGINES = {
 
 def engine_at(address: str) -> Engine:
     """The engine of an address. Raises MissingExtra where its library is not installed."""
+    address, (module, name, _) = _adapter(address)
+    made = getattr(import_module(f"rightcall.durable.{module}"), name)(address)
+    return cast("Engine", made)
+
+
+def check_has_runs(address: str) -> None:
+    """A UsageError where nobody has kept runs yet: for those who only look, and must make nothing."""
+    address, adapter = _adapter(address)
+    if adapter is not _DBOS:
+        return  # A server of its own: it is there, or it does not answer.
+    if not import_module("rightcall.durable.database").has_runs(address):
+        raise UsageError(
+            f"there are no runs at {without_secrets(address)}: a worker, or the first submit, makes the "
+            "database; is the address the app's?"
+        )
+
+
+def without_secrets(address: str) -> str:
+    """An address without who logs in, and how."""
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+
+
+def _adapter(address: str) -> tuple[str, tuple[str, str, tuple[str, ...]]]:
+    """An address as libraries spell it, and the adapter of its scheme."""
     scheme, found, rest = address.partition("://")
     adapter = _ENGINES.get(scheme.partition("+")[0]) if found else None
     if adapter is None:
@@ -26,10 +51,6 @@ def engine_at(address: str) -> Engine:
             f"{address!r} names no engine that keeps runs; say sqlite:///runs.db, "
             "postgresql://user@host/database or restate://host:port"
         )
-    module, name, needed = adapter
-    for library in needed:
+    for library in adapter[2]:
         require(library)
-    if scheme == "postgres":
-        address = f"postgresql://{rest}"
-    made = getattr(import_module(f"rightcall.durable.{module}"), name)(address)
-    return cast("Engine", made)
+    return (f"postgresql://{rest}" if scheme == "postgres" else address), adapter

@@ -22,7 +22,7 @@ from rightcall.core.request import ToolChoice
 from rightcall.durable.engine import INLINE, Blobs, Channel, Job, Journal
 from rightcall.durable.live import Publisher
 from rightcall.durable.steps import encodable, steps_of
-from rightcall.errors import JournalError, RightcallError, RunHeld, RunStopped
+from rightcall.errors import JournalError, RightcallError, RunHeld, RunStopped, UsageError
 from rightcall.log import run_logger
 from rightcall.loop.events import Event, RunEnd
 from rightcall.loop.result import RunResult
@@ -114,7 +114,12 @@ async, and may give an async context manager, which is left when the segment end
 
 async def written(run: str, given: Input, blobs: Blobs) -> str:
     """An input as the text of a job."""
-    text = encodable(_ENCODER, given)
+    try:
+        text = encodable(_ENCODER, given)
+    except TypeError as error:
+        raise UsageError(
+            f"the run {run!r} cannot be kept: {error}; details= and options= are what JSON can hold"
+        ) from error
     if len(text) > INLINE:
         text = _ENCODER.encode(Elsewhere(blob=await blobs.put(run, text)))
     return text.decode()

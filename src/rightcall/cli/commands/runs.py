@@ -17,6 +17,7 @@ from rightcall.core.events import CallEnd, ReplyEnd, ResultEnd, TextDelta
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.sanitize import encodable_json, printable
 from rightcall.durable.app import App
+from rightcall.durable.engines import check_has_runs
 from rightcall.durable.live import Live
 from rightcall.durable.standing import RunInfo
 from rightcall.errors import RunStopped, UsageError
@@ -33,7 +34,9 @@ def run(options: Namespace) -> int:
 
 
 async def _asked(options: Namespace) -> int:
-    async with App(_address(options.where)) as app:
+    address = _address(options.where)
+    await asyncio.to_thread(check_has_runs, address)
+    async with App(address) as app:
         try:
             return await _ACTIONS[options.action](app, options)
         except RunStopped as stopped:
@@ -83,12 +86,23 @@ async def _show(app: App, options: Namespace) -> int:
 
 async def _watch(app: App, options: Namespace) -> int:
     last: Live | None = None
+    said = reply = ""
     async for last in app.watch(options.run):
         if options.json:
             sys.stdout.write(json_line(_event(last)))
             sys.stdout.flush()
-        else:
-            _tell(last)
+            continue
+        match last.event:
+            case TextDelta(text):
+                said += text
+            case ReplyEnd():
+                said, reply = "", said
+            case RunEnd(result) if result.text and result.text != reply:
+                # It was over before somebody watched, or they came in the middle of the answer.
+                write(result.text, sys.stdout)
+            case _:
+                pass
+        _tell(last)
     assert last is not None
     assert isinstance(last.event, RunEnd)
     return OK if last.event.result.stop.is_answer else NO_ANSWER
@@ -178,7 +192,8 @@ _ACTIONS = {
 def _cells(info: RunInfo) -> tuple[str, ...]:
     pending = ", ".join(f"{each.name} ({each.call_id})" for each in info.pending)
     why = info.reason or (f"waits for {pending}" if pending else info.stop)
-    return (_time(info.updated), info.run, info.agent, info.status, one_line(why, _WIDE))
+    names = (one_line(info.run, _WIDE), one_line(info.agent, _WIDE))
+    return (_time(info.updated), *names, info.status, one_line(why, _WIDE))
 
 
 def _time(seconds: float) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from rightcall.cli.load import found_at
 from rightcall.core.sanitize import printable
 from rightcall.durable.app import App
 from rightcall.durable.engine import Queue
+from rightcall.durable.engines import without_secrets
 from rightcall.errors import UsageError
 
 
@@ -40,24 +42,30 @@ def _queues(app: App, names: list[str], concurrency: int | None) -> tuple[Queue,
 
 async def _work(app: App, patience: float) -> None:
     ended = asyncio.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # on Windows Ctrl-C still raises
-            asyncio.get_running_loop().add_signal_handler(each, ended.set)
+    loop = asyncio.get_running_loop()
+    _on_signals(loop, ended.set)
     await app.open()
     names = ", ".join(queue.name for queue in app.queues)
     agents = ", ".join(app.agents)
-    _say(f"working on {names} at {_without_secrets(app.address)}, with {agents}; Ctrl-C ends it")
+    _say(f"working on {names} at {without_secrets(app.address)}, with {agents}; Ctrl-C ends it")
     try:
         await ended.wait()
-        _say(f"taking no more runs; waiting up to {patience:g} s for those under way")
+        _say(
+            f"taking no more runs; waiting up to {patience:g} s for those under way; "
+            "Ctrl-C again leaves them to others now"
+        )
     finally:
-        await app.close(patience=patience)
+        closing = loop.create_task(app.close(patience=patience))
+        _on_signals(loop, closing.cancel)
+        with suppress(asyncio.CancelledError):
+            await closing
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, do: Callable[[], object]) -> None:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # on Windows Ctrl-C still raises
+            loop.add_signal_handler(each, do)
 
 
 def _say(words: str) -> None:
     print(printable(f"rightcall: {words}"), file=sys.stderr, flush=True)
-
-
-def _without_secrets(address: str) -> str:
-    scheme, _, rest = address.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
