@@ -164,6 +164,20 @@ async def test_a_host_that_asked_for_time_gets_it_and_the_client_is_told():
     assert len(busy.asked) == 1
 
 
+async def test_a_model_that_is_busy_keeps_no_other_of_the_pattern_waiting():
+    def answer(_, body):
+        busy = json.loads(body)["model"] == "busy"
+        said = b'{"error":{"message":"busy"}}' if busy else HELLO
+        return (429, {**JSON, "retry-after": "30"}, [said]) if busy else (200, JSON, [said])
+
+    async with listening(Host(answer)) as up:
+        models = {"*": served(Place(use="openai:*", base_url=f"{up}/v1"))}
+        async with gateway(models) as (_, base):
+            asked = [CHAT | {"model": name} for name in ("busy", "fine", "busy")]
+            told = [await post(f"{base}/v1/chat/completions", each) for each in asked]
+    assert [status for status, _, _ in told] == [429, 200, 429]
+
+
 async def test_a_short_wait_is_waited_for_and_tried_again():
     script = [
         (429, {**JSON, "retry-after": "0.05"}, [b'{"error":{"message":"busy"}}']),
