@@ -386,6 +386,20 @@ def test_everything_that_is_wrong_with_a_file_is_said_with_its_line(tmp_path):
         read_settings(file)
 
 
+def test_one_mistake_in_a_table_does_not_hide_the_next():
+    _, mistakes = parse_settings(
+        '[models.a]\nuse = "openai:b"\nexact = "no"\ncache_seconds = -1\n'
+        '[bounds]\nconcurrency = "x"\nwat = 3\nquiet_seconds = 4\nrequest_bytes = -1\n'
+    )
+    assert [(each.line, each.words.split(":")[0]) for each in mistakes] == [
+        (3, "models.a.exact"),
+        (4, "models.a.cache_seconds"),
+        (6, "bounds.concurrency"),
+        (7, "bounds"),
+        (9, "bounds.request_bytes"),
+    ]
+
+
 async def test_changed_files_are_taken_up_and_broken_ones_are_not(tmp_path: Path):
     file = tmp_path / "g.toml"
     use = "http://127.0.0.1:1/v1|a"

@@ -118,6 +118,13 @@ def test_how_a_conversation_begins_stays_the_same_while_it_grows():
     assert peek(plain + b"]}").beginning != peek(plain.replace(b'"a"', b'"x"') + b"]}").beginning
 
 
+def test_one_content_may_stand_where_a_list_may():
+    one = b'{"parts":{"text":"Hi"}}'
+    alone, listed = peek(b'{"contents":%b}' % one), peek(b'{"contents":[%b]}' % one)
+    assert alone == listed
+    assert alone != peek(b"{}")
+
+
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_a_refusal_is_passed_on_and_always_says_when_to_come_back(dialect):
     said = b'{"error":{"message":"slow down","type":"odd","code":429,"status":"RESOURCE_EXHAUSTED"}}'
