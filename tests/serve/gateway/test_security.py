@@ -44,6 +44,18 @@ async def test_a_revoked_last_key_opens_nothing():
     assert answers == [401, 401]
 
 
+async def test_a_key_hears_only_of_the_models_it_may_ask_for():
+    keys, text = made(Keys(), "a", Allowed(models=("m",)), "2026-11-16")
+    async with gateway({"m": scripted(), "hidden": scripted()}, keys=keys) as (_, base):
+        held = {"authorization": f"Bearer {text}"}
+        told = [
+            await post(f"{base}/v1/chat/completions", CHAT | {"model": name}, held)
+            for name in ("hidden", "other")
+        ]
+    assert [status for status, _, _ in told] == [404, 404]
+    assert [came.decode().partition("there is ")[2][:2] for _, _, came in told] == ['m"', 'm"']
+
+
 async def test_web_pages_and_names_that_point_here_are_kept_out():
     async with gateway({"m": scripted()}) as (_, base):
         url = f"{base}/v1/chat/completions"

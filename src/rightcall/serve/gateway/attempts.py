@@ -73,7 +73,7 @@ class Attempts:
                 finally:
                     await candidate.target.leave()
             wait = self._wait(route, exchange.peeked.model)
-            if tried == trying.rounds or wait > trying.longest_wait:
+            if tried == trying.rounds or wait > trying.longest_wait or _is_locked(last):
                 raise last or _all_rest(wait)
             await asyncio.sleep(wait + _LATE)
         raise AssertionError("there is at least one round")
@@ -172,6 +172,11 @@ def _is_foreign(message: Message, dialect: str) -> bool:
 
 
 _BROKEN = Reply((), "error")
+
+
+def _is_locked(error: RightcallError | None) -> bool:
+    """Whether waiting helps nobody: a wrong key stays wrong."""
+    return isinstance(error, VendorError) and error.kind in ("auth", "quota")
 
 
 def _all_rest(wait: float) -> VendorError:
