@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -73,6 +74,7 @@ def test_keys_are_added_listed_and_revoked(tmp_path, capsys):
         (["--model", "x=embedded", "--listen", "0.0.0.0:9"], "keys add"),
         (["--model", "x=openia:gpt"], "did you mean 'openai'"),
         (["--config", "nowhere.toml"], "cannot be read"),
+        (["--model", "x=embedded", "--tools", "nowhere.py:box"], "there is no file nowhere.py"),
         (["spend"], "where is it kept?"),
     ],
 )
@@ -80,6 +82,16 @@ def test_what_cannot_be_served_is_said_at_once(arguments, words, capsys, tmp_pat
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert main(["serve", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_said(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "models.py").write_text(MODELS)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        model = f"x={tmp_path / 'models.py'}:one"
+        assert main(["serve", "--model", model, "--listen", str(port)]) == 2
+    assert f"nothing can listen on 127.0.0.1:{port}" in capsys.readouterr().err
 
 
 def test_a_server_takes_up_changes_and_ends_when_told_to(tmp_path):

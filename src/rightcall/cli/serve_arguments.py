@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from rightcall.cli.options import count_of, repeated
 
 _LISTEN = "127.0.0.1:9000"
+_KEYS = "~/.config/rightcall/gateway-keys.json"
 
 
 def serve(parser: ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def serve(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--listen", metavar="[HOST:]PORT", help=f"where to listen; {_LISTEN} unless given"
     )
-    parser.add_argument("--keys", metavar="FILE", help="the file of keys")
+    parser.add_argument("--keys", metavar="FILE", help=f"the file of keys; {_KEYS} unless given")
     parser.add_argument("--spend", metavar="PLACE", help="a file of SQLite, or postgresql://...")
     parser.add_argument(
         "--journal", metavar="FILE", help="record every exchange in a .jsonl or .sqlite file"
@@ -88,5 +89,5 @@ def _keys(parser: ArgumentParser) -> None:
     revoking = actions.add_parser("revoke", help="have a key hold no longer; running gateways notice")
     revoking.add_argument("name", metavar="NAME", help="its name, or its id")
     for each in (adding, listing, revoking):
-        each.add_argument("--keys", metavar="FILE", help="the file of keys")
+        each.add_argument("--keys", metavar="FILE", help=f"the file of keys; {_KEYS} unless given")
         each.add_argument("--config", metavar="FILE.toml", help="the configuration that names the file")

@@ -1,9 +1,11 @@
 """Upstreams that are careless, and what other proxies were seen to make of them."""
 
 import json
+import time
 
 import pytest
 
+from rightcall.serve.gateway.passing import Events
 from serve.gateway.kit import JSON, SSE, Host, gateway, listening, place, post, served
 
 TOOL = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -182,3 +184,82 @@ async def test_nothing_that_a_client_does_not_know_comes_through_a_translation(e
     )
     assert all(event["type"].startswith(known) for event in events(came))
     assert events(came)[-1]["type"] == "response.completed"
+
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+INSIDE = b'{"error":{"message":"inside","code":503}}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "stream"),
+    [
+        (JSON, INSIDE, False),
+        (SSE, b"data: " + INSIDE + b"\n\n", True),
+        (JSON, b"", False),
+        (JSON, b"[1]", False),
+        ({"content-type": "text/html"}, b"<html>a portal</html>", False),
+        ({"content-type": "text/html"}, b"<html>a portal</html>", True),
+    ],
+)
+async def test_a_200_that_is_no_answer_is_not_passed_on_as_one(kind, said, stream):
+    status, headers, came = await asked(
+        (200, kind, [said]), "/v1/chat/completions", CHAT | {"stream": stream}
+    )
+    assert status >= 500
+    assert headers["content-type"] == "application/json"
+    assert json.loads(came)["error"]["message"]
+
+
+async def test_another_place_answers_for_one_that_fails_inside_a_200():
+    good = stream(chunk(content="Hi"), chunk("stop"))
+    answers = {"bad": (200, SSE, [b"data: " + INSIDE + b"\n\n"]), "good": good}
+    async with (
+        listening(Host(lambda *_: answers["bad"])) as bad,
+        listening(Host(lambda *_: answers["good"])) as up,
+    ):
+        models = {
+            "m": served(place("openai_chat", bad), fallback=("other",)),
+            "other": served(place("openai_chat", up)),
+        }
+        async with gateway(models) as (_, base):
+            status, _, came = await post(f"{base}/v1/chat/completions", CHAT | {"stream": True})
+    assert (status, came) == (200, b"".join(good[2]))
+
+
+async def test_half_an_event_at_the_end_is_an_error_and_a_whole_one_is_not():
+    said = b"data: " + json.dumps(chunk(content="Hi")).encode() + b"\n\n"
+    body = CHAT | {"stream": True}
+    _, _, came = await asked((200, SSE, [said, b'data: {"choi']), "/v1/chat/completions", body)
+    assert b'{"choi' not in came
+    assert "in the middle" in events(came)[-1]["error"]["message"]
+    end = b"data: " + json.dumps(chunk("stop")).encode() + b"\n\ndata: [DONE]"
+    _, _, came = await asked((200, SSE, [said, end]), "/v1/chat/completions", body)
+    assert came == said + end + b"\n\n"
+
+
+async def test_where_a_vendor_points_to_is_no_clients_to_read():
+    answer = (307, {**JSON, "location": "http://10.0.0.7/inner"}, [b""])
+    for path, body in (("/v1/chat/completions", CHAT), ("/v1/messages", CHAT | {"max_tokens": 9})):
+        status, _, came = await asked(answer, path, body)
+        assert status >= 500
+        assert b"10.0.0.7" not in came
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r"])
+def test_events_are_cut_at_their_ends_wherever_the_chunks_are(end):
+    data = end.join([b"data: a", b"data: bc", b"data: d"]) + end + b"data: e"
+    for size in range(1, len(data) + 1):
+        cut = Events()
+        ready = [cut.feed(data[at : at + size]) for at in range(0, len(data), size)]
+        assert b"".join(ready) + cut.rest() == data
+        assert all(each.endswith(end) for each in ready if each)
+        assert cut.rest() == b"data: e"
+
+
+def test_a_long_event_is_looked_at_once():
+    cut = Events()
+    began = time.process_time()
+    for _ in range(20_000):
+        assert cut.feed(b"x" * 1000) == b""
+    assert time.process_time() - began < 2.0
+    assert len(cut.feed(b"\n\n")) == 20_000_002

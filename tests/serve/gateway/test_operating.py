@@ -164,6 +164,20 @@ async def test_a_host_that_asked_for_time_gets_it_and_the_client_is_told():
     assert len(busy.asked) == 1
 
 
+async def test_a_model_that_is_busy_keeps_no_other_of_the_pattern_waiting():
+    def answer(_, body):
+        busy = json.loads(body)["model"] == "busy"
+        said = b'{"error":{"message":"busy"}}' if busy else HELLO
+        return (429, {**JSON, "retry-after": "30"}, [said]) if busy else (200, JSON, [said])
+
+    async with listening(Host(answer)) as up:
+        models = {"*": served(Place(use="openai:*", base_url=f"{up}/v1"))}
+        async with gateway(models) as (_, base):
+            asked = [CHAT | {"model": name} for name in ("busy", "fine", "busy")]
+            told = [await post(f"{base}/v1/chat/completions", each) for each in asked]
+    assert [status for status, _, _ in told] == [429, 200, 429]
+
+
 async def test_a_short_wait_is_waited_for_and_tried_again():
     script = [
         (429, {**JSON, "retry-after": "0.05"}, [b'{"error":{"message":"busy"}}']),
@@ -370,6 +384,20 @@ def test_everything_that_is_wrong_with_a_file_is_said_with_its_line(tmp_path):
     file.write_text("models = [\n")
     with pytest.raises(UsageError, match="not TOML"):
         read_settings(file)
+
+
+def test_one_mistake_in_a_table_does_not_hide_the_next():
+    _, mistakes = parse_settings(
+        '[models.a]\nuse = "openai:b"\nexact = "no"\ncache_seconds = -1\n'
+        '[bounds]\nconcurrency = "x"\nwat = 3\nquiet_seconds = 4\nrequest_bytes = -1\n'
+    )
+    assert [(each.line, each.words.split(":")[0]) for each in mistakes] == [
+        (3, "models.a.exact"),
+        (4, "models.a.cache_seconds"),
+        (6, "bounds.concurrency"),
+        (7, "bounds"),
+        (9, "bounds.request_bytes"),
+    ]
 
 
 async def test_changed_files_are_taken_up_and_broken_ones_are_not(tmp_path: Path):

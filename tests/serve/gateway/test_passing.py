@@ -119,6 +119,13 @@ def test_how_a_conversation_begins_stays_the_same_while_it_grows():
     assert peek(plain + b"]}").beginning != peek(plain.replace(b'"a"', b'"x"') + b"]}").beginning
 
 
+def test_one_content_may_stand_where_a_list_may():
+    one = b'{"parts":{"text":"Hi"}}'
+    alone, listed = peek(b'{"contents":%b}' % one), peek(b'{"contents":[%b]}' % one)
+    assert alone == listed
+    assert alone != peek(b"{}")
+
+
 @pytest.mark.parametrize("dialect", PATHS)
 async def test_a_refusal_is_passed_on_and_always_says_when_to_come_back(dialect):
     said = b'{"error":{"message":"slow down","type":"odd","code":429,"status":"RESOURCE_EXHAUSTED"}}'
@@ -131,9 +138,11 @@ async def test_a_refusal_is_passed_on_and_always_says_when_to_come_back(dialect)
 
 async def test_what_a_vendor_says_of_the_gateways_key_is_nobodys_business():
     said = b'{"error":{"message":"Incorrect API key provided: vendor-key","code":"invalid_api_key"}}'
-    async with listening(Host(lambda *_: (401, JSON, [said]))) as up:
+    host = Host(lambda *_: (401, JSON, [said]))
+    async with listening(host) as up:
         async with gateway({"mine": served(place("openai_chat", up))}) as (_, base):
             status, _, came = await post(f"{base}/v1/chat/completions", _asking("openai_chat"))
+    assert len(host.asked) == 1
     assert status == 500
     assert b"vendor-key" not in came
     assert b"operator" in came

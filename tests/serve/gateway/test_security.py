@@ -9,10 +9,10 @@ import pytest
 
 from rightcall.errors import UsageError
 from rightcall.serve.gateway.gateway import Gateway
-from rightcall.serve.gateway.keys import Allowed, Keys, made
+from rightcall.serve.gateway.keys import Allowed, Keys, made, revoked
 from rightcall.serve.gateway.settings import Bounds, Place, Served, Settings
 from rightcall.testing.scripted import ScriptedModel, Turn, reply
-from serve.gateway.kit import JSON, Host, gateway, listening, place, post, served
+from serve.gateway.kit import JSON, Host, gateway, get, listening, place, post, served
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 
@@ -32,8 +32,28 @@ def test_without_keys_only_this_machine_is_served(listen):
 async def test_a_revoked_last_key_opens_nothing():
     keys, _ = made(Keys(), "a", Allowed(), "2026-11-16")
     opened = Gateway(Settings(listen="0.0.0.0:9000"), keys)
-    with pytest.raises(UsageError, match="keys add"):
-        await opened.apply(Settings(listen="0.0.0.0:9000"), Keys())
+    for listen in ("0.0.0.0:9000", "127.0.0.1:9000"):
+        with pytest.raises(UsageError, match="keys is gone"):
+            await opened.apply(Settings(listen=listen), Keys())
+    keys, text = made(Keys(), "a", Allowed(), "2026-11-16")
+    async with gateway({"m": scripted()}, keys=keys) as (served_, base):
+        held = {"authorization": f"Bearer {text}"}
+        assert (await get(f"{base}/v1/models", held))[0] == 200
+        await served_.apply(served_.settings, revoked(keys, "a", "2026-11-17"))
+        answers = [(await get(f"{base}/v1/models", each))[0] for each in (held, {})]
+    assert answers == [401, 401]
+
+
+async def test_a_key_hears_only_of_the_models_it_may_ask_for():
+    keys, text = made(Keys(), "a", Allowed(models=("m",)), "2026-11-16")
+    async with gateway({"m": scripted(), "hidden": scripted()}, keys=keys) as (_, base):
+        held = {"authorization": f"Bearer {text}"}
+        told = [
+            await post(f"{base}/v1/chat/completions", CHAT | {"model": name}, held)
+            for name in ("hidden", "other")
+        ]
+    assert [status for status, _, _ in told] == [404, 404]
+    assert [came.decode().partition("there is ")[2][:2] for _, _, came in told] == ['m"', 'm"']
 
 
 async def test_web_pages_and_names_that_point_here_are_kept_out():

@@ -45,6 +45,9 @@ def run(options: Namespace) -> int:
 
     def read() -> tuple[Settings, Keys]:
         settings = _settings(options)
+        for served in {(each.tools, each.manifests): each for each in settings.models.values()}.values():
+            # What cannot be loaded is the operator's to know, and no client's.
+            _box_of(served)
         return settings, read_keys(_keys_file(options, settings))
 
     settings, keys = read()
@@ -65,12 +68,16 @@ def _opened(use: str, place: Place, trying: Trying) -> Model:
     return opened(use, place, trying, None if has_key else key_for(use))
 
 
-async def _tools_of(served: Served) -> ToolSource:
-    """The tools that a served model runs here."""
+def _box_of(served: Served) -> Toolbox:
     box = Toolbox(
         *(load_tools(each) if is_place(each) else found_at("--tools", each) for each in served.tools)
     )
-    box = add_manifests(box, Namespace(manifests=served.manifests, sandbox=None))
+    return add_manifests(box, Namespace(manifests=served.manifests, sandbox=None))
+
+
+async def _tools_of(served: Served) -> ToolSource:
+    """The tools that a served model runs here."""
+    box = _box_of(served)
     if not served.mcp:
         return box
     from rightcall.cli.servers import open_servers  # noqa: PLC0415 - MCP is an extra

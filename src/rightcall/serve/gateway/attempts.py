@@ -60,7 +60,7 @@ class Attempts:
         beginning = exchange.key.id.encode() + exchange.peeked.beginning
         last: RightcallError | None = None
         for tried in range(1, trying.rounds + 1):
-            for of, candidate in self._places(route, beginning):
+            for of, candidate in self._places(route, exchange.peeked.model, beginning):
                 candidate.target.enter()
                 try:
                     return await self._at(exchange, of, candidate)
@@ -72,20 +72,22 @@ class Attempts:
                     last = error
                 finally:
                     await candidate.target.leave()
-            wait = self._wait(route)
-            if tried == trying.rounds or wait > trying.longest_wait:
+            wait = self._wait(route, exchange.peeked.model)
+            if tried == trying.rounds or wait > trying.longest_wait or _is_locked(last):
                 raise last or _all_rest(wait)
             await asyncio.sleep(wait + _LATE)
         raise AssertionError("there is at least one round")
 
-    def _places(self, route: Route, beginning: bytes) -> Iterator[tuple[Route, Candidate[Upstream]]]:
+    def _places(
+        self, route: Route, asked: str, beginning: bytes
+    ) -> Iterator[tuple[Route, Candidate[Upstream]]]:
         for of in self._upstreams.course(route):
-            for candidate in ordered(of.places, beginning):
+            for candidate in ordered(of.places_for(asked), beginning):
                 yield of, candidate
 
-    def _wait(self, route: Route) -> float:
+    def _wait(self, route: Route, asked: str) -> float:
         """Seconds before the next round: for as long as the least patient place asked for."""
-        candidates = [each for of in self._upstreams.course(route) for each in of.places]
+        candidates = [each for of in self._upstreams.course(route) for each in of.places_for(asked)]
         refused = least_wait(candidates)
         return refused or min((each.health.rest for each in candidates), default=0.0)
 
@@ -170,6 +172,11 @@ def _is_foreign(message: Message, dialect: str) -> bool:
 
 
 _BROKEN = Reply((), "error")
+
+
+def _is_locked(error: RightcallError | None) -> bool:
+    """Whether waiting helps nobody: a wrong key stays wrong."""
+    return isinstance(error, VendorError) and error.kind in ("auth", "quota")
 
 
 def _all_rest(wait: float) -> VendorError:

@@ -33,7 +33,7 @@ STREAM = {
 }
 LEFT_OUT = "x-rightcall-left-out"
 _LONGEST_HEADER = 1000
-_OK = 200
+_OK, _FAILED = 200, 400
 _WAIT = {429: "5", 503: "5", 529: "5"}
 """Seconds that a client is told to wait where nobody said how long; without them Codex gives up."""
 _OWN = ("auth", "quota")
@@ -46,6 +46,11 @@ class _Refused(Struct, frozen=True):
     error: VendorError
     incoming: Incoming
     said: bytes
+
+    @property
+    def is_of_an_api(self) -> bool:
+        """Whether clients can read it as a refusal: no web page, and no 200."""
+        return self.incoming.status >= _FAILED and self.said.lstrip()[:1] in (b"{", b"[")
 
 
 class Exchange:
@@ -197,6 +202,7 @@ class Exchange:
             refused is not None
             and refused.error is error
             and error.kind not in (*_OWN, "context_overflow")
+            and refused.is_of_an_api
         ):
             status = refused.incoming.status
             headers = {**JSON, **_retry_after(status, refused.incoming.headers), **self._own_headers()}
@@ -241,6 +247,10 @@ def told_to_clients(error: RightcallError) -> RightcallError:
     """
     if isinstance(error, VendorError) and error.kind in _OWN and error.provider:
         words = "the model's vendor refused the gateway; its operator finds why in the log"
+        return VendorError(words, kind="server", status=502)
+    if isinstance(error, VendorError) and error.kind == "not_found" and (error.status or 0) < _FAILED:
+        # A redirect, or somebody's web page: the gateway's wrong address is no client's to read.
+        words = "what is at the model's address is no API; the gateway's operator finds why in the log"
         return VendorError(words, kind="server", status=502)
     return error
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rightcall.core.ports import Journal, Observer
-from rightcall.errors import RightcallError, VendorError
+from rightcall.errors import RightcallError, UsageError, VendorError
 from rightcall.log import gateway_logger
 from rightcall.serve.gateway.allowance import Allowances, today
 from rightcall.serve.gateway.attempts import Answered, Attempts
@@ -66,7 +66,12 @@ class Gateway:
         self._upstreams.apply(settings)
 
     async def apply(self, settings: Settings, keys: Keys) -> None:
-        """Go on with other settings and keys; what is under way goes on as it began."""
+        """Go on with other settings and keys; what is under way goes on as it began.
+
+        A UsageError where they cannot be used, and nothing is changed.
+        """
+        if not (keys.all or self.guests.is_open):
+            raise UsageError("the file of keys is gone or empty; start anew to serve without keys")
         guests, dressing = Guests(keys, settings), self._dress(settings)
         left = self._upstreams.apply(settings)
         fixed = [name for name in _FIXED if getattr(settings, name) != getattr(self.settings, name)]
@@ -152,9 +157,11 @@ class Gateway:
         await visit.answer(refused.status, {**JSON, **refused.headers}, refused.body)
 
     async def _list(self, visit: Visit, door: Door, key: Key) -> None:
-        names = [name for name in self.settings.names() if self.guests.may(key, name)]
-        body = listed(load_server(door.dialect), door, names)
+        body = listed(load_server(door.dialect), door, self._names(key))
         await visit.answer(200, JSON, body)
+
+    def _names(self, key: Key) -> list[str]:
+        return [name for name in self.settings.names() if self.guests.may(key, name)]
 
     async def _exchanged(self, visit: Visit, door: Door, key: Key) -> None:
         bounds = self.settings.bounds
@@ -169,7 +176,7 @@ class Gateway:
             exchange = Exchange(visit, door, load_server(door.dialect), key, body, peeked)
             route = self._upstreams.route(peeked.model)
             if route is None or not self.guests.may(key, peeked.model):
-                raise _unknown(peeked.model, self.settings)
+                raise _unknown(peeked.model, self._names(key))
             self._allowances.enter(key, peeked.model)
             try:
                 await self._answered(exchange, route)
@@ -262,9 +269,9 @@ class Gateway:
         gateway_logger.warning("%s: %s", place, error)
 
 
-def _unknown(model: str, settings: Settings) -> VendorError:
+def _unknown(model: str, names: Sequence[str]) -> VendorError:
     if not model:
         return VendorError("model: the name of a model is missing", kind="bad_request", status=400)
-    served = ", ".join(settings.names()[:20])
+    served = ", ".join(names[:20])
     words = f"no model {model!r} is served here" + (f"; there is {served}" if served else "")
     return VendorError(words, kind="not_found", status=404)

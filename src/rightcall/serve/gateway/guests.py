@@ -34,7 +34,8 @@ class Guests:
     def __init__(self, keys: Keys, settings: Settings) -> None:
         self._keys = keys
         self._origins = frozenset(origin.rstrip("/") for origin in settings.origins)
-        self.is_open = not len(keys)
+        # Keys that were all revoked let nobody in: that was the point of revoking them.
+        self.is_open = not keys.all
         host, _ = address_of(settings.listen)
         if self.is_open and not is_loopback(host):
             raise UsageError(

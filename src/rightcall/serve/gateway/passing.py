@@ -18,6 +18,7 @@ from rightcall.log import gateway_logger
 from rightcall.request.whole import body_of
 from rightcall.serve.gateway.doors import GEMINI
 from rightcall.serve.gateway.peek import renamed
+from rightcall.serve.gateway.routing import is_its_fault
 
 if TYPE_CHECKING:
     from rightcall.request.wire_model import WireModel
@@ -38,6 +39,8 @@ _TOLD = ("anthropic-", "x-ratelimit-", "openai-", "retry-after", "request-id", "
 """How headers of an answer begin that a client may want to read."""
 _REFUSED = 400
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+_LONGEST_END = 3
+"""Bytes of an end that may have come before the rest of it."""
 
 
 def forwarded(headers: Mapping[str, str]) -> dict[str, str]:
@@ -97,9 +100,14 @@ async def passed(exchange: "Exchange", model: "WireModel") -> Reply | None:
 
 
 def _whole(dialect: Dialect, body: bytes) -> Reply | None:
+    """What an answer says. One that is an error, whatever its status says, or no object is raised."""
     try:
         return dialect.decode(body)
+    except VendorError:
+        raise
     except RightcallError as error:
+        if not body.lstrip().startswith(b"{"):
+            raise
         gateway_logger.warning("an answer was passed on that could not be read: %s", error)
         return None
 
@@ -107,20 +115,18 @@ def _whole(dialect: Dialect, body: bytes) -> Reply | None:
 async def _streamed(exchange: "Exchange", dialect: Dialect, incoming: Incoming) -> Reply | None:
     watch = Watch(dialect)
     headers = told(incoming.headers)
-    held, size = b"", 0
+    events, size = Events(), 0
     try:
         async for chunk in incoming.chunks:
             size += len(chunk)
             if size > MAX_REPLY_BYTES:
                 raise ProtocolError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
-            held = held + chunk if held else chunk
-            cut = _end_of_events(held)
-            if cut:
-                ready, held = held[:cut], held[cut:]
-                watch.see(ready)
+            if ready := events.feed(chunk):
+                _see(watch, ready, exchange)
                 await exchange.give(ready, headers)
-        if held:
-            watch.see(held + b"\n\n")
+        if held := events.rest():
+            if not watch.can_see(held + b"\n\n"):
+                raise TruncatedStream("the stream ended in the middle of an event")
             await exchange.give(held + b"\n\n", headers)
         watch.end()
     except RightcallError as error:
@@ -130,6 +136,45 @@ async def _streamed(exchange: "Exchange", dialect: Dialect, incoming: Incoming) 
     else:
         await exchange.visit.end()
     return watch.reply
+
+
+def _see(watch: "Watch", data: bytes, exchange: "Exchange") -> None:
+    """Read along. Where the first thing said is that it failed, another place may do better."""
+    refusal = watch.see(data)
+    if refusal is not None and not exchange.has_given and is_its_fault(refusal):
+        raise refusal
+
+
+class Events:
+    """Cuts a stream where events end. Each byte is looked at once, however long an event is."""
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next bytes; the whole events that there are now."""
+        before = self._tail()
+        cut = _end_of_events(before + chunk) - len(before)
+        if cut <= 0:
+            # An end that lay within the tail alone would have been found when the tail came.
+            self._held.append(chunk)
+            return b""
+        ready = b"".join([*self._held, chunk[:cut]])
+        self._held = [chunk[cut:]] if cut < len(chunk) else []
+        return ready
+
+    def rest(self) -> bytes:
+        """What is left over, when nothing more comes."""
+        return b"".join(self._held)
+
+    def _tail(self) -> bytes:
+        """The last bytes that are held, as many as may be the beginning of an end."""
+        tail = b""
+        for piece in reversed(self._held):
+            tail = piece[-_LONGEST_END:] + tail
+            if len(tail) >= _LONGEST_END:
+                break
+        return tail[-_LONGEST_END:]
 
 
 def _end_of_events(data: bytes) -> int:
@@ -145,17 +190,25 @@ class Watch:
     def __init__(self, dialect: Dialect) -> None:
         self._decoder = dialect.decoder()
         self.reply: Reply | None = None
-        self._is_lost = False
+        self._is_lost = self._refused = False
 
-    def see(self, data: bytes) -> None:
-        """Read what is about to be passed on. A refusal within it is passed on, too."""
+    def see(self, data: bytes) -> VendorError | None:
+        """Read what is about to be passed on; the refusal within it, if there is one."""
         if not self._is_lost:
             try:
                 self._take(self._decoder.feed(data))
-            except VendorError:
-                self._is_lost = True
+            except VendorError as error:
+                self._is_lost = self._refused = True
+                return error
             except RightcallError as error:
                 self._lose(error)
+        return None
+
+    def can_see(self, data: bytes) -> bool:
+        """Read the last of it; False where that makes no sense, and what came before it did."""
+        was_lost = self._is_lost
+        self.see(data)
+        return was_lost or self._refused or not self._is_lost
 
     def end(self) -> None:
         """The stream is over; TruncatedStream where it came too soon."""

@@ -30,7 +30,7 @@ class _Members(Struct, gc=False):
     store: bool | None = None
     messages: list[Raw] | None = None
     input: Raw = _ABSENT
-    contents: list[Raw] | None = None
+    contents: Raw = _ABSENT
     system: Raw = _ABSENT
     instructions: Raw = _ABSENT
     prompt_cache_key: str | None = None
@@ -87,10 +87,11 @@ def _first(found: _Members) -> bytes:
     if found.prompt_cache_key:
         return found.prompt_cache_key.encode()
     parts = [bytes(found.system), bytes(found.instructions)]
-    items = found.messages or found.contents
-    given = bytes(found.input)
+    items = found.messages
+    # Either may be one item instead of a list.
+    given = bytes(found.input) or bytes(found.contents)
     if items is None and given:
-        items = _items(given) if given.startswith(b"[") else [found.input]
+        items = _items(given) if given.startswith(b"[") else [Raw(given)]
     parts += [bytes(each) for each in (items or ())[:_FIRST]]
     return blake2b(_CACHE.sub(b"", b"\n".join(parts)), digest_size=16).digest()
 

@@ -6,6 +6,7 @@ a place that goes away takes nobody else's conversations along.
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from math import log
@@ -15,6 +16,8 @@ from rightcall.errors import RightcallError, TransportError, VendorError
 
 _FIRST_REST, _LONGEST_REST = 1.0, 60.0
 _SPAN = float(2**64)
+_MOST_NAMES = 64
+"""Models of one place whose health is kept: clients choose their names."""
 Target = TypeVar("Target")
 
 
@@ -72,13 +75,26 @@ def is_its_fault(error: RightcallError) -> bool:
 class Candidate(Generic[Target]):
     """A place among others."""
 
-    __slots__ = ("_salt", "health", "target", "weight")
+    __slots__ = ("_name", "_named", "_salt", "health", "target", "weight")
 
     def __init__(self, name: str, target: Target, weight: float = 1.0) -> None:
         self.target = target
         self.weight = weight
         self.health = Health()
+        self._name = name
         self._salt = name.encode()
+        self._named: OrderedDict[str, Candidate[Target]] = OrderedDict()
+
+    def named(self, model: str) -> "Candidate[Target]":
+        """The place for one of its models: vendors are busy, and limit rates, by the model."""
+        found = self._named.get(model)
+        if found is None:
+            found = self._named[model] = Candidate(self._name, self.target, self.weight)
+            if len(self._named) > _MOST_NAMES:
+                self._named.popitem(last=False)
+        else:
+            self._named.move_to_end(model)
+        return found
 
     def score(self, beginning: bytes) -> float:
         """How much this place wants the conversation."""

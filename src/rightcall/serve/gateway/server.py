@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rightcall.core.extras import load
+from rightcall.errors import UsageError
 from rightcall.serve.gateway.chores import Chores, Read
 from rightcall.serve.gateway.gateway import Gateway
 from rightcall.serve.gateway.guests import address_of
@@ -59,6 +61,7 @@ async def serve(
         h11_max_incomplete_event_size=bounds.header_bytes,
     )
     server = _listener(uvicorn, config)
+    sockets = await _bound(host, port)
     # Nobody's first request is to wait for these.
     await asyncio.to_thread(_load_all)
     beside = [asyncio.ensure_future(_tell(server, started))] if started is not None else []
@@ -72,11 +75,25 @@ async def serve(
             # Not on Windows, and not in a thread.
             asyncio.get_running_loop().add_signal_handler(getattr(signal, name), handle)
     try:
-        await server.serve()
+        await server.serve(sockets=sockets)
     finally:
         for each in beside:
             each.cancel()
         await gateway.close()
+
+
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    """Sockets at an address; uvicorn would end the process where there can be none."""
+    try:
+        held = await asyncio.get_running_loop().create_server(
+            asyncio.Protocol, host, port, start_serving=False
+        )
+    except OSError as error:
+        where, why = f"{host}:{port}", error.strerror or str(error)
+        raise UsageError(f"nothing can listen on {where}: {why}; choose another with listen") from None
+    sockets = [each.dup() for each in held.sockets]
+    held.close()
+    return sockets
 
 
 def _listener(uvicorn: Any, config: Any) -> Any:

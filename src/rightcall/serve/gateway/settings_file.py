@@ -124,6 +124,7 @@ class _Reader:
                 )
 
     def _converted(self, path: tuple[str, ...], value: object, kind: Any) -> Any:
+        """The value as what it should be; None where it is not, and all that is wrong is noted."""
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
@@ -131,9 +132,14 @@ class _Reader:
             inner = re.findall(r"\.(\w+)", where[1]) if where else []
             words = _AT.sub("", str(error))
             member = re.search(r"unknown field `(\w+)`", words)
+            named = (*inner, *([member[1]] if member else []))
             at = ".".join((*path, *inner))
-            self._wrong((*path, *inner, *([member[1]] if member else [])), f"{at}: {words}")
-            return None
+            self._wrong((*path, *named), f"{at}: {words}")
+        if isinstance(value, dict) and named and named[0] in value:
+            # What is wrong besides: the checks end at the first mistake.
+            rest = {name: each for name, each in value.items() if name != named[0]}
+            self._converted(path, rest, kind)
+        return None
 
     def _wrong(self, path: tuple[str, ...], words: str) -> None:
         self.mistakes.append(Mistake(self._line_of(path), words))

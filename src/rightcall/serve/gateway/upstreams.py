@@ -114,6 +114,10 @@ class Route:
         self.served = served
         self.places = places
 
+    def places_for(self, asked: str) -> list[Candidate[Upstream]]:
+        """The places as the one who asks for a model finds them, each with the health of that model."""
+        return [each.named(asked) if "*" in each.target.place.use else each for each in self.places]
+
 
 class Upstreams:
     """All served models, by the settings of now."""
