@@ -1,11 +1,14 @@
 """Durable runs in the studio: listed, shown and decided, while workers go on with them."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rightcall as rc
+from rightcall.cli.recorded import opened_journal
 from rightcall.errors import RunStopped, UsageError
 from rightcall.serve.studio.runs_as_tools import RunTools
 from rightcall.serve.studio.sources import source_of
@@ -150,3 +153,13 @@ def test_no_store_is_made_where_there_is_none(tmp_path: Path, place: str) -> Non
 def test_a_password_is_not_shown() -> None:
     name = source_of("postgresql://bob:secret@host/runs").name
     assert name == "postgresql://host/runs"
+
+
+async def test_a_store_is_not_taken_for_a_journal(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    async with app_at(file):
+        pass
+    with pytest.raises(UsageError, match="rightcall runs"), opened_journal(str(file)):
+        pass
+    with closing(sqlite3.connect(file)) as database:
+        assert not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'entries'").fetchall()

@@ -166,9 +166,13 @@ class Desk:
         return str((await self.row(run))["state"])
 
     def here(self, name: str) -> AgentHere | None:
-        """The agent for a run of an agent of that name: that one, or the only one there is."""
-        named = next((each for each in self.agents if each.name == name), None)
-        return named or (self.agents[0] if len(self.agents) == 1 else None)
+        """The agent of that name; for a run of one without a name, the only one there is.
+
+        A run of another's would go on with tools and rules that are not its own.
+        """
+        if not name:
+            return self.agents[0] if len(self.agents) == 1 else None
+        return next((each for each in self.agents if each.name == name), None)
 
     def agent_of(self, reading: Reading) -> AgentHere | None:
         """The agent whose run it is."""

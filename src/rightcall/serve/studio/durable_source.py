@@ -3,9 +3,7 @@
 The studio is a client of it, and never a worker: whatever it decides, others go on with.
 """
 
-import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,6 +12,7 @@ from rightcall.core.entry import Entry
 from rightcall.core.ports import AsyncJournal
 from rightcall.durable.app import App
 from rightcall.durable.standing import RunInfo
+from rightcall.durable.store_file import is_store
 from rightcall.errors import UsageError
 from rightcall.serve.studio.fold import new_facts
 from rightcall.serve.studio.source import Batch, Recorded, Written
@@ -21,16 +20,6 @@ from rightcall.serve.studio.source import Batch, Recorded, Written
 _LATEST = 500
 """Segments that are looked at again and again; of older runs only those that were not over."""
 _OVER = ("done", "failed", "cancelled")
-_TABLE = "SELECT 1 FROM sqlite_master WHERE name = 'workflow_status'"
-
-
-def is_store(path: Path) -> bool:
-    """Whether a file of SQLite is a store of durable runs, and no journal."""
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            return database.execute(_TABLE).fetchone() is not None
-    except sqlite3.Error:
-        return False
 
 
 def store_at(place: str | App) -> App:

@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.durable.app import App
+from rightcall.durable.store_file import is_store
 from rightcall.errors import UsageError
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.record.steps import entries_of
-from rightcall.serve.studio.durable_source import DurableSource, is_store
+from rightcall.serve.studio.durable_source import DurableSource
 from rightcall.serve.studio.lines_source import LinesSource
 from rightcall.serve.studio.source import Batch, Recorded, Source, Written
 from rightcall.serve.studio.table_source import TableSource
