@@ -43,6 +43,10 @@ class Watcher:
                 # A full disk, or a file that is gone for a moment: the next look may well succeed.
                 logger.warning("the journal cannot be looked at: %s", error)
                 news = False
+            except Exception:
+                # A store's own error, as a server that is away: nobody would see anything again.
+                logger.exception("the runs cannot be looked at")
+                news = False
             if news:
                 self._subscribers.wake_all()
             if not news:
