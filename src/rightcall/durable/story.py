@@ -59,7 +59,8 @@ async def story_of(engine: Engine, run: str, agents: Mapping[str, Agent[Any, Any
                 agent = agents.get(segment.job.agent)
                 told.append((segment.created, _start(segment, given, known, agent)))
             case GoOn(decisions=decisions):
-                told.append((segment.created, RunResumed(decisions=decisions)))
+                at = max(segment.created, told[-1][0] if told else 0.0)
+                told.append((at, RunResumed(decisions=decisions)))
             case Quit():
                 told.append((segment.created, _cancelled()))
                 continue
@@ -68,7 +69,9 @@ async def story_of(engine: Engine, run: str, agents: Mapping[str, Agent[Any, Any
             told += [(step.at, entry) for _, entry in pairs if not isinstance(entry, _FRAME)]
         if end is not None and end.result is not None:
             told += _unrecorded(end.result, told, segment.updated)
-        told += [(segment.updated, entry) for entry in _ending(segment, end)]
+        # Some engines tell the time of a segment in whole seconds, and its steps happened in it.
+        over = max(segment.updated, told[-1][0])
+        told += [(over, entry) for entry in _ending(segment, end)]
     return told
 
 
