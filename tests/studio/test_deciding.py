@@ -147,6 +147,16 @@ async def test_without_its_agent_a_decision_is_recorded_and_waits_for_the_progra
     assert (await agent.recover("paused")).calls[0].result.text == "paid 120 to bob"
 
 
+async def test_another_agent_than_the_runs_own_does_not_go_on_with_it(journal):
+    await stories.paused(journal)
+    other = rc.Agent(ScriptedModel([]), name="somebody-else")
+    async with serving(journal, agents=other, write=True) as studio:
+        pending = await waiting(studio)
+        assert pending["rules"]["says"] == "unknown"
+        status, told = await studio.post("/api/run/decide", yes(pending))
+        assert (status, told["state"]) == (200, "recorded")
+
+
 async def test_a_decision_that_is_none_is_refused(journal):
     await stories.paused(journal)
     async with serving(journal, write=True) as studio:

@@ -13,7 +13,7 @@ from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.runs_as_tools import RunTools, address_of
 from rightcall.serve.studio.search import Wanted, find, match_of
 from rightcall.serve.studio.sources import source_of
-from rightcall.testing import call
+from rightcall.testing import ScriptedModel, call
 from studio import stories
 
 
@@ -303,4 +303,16 @@ async def test_a_run_of_a_conversation_is_seen_with_its_whole_history(journal):
     reading = await desk.read("turn3")
     assert reading.entries == tuple(journal.entries("turn3"))
     assert reading.start.messages == result.transcript[:-1]
+    desk.close()
+
+
+async def test_a_line_of_too_many_brackets_is_damage_and_stops_nobody(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b'{"a":' + b"[" * 100_000 + b"\n")
+    with rc.record.JsonLinesJournal(path) as journal:
+        await rc.Agent(ScriptedModel(["Hi."]), journal=journal).run("Go.", run="later")
+        assert "later" in journal.runs()
+    desk = Desk(path)
+    await desk.catch_up_fully()
+    assert (await desk.row("later"))["state"] in ("ended", "failed")
     desk.close()

@@ -357,3 +357,20 @@ async def test_a_local_models_prompt_is_shown_as_its_template_makes_it(kept):
     assert (told["form"], "<|im_start|>" in told["body"]) == ("prompt", True)
     assert ("prompt" in named["forms"], named["form"]) == (False, "rightcall")
     assert [each["run"] for each in row["runs"]] == ["local"]
+
+
+async def test_a_store_that_is_away_for_a_while_is_looked_at_again():
+    class Away(rc.record.MemoryJournal):
+        is_away = True
+
+        def runs(self):
+            if self.is_away:
+                raise RuntimeError("the server is away")
+            return super().runs()
+
+    journal = Away()
+    await rc.Agent(ScriptedModel(["Hi."]), journal=journal).run("Go.", run="r")
+    async with serving(journal) as studio:
+        assert (await studio.get("/api/session"))["index"]["runs"] == 0
+        journal.is_away = False
+        await studio.until("r", "ended")

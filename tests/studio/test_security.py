@@ -5,6 +5,7 @@ Each test says what was tried; what it shows is that the try comes to nothing.
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from io import BytesIO
 
 import pytest
@@ -17,6 +18,7 @@ from rightcall.serve.studio import reading_routes
 from rightcall.serve.studio.application import _files
 from rightcall.serve.studio.security import CSP
 from rightcall.serve.studio.server import serve
+from rightcall.serve.studio.subscribers import MOST_WATCHING
 from rightcall.testing import call, reply
 from studio import stories
 from studio.kit import serving
@@ -309,3 +311,16 @@ async def test_what_makes_no_sense_is_refused_in_words(journal):
             found, told = await studio.ask(path)
             assert found == status, (path, told)
             assert status == 200 or told["error"]["message"]
+
+
+async def test_streams_that_nobody_reads_are_bounded(tmp_path):
+    with rc.record.SqliteJournal(tmp_path / "runs.sqlite") as journal:
+        await stories.paused(journal)
+        async with serving(journal) as studio, AsyncExitStack() as open_streams:
+            for _ in range(MOST_WATCHING):
+                stream = await open_streams.enter_async_context(studio.events("/api/runs/events"))
+                await anext(stream)
+            status, told = await studio.ask("/api/runs/events")
+            assert (status, told["error"]["code"]) == (503, "too_many")
+            assert (await studio.ask("/api/run/events", run="paused"))[0] == 503
+            await studio.get("/api/runs")

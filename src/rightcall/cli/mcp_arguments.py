@@ -59,7 +59,9 @@ def serve_mcp(parser: ArgumentParser) -> None:
         "--journal", metavar="FILE", help="record every call in a .jsonl or .sqlite (.sqlite3, .db) file"
     )
     parser.add_argument(
-        "--runs", metavar="FILE", help="offer the runs of a journal: to list, search and show"
+        "--runs",
+        metavar="FILE",
+        help="offer the runs of a journal or a durable store: to list, search and show",
     )
     add_approval_options(parser, "Some tools want a person's yes. The client is asked for it.")
     _add_http(parser)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rightcall.cli.conversations import conversations_file, find_run
 from rightcall.cli.load import is_journal, load_journal
+from rightcall.durable.store_file import is_store
 from rightcall.errors import UsageError
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.sqlite import SqliteJournal
@@ -26,6 +27,10 @@ def journal_and_run(words: list[str]) -> tuple[str, str | None]:
 @contextmanager
 def opened_journal(file: str) -> Iterator[JsonLinesJournal | SqliteJournal]:
     """The journal in a file, closed at the end."""
+    if is_store(Path(file)):
+        raise UsageError(
+            f"{file} is a store of durable runs, and no journal: rightcall runs list sqlite:///{file}"
+        )
     journal = load_journal(file)
     assert isinstance(journal, JsonLinesJournal | SqliteJournal)
     with journal:

@@ -12,7 +12,11 @@ def studio(parser: ArgumentParser) -> None:
     unless --write is said. Only this machine can reach it; on another --host, only who has the address
     that is printed, with its token.
     """
-    parser.add_argument("--journal", metavar="FILE", help="a journal: .jsonl, .sqlite or .db")
+    parser.add_argument(
+        "--journal",
+        metavar="FILE|URL|MODULE:APP",
+        help="a journal (.jsonl, .sqlite, .db), or durable runs by their address or app",
+    )
     which = "an agent that goes on with runs and can be tried, as module:NAME or FILE.py:NAME"
     repeated(parser.add_argument, "--agent", "agents", metavar="MODULE:NAME", words=which)
     parser.add_argument(
@@ -28,6 +32,8 @@ examples:
   rightcall studio
   rightcall studio --journal runs.sqlite
   rightcall studio --journal runs.sqlite --agent shop.py:agent --write
+  rightcall studio --journal sqlite:///runs.db --write
+  rightcall studio --journal shop:app --write
 
 exit codes: 0 ended by Ctrl-C, 2 bad usage"""
 

@@ -9,6 +9,7 @@ from typing import Any, Self, TypedDict, Unpack
 from rightcall.agent import Agent
 from rightcall.core.budget import Budget
 from rightcall.core.decision import FinalDecision, Grant
+from rightcall.core.entry import Entry
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Message
 from rightcall.core.options import checked
@@ -29,6 +30,7 @@ from rightcall.durable.segment import (
 )
 from rightcall.durable.standing import RunInfo, Shown, Standing, latest_of
 from rightcall.durable.steps import read
+from rightcall.durable.story import story_of
 from rightcall.errors import AlreadyDecided, UsageError
 from rightcall.gate.checked_async import checked_async
 from rightcall.gate.gate import Decisions, decided_about, final_decision
@@ -124,7 +126,8 @@ class App:
             if self._engine is None:
                 engine = engine_at(self.address)
                 segments = Segments(self.agents, self._dependencies, engine.blobs, engine.channel)
-                await engine.open(segments.execute if self.agents else None, self.queues)
+                works = bool(self.agents and self.queues)
+                await engine.open(segments.execute if works else None, self.queues)
                 self._engine = engine
         return self
 
@@ -313,6 +316,15 @@ class App:
             each.job.segment: await engine.history(run, each.job.segment) for each in segments
         }
         return Shown(info=info, segments=tuple(segments), steps=steps)
+
+    async def story(self, run: str) -> Sequence[tuple[float, Entry]]:
+        """What happened in a run, as a journal would hold it, each entry with when that was.
+
+        UsageError where there is no such run.
+        """
+        engine = await self._at()
+        await latest_of(engine, run)
+        return await story_of(engine, run, self.agents)
 
     @checked_async("app.gc")
     async def gc(self, *, older: float = _MONTH) -> int:

@@ -75,7 +75,7 @@ def is_foreign(text: bytes) -> bool:
     """Whether it is an entry of a newer rightcall's, and not a damaged one."""
     try:
         head = _HEAD.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return head.version > CONTINUED or head.type not in _KINDS
 
@@ -118,7 +118,7 @@ def _base64(data: bytes) -> str:
 def _explain(text: bytes, error: Exception) -> str:
     try:
         head = _HEAD.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return f"this is not an entry: {error}"
     if head.version > CONTINUED:
         return _too_new(head.version)

@@ -86,7 +86,7 @@ def parse_line(line: bytes) -> Line:
     """What the line holds; a ValueError that says why if it holds nothing."""
     try:
         read = _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         found = _decode_halves(line) if _HALF in line else None
         if found is None:
             raise ValueError(f"the line is damaged: {error}") from None
@@ -179,7 +179,7 @@ def owners(line: bytes) -> tuple[tuple[str, ...], bool]:
     for head in _HEAD.finditer(line):
         try:
             names[msgspec.json.decode(head[1], type=str)] = None
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return tuple(names), False
     return tuple(names), _HEAD.match(line) is not None and not _is_overwritten(line)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from rightcall.cli import OK
 from rightcall.cli.conversations import conversations_file
-from rightcall.cli.load import is_journal, load_agent
+from rightcall.cli.load import found_at, is_journal, load_agent
 from rightcall.cli.places import cache_folder
+from rightcall.durable.app import App
 from rightcall.errors import UsageError
 from rightcall.serve import studio
 
@@ -30,23 +31,32 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def _journal(options: Namespace) -> Path:
+def _journal(options: Namespace) -> str | Path | App:
     if options.journal is None:
         file = conversations_file()
         if not file.exists():
             raise UsageError("ask and chat have kept nothing yet; name a journal with --journal FILE")
         return file
     if "://" in options.journal:
-        raise UsageError(
-            f"--journal {options.journal}: from the command line the studio reads files. Runs that are "
-            "kept elsewhere are shown from Python, by rightcall.serve.studio.serve(journal)"
-        )
+        return str(options.journal)
     if not is_journal(options.journal):
-        raise UsageError(f"--journal {options.journal}: its name must end in .jsonl, .sqlite or .db")
+        return _app(options.journal)
     file = Path(options.journal)
     if not file.exists() and not options.write:
         raise UsageError(f"there is no journal {file}")
     return file
+
+
+def _app(place: str) -> App:
+    if ":" not in place:
+        raise UsageError(
+            f"--journal {place}: its name must end in .jsonl, .sqlite or .db; durable runs are at an "
+            "address such as sqlite:///runs.db, or at MODULE:NAME of an app"
+        )
+    app = found_at("--journal", place)
+    if not isinstance(app, App):
+        raise UsageError(f"--journal {place} is not an rc.durable.App")
+    return app
 
 
 def _say(address: str, *, is_opened: bool) -> None:

@@ -40,15 +40,17 @@ def run(options: Namespace) -> int:
     file, name = journal_and_run(options.where)
     with opened_journal(file) as journal:
         chosen = chosen_run(journal, name)
-        return asyncio.run(_Watching(journal, chosen, view_for(options, chosen)).watch())
+        watching = _Watching(journal, chosen, view_for(options, chosen), file)
+        return asyncio.run(watching.watch())
 
 
 class _Watching:
     """One run, followed by its record."""
 
-    def __init__(self, journal: Journal, run: str, view: View) -> None:
+    def __init__(self, journal: Journal, run: str, view: View, file: str) -> None:
         self._journal = journal
         self._run = run
+        self._file = file
         self._view = view
         self._progress = Progress()
         self._begun = time.monotonic()
@@ -96,7 +98,8 @@ class _Watching:
         self._view.hush()
         for proposal in result.pending:
             self._say(question(proposal))
-        self._say(f"It waits for a person: rightcall journal resume … {self._run}, or rightcall studio")
+        resume, show = f"rightcall journal resume {self._file} {self._run}", f"--journal {self._file}"
+        self._say(f"It waits for a person: {resume}, or rightcall studio {show} --write")
         return NO_ANSWER
 
     def _say(self, text: str) -> None:

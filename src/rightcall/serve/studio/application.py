@@ -14,7 +14,6 @@ from starlette.types import ASGIApp
 
 from rightcall.agent import Agent
 from rightcall.core.options import checked
-from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.errors import RightcallError
 from rightcall.log import logger
 from rightcall.serve.studio.answers import Refused, refusal, refused
@@ -22,6 +21,7 @@ from rightcall.serve.studio.desk import NoRun
 from rightcall.serve.studio.hosting import NoAgent, NotFitting
 from rightcall.serve.studio.reading_routes import ReadingRoutes
 from rightcall.serve.studio.security import Gatekeeper
+from rightcall.serve.studio.sources import Place
 from rightcall.serve.studio.state import Studio
 from rightcall.serve.studio.writing_routes import WritingRoutes
 
@@ -39,7 +39,7 @@ _TYPES = {
 
 @checked("studio_app")
 def studio_app(
-    journal: str | Path | Journal | AsyncJournal,
+    journal: Place,
     *,
     agents: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any] = (),
     write: bool = False,

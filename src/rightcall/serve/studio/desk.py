@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from rightcall.core.entry import RunStarted
-from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.core.entry import Entry, RunStarted
 from rightcall.core.tool import Tool
 from rightcall.errors import JournalError
 from rightcall.log import logger
 from rightcall.record.continued import whole
 from rightcall.serve.studio.agents import AgentHere
+from rightcall.serve.studio.durable_source import DurableSource
 from rightcall.serve.studio.fold import RunFacts
 from rightcall.serve.studio.index import Index, Standing, index_path
 from rightcall.serve.studio.items import Extra, items_of
@@ -25,7 +25,7 @@ from rightcall.serve.studio.reading import Reading, read_run
 from rightcall.serve.studio.rows import rows_of
 from rightcall.serve.studio.shape import Json
 from rightcall.serve.studio.source import Recorded, Source
-from rightcall.serve.studio.sources import source_of
+from rightcall.serve.studio.sources import Place, source_of
 from rightcall.serve.studio.tool_stats import all_tools
 from rightcall.serve.studio.trust_view import Judged, judge
 from rightcall.serve.studio.waiting import pending_json, waiting_ids
@@ -60,7 +60,7 @@ class Desk:
 
     def __init__(
         self,
-        journal: str | Path | Journal | AsyncJournal,
+        journal: Place,
         *,
         agents: Sequence[AgentHere] = (),
         cache: Path | None = None,
@@ -75,7 +75,8 @@ class Desk:
         self.stopped: set[str] = set()
         """Runs that were given up here: nobody need wait to see whether anything still comes."""
         self._tools: tuple[int, Json] | None = None
-        self._read: OrderedDict[str, tuple[int, Reading]] = OrderedDict()
+        self._read: OrderedDict[str, tuple[int, Reading, Entry]] = OrderedDict()
+        """With how many entries each had, and how it began then."""
         self._shown: OrderedDict[str, _Seen] = OrderedDict()
 
     async def catch_up(self) -> bool:
@@ -128,7 +129,7 @@ class Desk:
             await asyncio.to_thread(self.index.forget, run)
             raise NoRun(run)
         reading = await read_run(run, recorded, _before(known, recorded))
-        self._read[run] = (len(recorded.entries), reading)
+        self._read[run] = (len(recorded.entries), reading, recorded.entries[0])
         while len(self._read) > _MOST_READ:
             self._read.popitem(last=False)
         return reading
@@ -165,9 +166,13 @@ class Desk:
         return str((await self.row(run))["state"])
 
     def here(self, name: str) -> AgentHere | None:
-        """The agent for a run of an agent of that name: that one, or the only one there is."""
-        named = next((each for each in self.agents if each.name == name), None)
-        return named or (self.agents[0] if len(self.agents) == 1 else None)
+        """The agent of that name; for a run of one without a name, the only one there is.
+
+        A run of another's would go on with tools and rules that are not its own.
+        """
+        if not name:
+            return self.agents[0] if len(self.agents) == 1 else None
+        return next((each for each in self.agents if each.name == name), None)
 
     def agent_of(self, reading: Reading) -> AgentHere | None:
         """The agent whose run it is."""
@@ -228,16 +233,24 @@ class Desk:
                 logger.warning("a run that waits cannot be read: %s", error)
         return found
 
+    async def leave(self) -> None:
+        """Let go of everything, also of what takes a while."""
+        if isinstance(self.source, DurableSource):
+            await self.source.disconnect()
+        self.close()
+
     def close(self) -> None:
         """Let go of everything."""
         self.index.close()
         self.source.close()
 
 
-def _before(known: tuple[int, Reading] | None, recorded: Recorded) -> Reading | None:
+def _before(known: tuple[int, Reading, Entry] | None, recorded: Recorded) -> Reading | None:
     """What was read of a run before, if that is how it still begins."""
     if known is None or not 0 < known[0] <= len(recorded.entries):
         return None
     last = known[1].written[-1][1]
     is_same = not recorded.times or recorded.times[known[0] - 1] == last
+    # Of a durable run more may be known of its beginning than there was.
+    is_same = is_same and recorded.entries[0] == known[2]
     return known[1] if is_same else None

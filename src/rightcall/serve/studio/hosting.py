@@ -91,7 +91,13 @@ class Hosting:
         """Write down what a person decided, and go on with the run where its agent is here."""
         journal = self._desk.source.journal()
         if isinstance(journal, Deciding):
+            entries = tuple(await entries_of(journal, run))
+            if pause and pause != _pause_of(entries):
+                raise AlreadyDecided(run, decisions_in(entries))
+            result = (await retrace_aside(entries, run)).result
+            self._check_changes(result, decided_about(result.pending, given), entries)
             await journal.decide(run, given)
+            await self._desk.catch_up()
             return "resumed"
         async with Holding(journal, run) as held:
             result = (await retrace_aside(held.entries, run)).result

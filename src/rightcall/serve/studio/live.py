@@ -20,6 +20,8 @@ _OFTEN = 0.3
 _SELDOM = 2.0
 _KEEP_OPEN = 15.0
 _MANY = 50
+_PART = 100
+"""Items that are sent together."""
 _AT_MOST = 0.5
 """Seconds between two messages about the list."""
 COMMENT = b": still here\n\n"
@@ -40,6 +42,10 @@ class Watcher:
             except (JournalError, OSError, sqlite3.Error) as error:
                 # A full disk, or a file that is gone for a moment: the next look may well succeed.
                 logger.warning("the journal cannot be looked at: %s", error)
+                news = False
+            except Exception:
+                # A store's own error, as a server that is away: nobody would see anything again.
+                logger.exception("the runs cannot be looked at")
                 news = False
             if news:
                 self._subscribers.wake_all()
@@ -97,11 +103,12 @@ async def run_events(
                 try:
                     # Asked before the run is read, so that nobody hears of an end before they see it.
                     now = await desk.state(run)
-                    news = await _changes(desk, run, sent, why_not)
+                    parts = await _changes(desk, run, sent, version, why_not)
                 except NoRun:
                     return
-                if news is not None:
-                    yield message("items", news)
+                for news in parts:
+                    version = news["version"]
+                    yield await asyncio.to_thread(message, "items", news)
                 if now != state:
                     state = now
                     if state != "running":
@@ -121,21 +128,30 @@ async def _known(desk: Desk, run: str, version: int) -> dict[str, bytes]:
     return sent
 
 
-async def _changes(desk: Desk, run: str, sent: dict[str, bytes], why_not: str) -> Json | None:
-    """What is not as it was last told; None where everything is."""
+async def _changes(
+    desk: Desk, run: str, sent: dict[str, bytes], version: int, why_not: str
+) -> list[Json]:
+    """What is not as it was last told, in parts: one who does not read holds up no more than one.
+
+    All but the last say the version that was told before, for one who comes back in between.
+    """
     reading = await desk.read(run)
     judged = await desk.judged(reading)
     items = await desk.items(reading)
-    fresh = [item for item in items if _is_new(item, sent)]
-    if not fresh:
-        return None
-    return {
-        "version": reading.version,
+    fresh = await asyncio.to_thread(lambda: [item for item in items if _is_new(item, sent)])
+    shared = {
         "row": await desk.row(run),
         "items_total": len(items),
-        "items": fresh,
         "pending": desk.pending(reading, judged, why_not),
     }
+    return [
+        {
+            **shared,
+            "version": reading.version if at + _PART >= len(fresh) else version,
+            "items": fresh[at : at + _PART],
+        }
+        for at in range(0, len(fresh), _PART)
+    ]
 
 
 def _is_new(item: Json, sent: dict[str, bytes]) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
@@ -107,8 +108,7 @@ class ReadingRoutes:
 
     async def list_events(self, _: Request) -> Response:
         """What changes in the list."""
-        events = list_events(self._desk, self._studio.subscribers)
-        return StreamingResponse(events, media_type="text/event-stream", headers=_EVENTS)
+        return self._stream(list_events(self._desk, self._studio.subscribers))
 
     async def run(self, request: Request) -> Response:
         """A run as people read it."""
@@ -146,7 +146,12 @@ class ReadingRoutes:
         run = text(request, "run")
         await self._desk.facts(run)
         seen, why_not = whole(request, "version", 0), self._studio.why_not
-        events = run_events(self._desk, self._studio.subscribers, run, seen, why_not)
+        return self._stream(run_events(self._desk, self._studio.subscribers, run, seen, why_not))
+
+    def _stream(self, events: AsyncIterator[bytes]) -> Response:
+        if self._studio.subscribers.is_full:
+            words = "Too many pages watch already; close some."
+            raise Refused(503, "too_many", words)
         return StreamingResponse(events, media_type="text/event-stream", headers=_EVENTS)
 
     async def timeline(self, request: Request) -> Response:

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from rightcall.core.facts import Facts
-from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.errors import RightcallError, ToolFailure
@@ -19,6 +18,7 @@ from rightcall.serve.studio.desk import Desk, NoRun
 from rightcall.serve.studio.export import transcript_of
 from rightcall.serve.studio.rows import rows_of
 from rightcall.serve.studio.search import Wanted, find
+from rightcall.serve.studio.sources import Place
 
 SCHEME = "rightcall-run:///"
 _FACTS = Facts(untrusted=True, private=True, reach="nothing")
@@ -31,9 +31,7 @@ _MEMBERS = ("shown", "at", "agent", "model", "state", "stop", "turns", "calls", 
 class RunTools:
     """The runs of a journal, for agents. Nothing is changed by any of it."""
 
-    def __init__(
-        self, journal: str | Path | Journal | AsyncJournal, *, cache: Path | None = None
-    ) -> None:
+    def __init__(self, journal: Place, *, cache: Path | None = None) -> None:
         self._desk = Desk(journal, cache=cache)
 
     def tools(self) -> tuple[Tool, ...]:
@@ -128,9 +126,7 @@ def _show_tool(runs: RunTools) -> Tool:
     return show_run
 
 
-def run_tools(
-    journal: str | Path | Journal | AsyncJournal, *, cache: Path | None = None
-) -> tuple[Tool, ...]:
+def run_tools(journal: Place, *, cache: Path | None = None) -> tuple[Tool, ...]:
     """Tools by which an agent reads a journal: ``list_runs``, ``search_runs``, ``show_run``."""
     return RunTools(journal, cache=cache).tools()
 

@@ -13,11 +13,11 @@ import uvicorn
 
 from rightcall.agent import Agent
 from rightcall.core.options import checked
-from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.errors import UsageError
 from rightcall.log import logger
 from rightcall.models.direct import is_loopback
 from rightcall.serve.studio.application import studio_app
+from rightcall.serve.studio.sources import Place
 
 _ANYWHERE = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - to tell that it is one
 _BACKLOG = 128
@@ -25,7 +25,7 @@ _BACKLOG = 128
 
 @checked("studio.serve")
 def serve(
-    journal: str | Path | Journal | AsyncJournal,
+    journal: Place,
     *,
     agents: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any] = (),
     write: bool = False,

@@ -4,19 +4,28 @@ from collections.abc import Sequence
 from contextlib import suppress
 from inspect import isawaitable
 from pathlib import Path
+from typing import TypeAlias
 
 from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.durable.app import App
+from rightcall.durable.store_file import is_store
 from rightcall.errors import UsageError
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.record.steps import entries_of
+from rightcall.serve.studio.durable_source import DurableSource
 from rightcall.serve.studio.lines_source import LinesSource
 from rightcall.serve.studio.source import Batch, Recorded, Source, Written
 from rightcall.serve.studio.table_source import TableSource
 
+Place: TypeAlias = str | Path | Journal | AsyncJournal | App
+"""A journal, the file of one, or a store of durable runs or its address."""
 
-def source_of(place: str | Path | Journal | AsyncJournal, *, may_make: bool = False) -> Source:
+
+def source_of(place: Place, *, may_make: bool = False) -> Source:
     """The source for a journal, or for the file of one, which ``may_make`` makes where there is none."""
+    if isinstance(place, App) or (isinstance(place, str) and "://" in place):
+        return DurableSource(place)
     if isinstance(place, JsonLinesJournal | SqliteJournal):
         kind = LinesSource if isinstance(place, JsonLinesJournal) else TableSource
         return kind(place.path, place)
@@ -27,7 +36,9 @@ def source_of(place: str | Path | Journal | AsyncJournal, *, may_make: bool = Fa
         kind_of_file(path)(path).close()
     if not path.is_file():
         raise UsageError(f"there is no journal {path}")
-    return TableSource(path) if _is_database(path) else LinesSource(path)
+    if not _is_database(path):
+        return LinesSource(path)
+    return DurableSource(f"sqlite:///{path}") if is_store(path) else TableSource(path)
 
 
 def kind_of_file(path: Path) -> type[JsonLinesJournal] | type[SqliteJournal]:

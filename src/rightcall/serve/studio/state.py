@@ -8,11 +8,12 @@ from secrets import token_urlsafe
 from typing import Any
 
 from rightcall.agent import Agent
-from rightcall.core.ports import AsyncJournal, Journal
+from rightcall.durable.app import App
 from rightcall.serve.studio.agents import agents_of
 from rightcall.serve.studio.desk import Desk
 from rightcall.serve.studio.hosting import Hosting
 from rightcall.serve.studio.live import Watcher
+from rightcall.serve.studio.sources import Place
 from rightcall.serve.studio.subscribers import Subscribers
 
 _READ_ONLY = "This studio only shows: start it with --write to decide here."
@@ -23,7 +24,7 @@ class Studio:
 
     def __init__(
         self,
-        journal: str | Path | Journal | AsyncJournal,
+        journal: Place,
         *,
         agents: Mapping[str, Agent[Any]] | Sequence[Agent[Any]] | Agent[Any] = (),
         can_write: bool = False,
@@ -32,6 +33,8 @@ class Studio:
         self.can_write = can_write
         self.csrf = token_urlsafe(24)
         """What changes must carry: whoever can read our answers knows it, and no other page can."""
+        if isinstance(journal, App) and not agents:
+            agents = journal.agents
         self.desk = Desk(journal, agents=agents_of(agents), cache=cache, may_make=can_write)
         self.subscribers = Subscribers()
         self.watcher = Watcher(self.desk, self.subscribers)
@@ -45,7 +48,7 @@ class Studio:
     async def close(self) -> None:
         """Let go of everything."""
         await self.hosting.close()
-        self.desk.close()
+        await self.desk.leave()
 
 
 def version() -> str:

@@ -9,6 +9,9 @@ from rightcall.serve.studio.shape import Json
 _MOST_WAITING = 2000
 """Pieces that may wait for one who reads slowly; more are left out, since the record has the whole."""
 
+MOST_WATCHING = 64
+"""Streams at once: each goes through its run by itself, and one that nobody reads costs as much."""
+
 Told = Json | None
 """A piece that streams, or None: look again."""
 
@@ -33,6 +36,11 @@ class Subscribers:
             left.discard(queue)
             if not left:
                 del self._queues[name]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nobody else can watch now."""
+        return sum(map(len, self._queues.values())) >= MOST_WATCHING
 
     async def pause(self, often: float, seldom: float) -> None:
         """Wait for a moment, or longer where nobody watches; until somebody does, at most."""

@@ -124,10 +124,15 @@ function stretches({ pairs, first }) {
   return nodes;
 }
 
+function whyWords({ a, b, differs }) {
+  if (!a) return "only in the second";
+  if (!b) return "only in the first";
+  // Of two things that are not of one kind there is nothing to compare.
+  return differs.includes("missing") ? "is something else" : `differs in ${differs.map(words).join(", ")}`;
+}
+
 function pairNode(pair, at, isFirst) {
-  const why = pair.differs.length
-    ? `differs in ${pair.differs.map(words).join(", ")}`
-    : "only in one of them";
+  const why = whyWords(pair);
   const heading = h(
     "h3",
     isFirst && { id: "first-difference", tabindex: -1 },

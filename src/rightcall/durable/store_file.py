@@ -1,0 +1,16 @@
+"""A file of SQLite into whether durable runs are kept in it. Loads nothing, and makes nothing there."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+_TABLE = "SELECT 1 FROM sqlite_master WHERE name = 'workflow_status'"
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file is a store of durable runs, and no journal."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            return database.execute(_TABLE).fetchone() is not None
+    except sqlite3.Error:
+        return False
