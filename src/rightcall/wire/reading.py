@@ -1,6 +1,6 @@
 """A client's body into what is asked, as far as the server halves of all dialects do it alike."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ from rightcall.core.call import TEXT_MEMBER
 from rightcall.core.history import mend
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reply, Unknown, User
+from rightcall.core.request import ANY_OBJECT
 from rightcall.core.served import Asked
 from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.core.tool import Spec
@@ -147,3 +148,19 @@ def tokens_of(asked: Asked) -> int:
         + sum(map(estimate_tokens, request.messages))
         + spec_tokens(request.specs)
     )
+
+
+def output_in(form: Mapping[str, Any], schema: object, where: str, left: list[str]) -> JsonObject | None:
+    """The form that the answer is to have, of a client's word for it at ``where``; None for text."""
+    match form.get("type", "text"):
+        case "text":
+            return None
+        case "json_object":
+            return ANY_OBJECT
+        case "json_schema":
+            if not isinstance(schema, dict):
+                raise UsageError(f"{where}: a JSON Schema is missing")
+            return schema
+        case kind:
+            left.append(f"{where}: {kind}")
+            return None

@@ -9,13 +9,21 @@ from rightcall.core.message import Reasoning
 from rightcall.core.request import Named, Request, ToolChoice
 from rightcall.core.served import Asked
 from rightcall.core.tool import Spec
-from rightcall.errors import UsageError
 from rightcall.wire.anthropic.history import read
 from rightcall.wire.anthropic.tables import EFFORTS, NAME
 from rightcall.wire.carried import given_back
 from rightcall.wire.encoding import mapping
 from rightcall.wire.history import objects, string
-from rightcall.wire.reading import Members, body_of, model_in, sound, spec_of, strings, without_absent
+from rightcall.wire.reading import (
+    Members,
+    body_of,
+    model_in,
+    output_in,
+    sound,
+    spec_of,
+    strings,
+    without_absent,
+)
 
 _OURS = ("name", "type", "description", "input_schema", "strict", "input_examples", "cache_control")
 _SHOWN = ("text", "image", "document")
@@ -33,12 +41,13 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     specs = _specs(members.get("tools"), left)
     choice = mapping(members.get("tool_choice"))
     config = Members(members.get("output_config"), "output_config.")
+    form = mapping(config.get("format") or members.get("output_format"))
     request = Request(
         messages=sound(given_back(said.messages, _place), left),
         system="\n\n".join([text for text in system if text]),
         specs=specs,
         choice=without_absent(_choice(choice, left), specs, left, "tool_choice"),
-        output=_output(config.get("format") or members.get("output_format"), left),
+        output=output_in(form, form.get("schema"), "output_config.format", left),
         max_tokens=members.number("max_tokens"),
         options=_options(members, config, parallel=_parallel(choice)),
     )
@@ -169,18 +178,3 @@ def _choice(given: Mapping[str, Any], left: list[str]) -> ToolChoice:
 
 def _parallel(choice: Mapping[str, Any]) -> bool | None:
     return False if choice.get("disable_parallel_tool_use") is True else None
-
-
-def _output(given: Any, left: list[str]) -> JsonObject | None:
-    form = mapping(given)
-    match form.get("type"):
-        case None:
-            return None
-        case "json_schema":
-            schema = form.get("schema")
-            if not isinstance(schema, dict):
-                raise UsageError("output_config.format.schema: a JSON Schema is missing")
-            return schema
-        case kind:
-            left.append(f"output_config.format: {kind}")
-            return None

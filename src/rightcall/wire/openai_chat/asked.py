@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightcall.core.call import Call
-from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Reasoning
-from rightcall.core.request import ANY_OBJECT, Named, Request, ToolChoice
+from rightcall.core.request import Named, Request, ToolChoice
 from rightcall.core.served import Asked
 from rightcall.core.tool import Spec
-from rightcall.errors import UsageError
 from rightcall.wire.carried import given_back
 from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.history import objects
@@ -20,6 +18,7 @@ from rightcall.wire.reading import (
     Members,
     body_of,
     model_in,
+    output_in,
     sound,
     spec_of,
     strings,
@@ -35,13 +34,13 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     said = read([item for _, item in objects(messages, "messages")])
     specs = _specs(members, left)
     choice, specs = _choice(members.get("tool_choice", "function_call"), specs, left)
-    options = _options(members, left)
+    options, form = _options(members, left), mapping(members.get("response_format"))
     request = Request(
         messages=sound(given_back(said.messages, _place), left),
         system=said.system,
         specs=specs,
         choice=without_absent(choice, specs, left, "tool_choice"),
-        output=_output(members.get("response_format"), left),
+        output=output_in(form, mapping(form.get("json_schema")).get("schema"), "response_format", left),
         max_tokens=members.number("max_completion_tokens", "max_tokens"),
         options=options,
     )
@@ -136,20 +135,3 @@ def _choice(given: Any, specs: tuple[Spec, ...], left: list[str]) -> tuple[ToolC
         return Named(name), specs
     left.append(f"tool_choice: {kind}")
     return "auto", specs
-
-
-def _output(given: Any, left: list[str]) -> JsonObject | None:
-    form = mapping(given)
-    match form.get("type", "text"):
-        case "text":
-            return None
-        case "json_object":
-            return ANY_OBJECT
-        case "json_schema":
-            schema = mapping(form.get("json_schema")).get("schema")
-            if not isinstance(schema, dict):
-                raise UsageError("response_format.json_schema.schema: a JSON Schema is missing")
-            return schema
-        case kind:
-            left.append(f"response_format: {kind}")
-            return None

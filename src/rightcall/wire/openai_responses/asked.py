@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rightcall.core.call import Call
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reasoning, Reply
-from rightcall.core.request import ANY_OBJECT, Named, Request, ToolChoice
+from rightcall.core.request import Named, Request, ToolChoice
 from rightcall.core.served import Asked
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError
@@ -21,7 +21,16 @@ from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.history import objects, string
 from rightcall.wire.openai_responses.history import is_item, read
 from rightcall.wire.openai_responses.tables import EFFORTS, NAME, OUTPUTS
-from rightcall.wire.reading import TEXT_INPUT, Members, body_of, model_in, sound, spec_of, without_absent
+from rightcall.wire.reading import (
+    TEXT_INPUT,
+    Members,
+    body_of,
+    model_in,
+    output_in,
+    sound,
+    spec_of,
+    without_absent,
+)
 
 _ADDED = "additional_tools"
 """An item of the input that brings tools."""
@@ -45,12 +54,13 @@ def asked(body: bytes, /, *, path: str = "", query: str = "", headers: Mapping[s
     said = read(items)
     choice, specs = _choice(members.get("tool_choice"), tuple(tools.specs), left)
     text = Members(members.get("text"), "text.")
+    form = mapping(text.get("format"))
     request = Request(
         messages=sound(_named(given_back(said.messages, _place), tools.names), left),
         system="\n\n".join([each for each in (members.text("instructions"), said.system) if each]),
         specs=specs,
         choice=without_absent(choice, specs, left, "tool_choice"),
-        output=_output(text.get("format"), left),
+        output=output_in(form, form.get("schema"), "text.format", left),
         max_tokens=members.number("max_output_tokens"),
         options=_options(members, left),
     )
@@ -194,20 +204,3 @@ def _choice(given: Any, specs: tuple[Spec, ...], left: list[str]) -> tuple[ToolC
         return Named(name), specs
     left.append(f"tool_choice: {kind}")
     return "auto", specs
-
-
-def _output(given: Any, left: list[str]) -> JsonObject | None:
-    form = mapping(given)
-    match form.get("type", "text"):
-        case "text":
-            return None
-        case "json_object":
-            return ANY_OBJECT
-        case "json_schema":
-            schema = form.get("schema")
-            if not isinstance(schema, dict):
-                raise UsageError("text.format.schema: a JSON Schema is missing")
-            return schema
-        case kind:
-            left.append(f"text.format: {kind}")
-            return None
