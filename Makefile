@@ -41,7 +41,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 test chaos test-pythons: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(READY) ## run every test
-	@$(BIN)/python -m pytest -q -n $(WORKERS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-pythons: $(READY) ## run every test on each Python from 3.11 to 3.14 that is found, and say which were
 	@$(BIN)/python tests/pythons.py
