@@ -64,7 +64,7 @@ def shared_data() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """DBOS refuses to make its queues in SQLite on newer Pythons: seen on 3.13, and not understood yet."""
+    """On 3.13 DBOS fails to make its queues in SQLite, which is not understood yet."""
     if sys.version_info < (3, 12):
         return
     for item in items:
