@@ -4,7 +4,6 @@ import gc
 import ipaddress
 import os
 import socket
-import sys
 from pathlib import Path
 
 import pytest
@@ -61,12 +60,3 @@ def shared_data() -> Path:
     if not place.is_dir():
         pytest.skip(f"the recorded data is not here: {place}")
     return place
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On 3.13 DBOS fails to make its queues in SQLite, which is not understood yet."""
-    if sys.version_info < (3, 12):
-        return
-    for item in items:
-        if "durable" in item.nodeid:
-            item.add_marker(pytest.mark.skip(reason="durable runs are not held to this Python yet"))

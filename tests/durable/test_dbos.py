@@ -6,7 +6,7 @@ import sqlite3
 import stat
 from contextlib import asynccontextmanager
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from types import SimpleNamespace
 
 import pytest
@@ -283,3 +283,13 @@ def test_a_worker_without_work_asks_less_often(monkeypatch):
     pace.note_work()
     assert seconds() == dbos_pace.BUSY
     assert queue_of("gone") is None
+
+
+def test_sqlite_tells_fractions_of_a_second_however_old_it_is(runs_file):
+    # DBOS writes this into its tables on every Python from 3.12 on; an old SQLite answers NULL.
+    database = open_database(f"sqlite:///{runs_file}")
+    with database.engine.connect() as connection:
+        now = connection.execute(sa.text("SELECT unixepoch('subsec')")).scalar_one()
+    database.engine.dispose()
+    assert isinstance(now, float)
+    assert abs(now - time()) < 10

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -24,6 +24,8 @@ from rightcall.gate.threads import Threads
 
 _PATIENCE = 30
 """Seconds that a writer waits for another."""
+_HAS_SUBSEC = (3, 42)
+"""The first SQLite that tells fractions of a second."""
 _AWAY = 120.0
 """Seconds for which a Postgres that was there is waited for."""
 _PAUSE = 0.2
@@ -142,6 +144,20 @@ def _prepare(connection: Any, _: object) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
+    if sqlite3.sqlite_version_info < _HAS_SUBSEC:
+        connection.create_function("unixepoch", 1, _unixepoch)
+
+
+def _unixepoch(word: str) -> float:
+    """The time, where SQLite itself cannot tell fractions of a second.
+
+    DBOS writes ``unixepoch('subsec')`` into its tables on every Python from 3.12 on, as if those came
+    with a new SQLite. Debian's do not, and the time would be NULL. A file goes from one Python to
+    another, so it is there for all of them.
+    """
+    if word != "subsec":
+        raise ValueError(f"unixepoch({word!r}): only the time with its fractions is told here")
+    return time()
 
 
 def _postgres(url: sa.URL) -> Database:
