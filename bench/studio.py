@@ -110,7 +110,7 @@ async def index_all(path: Path, index: Index) -> int:
         batch = await source.read(since, BATCH)
         index.take(batch, since)
         entries += len(batch.written)
-    source.close()
+    await source.close()
     return entries
 
 

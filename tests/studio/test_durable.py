@@ -125,6 +125,7 @@ async def test_durable_runs_are_replayed_and_offered_to_agents(tmp_path: Path) -
             assert "rightcall runs fork" in told["error"]["message"]
         runs = RunTools(str(file))
         assert "Order 17 is refunded." in await runs.show("order-17")
+        await runs.close()
 
 
 async def test_a_run_that_goes_on_elsewhere_is_seen_to_grow(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ async def names(journal, **wanted):
     desk = Desk(journal)
     await desk.catch_up_fully()
     found = find(desk.index, Wanted(**wanted), frozenset())
-    desk.close()
+    await desk.close()
     return [facts.run for facts in (*found.live, *found.runs)]
 
 
@@ -85,7 +85,7 @@ async def test_an_index_is_brought_up_to_date_and_not_made_again(journal, tmp_pa
     first = Desk(journal.path, cache=tmp_path / "cache")
     await first.catch_up_fully()
     entries = first.index.standing().entries
-    first.close()
+    await first.close()
     assert next((tmp_path / "cache").iterdir()).stat().st_mode & 0o077 == 0
     pending = await rc.replay(journal, "paused")
     await stories.agent(("Paid.",), journal=journal).resume(pending, {"call_1_0": True})
@@ -97,7 +97,7 @@ async def test_an_index_is_brought_up_to_date_and_not_made_again(journal, tmp_pa
     facts = await again.facts("paused")
     assert (facts.state, facts.turns, facts.calls, facts.pending) == ("ended", 2, 1, 0)
     assert (await again.read("paused")).entries == tuple(journal.entries("paused"))
-    again.close()
+    await again.close()
 
 
 async def test_another_journal_in_the_same_place_is_looked_at_anew(tmp_path):
@@ -109,7 +109,7 @@ async def test_another_journal_in_the_same_place_is_looked_at_anew(tmp_path):
         desk = Desk(path, cache=cache)
         await desk.catch_up_fully()
         assert [each[0] for each in desk.index.query("SELECT run FROM runs")] == [run]
-        desk.close()
+        await desk.close()
 
 
 async def test_a_run_that_was_trimmed_away_is_forgotten(tmp_path):
@@ -124,7 +124,7 @@ async def test_a_run_that_was_trimmed_away_is_forgotten(tmp_path):
         await desk.catch_up_fully()
         left = [each[0] for each in desk.index.query("SELECT run FROM runs ORDER BY id")]
         assert left == list(journal.runs())
-        desk.close()
+        await desk.close()
 
 
 async def test_a_damaged_line_troubles_its_own_run_alone(tmp_path):
@@ -142,7 +142,7 @@ async def test_a_damaged_line_troubles_its_own_run_alone(tmp_path):
     with pytest.raises(rc.errors.JournalError, match="damaged"):
         await desk.read("harmed")
     assert (await desk.row("harmed"))["stop"] == "damaged"
-    desk.close()
+    await desk.close()
 
 
 async def test_a_line_without_its_end_is_not_read_before_it_has_one(tmp_path):
@@ -157,7 +157,7 @@ async def test_a_line_without_its_end_is_not_read_before_it_has_one(tmp_path):
     path.write_bytes(whole)
     await desk.catch_up_fully()
     assert (await desk.facts("looked")).state == "ended"
-    desk.close()
+    await desk.close()
 
 
 async def test_reading_touches_neither_the_journal_nor_its_locks(journal):
@@ -172,7 +172,7 @@ async def test_reading_touches_neither_the_journal_nor_its_locks(journal):
         path: path.stat().st_mtime_ns for path in folder.iterdir() if path.suffix == journal.path.suffix
     }
     assert {path: before[path] for path in after} == after
-    desk.close()
+    await desk.close()
 
 
 async def test_a_run_that_somebody_holds_is_told_with_its_holder(journal):
@@ -187,7 +187,7 @@ async def test_a_run_that_somebody_holds_is_told_with_its_holder(journal):
     ]
     hold.release()
     assert (await desk.row("held"))["holder"] == ""
-    desk.close()
+    await desk.close()
 
 
 def test_a_journal_that_is_not_there_is_said_so(tmp_path):
@@ -218,7 +218,7 @@ async def test_a_snippet_shows_where_the_words_were_found(journal):
     desk = Desk(journal)
     await desk.catch_up_fully()
     found = find(desk.index, Wanted(q="CAK"), frozenset())
-    desk.close()
+    await desk.close()
     (pieces,) = found.snippets.values()
     assert pieces[:2] == [["Is there tea and ", False], ["cake", True]]
     assert {text for text, is_match in pieces if is_match} == {"cake"}
@@ -244,7 +244,7 @@ async def test_agents_read_runs_through_tools_and_resources(journal):
     assert "Both are there." in (await runs.resource(address_of("looked")) or "")
     assert await runs.resource(address_of("nobody")) is None
     assert await runs.resource("file:///etc/passwd") is None
-    runs.close()
+    await runs.close()
 
 
 async def test_two_studios_of_one_journal_count_every_entry_once(journal, tmp_path):
@@ -257,20 +257,20 @@ async def test_two_studios_of_one_journal_count_every_entry_once(journal, tmp_pa
     await two.catch_up_fully()
     assert (await two.facts("looked")).turns == 2
     assert two.index.standing().entries == 12
-    one.close()
-    two.close()
+    await one.close()
+    await two.close()
 
 
 async def test_an_index_that_is_none_is_made_again(journal, tmp_path):
     await stories.looked(journal)
     first = Desk(journal.path, cache=tmp_path / "cache")
-    first.close()
+    await first.close()
     (path,) = [each for each in (tmp_path / "cache").iterdir() if each.suffix == ".sqlite"]
     path.write_bytes(b"this is no database, whatever its name says" * 100)
     again = Desk(journal.path, cache=tmp_path / "cache")
     await again.catch_up_fully()
     assert (await again.facts("looked")).turns == 2
-    again.close()
+    await again.close()
 
 
 async def test_the_newest_runs_are_there_before_the_index_is_whole(journal, monkeypatch):
@@ -289,7 +289,7 @@ async def test_the_newest_runs_are_there_before_the_index_is_whole(journal, monk
     assert {(facts.turns, facts.calls, facts.entries) for facts in found.runs} == {(2, 2, 12)}
     assert desk.index.standing().entries == 72
     assert [len(desk.index.places(facts.id)) for facts in found.runs] in ([1] * 6, [0] * 6)
-    desk.close()
+    await desk.close()
 
 
 async def test_a_run_of_a_conversation_is_seen_with_its_whole_history(journal):
@@ -303,7 +303,7 @@ async def test_a_run_of_a_conversation_is_seen_with_its_whole_history(journal):
     reading = await desk.read("turn3")
     assert reading.entries == tuple(journal.entries("turn3"))
     assert reading.start.messages == result.transcript[:-1]
-    desk.close()
+    await desk.close()
 
 
 async def test_a_line_of_too_many_brackets_is_damage_and_stops_nobody(tmp_path):
@@ -315,4 +315,4 @@ async def test_a_line_of_too_many_brackets_is_damage_and_stops_nobody(tmp_path):
     desk = Desk(path)
     await desk.catch_up_fully()
     assert (await desk.row("later"))["state"] in ("ended", "failed")
-    desk.close()
+    await desk.close()

@@ -65,10 +65,15 @@ class DbosEngine:
 
     async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
         """Connect, make the tables, and begin to work where there is something to execute."""
-        await in_thread(self._connect)
-        if execute is not None and queues:
-            self._worker = Worker(self._database, self._client, execute)
-            await self._worker.open(queues)
+        try:
+            await in_thread(self._connect)
+            if execute is not None and queues:
+                worker = Worker(self._database, self._client, execute)
+                await worker.open(queues)
+                self._worker = worker
+        except BaseException:
+            await self._disconnect()
+            raise
 
     def _connect(self) -> None:
         hear_dbos()

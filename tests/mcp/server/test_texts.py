@@ -19,7 +19,7 @@ async def runs(tmp_path):
         await stories.paused(journal)
         found = RunTools(journal)
         yield found
-        found.close()
+        await found.close()
 
 
 async def test_an_agent_elsewhere_lists_searches_and_reads_runs(runs):

@@ -1,5 +1,6 @@
 """Offer tools to MCP clients: to the program that starts this one, or over HTTP."""
 
+import asyncio
 import os
 import sys
 from argparse import Namespace
@@ -48,7 +49,7 @@ def run(options: Namespace) -> int:
         )
     finally:
         if runs is not None:
-            runs.close()
+            asyncio.run(runs.close())
         close = getattr(journal, "close", None)
         if close is not None:
             close()

@@ -17,7 +17,6 @@ from rightcall.errors import JournalError
 from rightcall.log import logger
 from rightcall.record.continued import whole
 from rightcall.serve.studio.agents import AgentHere
-from rightcall.serve.studio.durable_source import DurableSource
 from rightcall.serve.studio.fold import RunFacts
 from rightcall.serve.studio.index import Index, Standing, index_path
 from rightcall.serve.studio.items import Extra, items_of
@@ -233,16 +232,10 @@ class Desk:
                 logger.warning("a run that waits cannot be read: %s", error)
         return found
 
-    async def leave(self) -> None:
-        """Let go of everything, also of what takes a while."""
-        if isinstance(self.source, DurableSource):
-            await self.source.disconnect()
-        self.close()
-
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let go of everything."""
         self.index.close()
-        self.source.close()
+        await self.source.close()
 
 
 def _before(known: tuple[int, Reading, Entry] | None, recorded: Recorded) -> Reading | None:

@@ -121,11 +121,8 @@ class DurableSource:
         """The store, for who reads a run or decides."""
         return self._journal
 
-    def close(self) -> None:
-        """Nothing: whoever has an event loop disconnects first."""
-
-    async def disconnect(self) -> None:
-        """Let go of the store."""
+    async def close(self) -> None:
+        """Disconnect from the store."""
         await self._app.close()
 
 

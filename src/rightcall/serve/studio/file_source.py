@@ -49,7 +49,7 @@ class FileSource:
             return told
         return told
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close the journal, where it was opened here."""
         close = getattr(self._journal, "close", None)
         if self._is_own and close is not None:

@@ -64,9 +64,9 @@ class RunTools:
         except (NoRun, RightcallError):
             return None
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let go of the journal."""
-        self._desk.close()
+        await self._desk.close()
 
 
 def _list_tool(desk: Desk) -> Tool:

@@ -87,6 +87,6 @@ class Source(Protocol):
         """The journal itself, to write into."""
         ...
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let go of it."""
         ...

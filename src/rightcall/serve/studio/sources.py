@@ -104,5 +104,5 @@ class ListedSource:
         """The journal itself."""
         return self._journal
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """It is whose it was."""

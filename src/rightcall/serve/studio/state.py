@@ -48,7 +48,7 @@ class Studio:
     async def close(self) -> None:
         """Let go of everything."""
         await self.hosting.close()
-        await self.desk.leave()
+        await self.desk.close()
 
 
 def version() -> str:
