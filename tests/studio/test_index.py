@@ -76,6 +76,7 @@ async def test_pages_follow_upon_each_other(journal):
         before = found.next
         if before is None:
             break
+    await desk.close()
     assert seen == [f"run {number}" for number in range(6, -1, -1)]
     assert (found.total, found.is_exact) == (7, True)
 

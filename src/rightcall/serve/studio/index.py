@@ -102,30 +102,34 @@ class Index:
         self._share, self._is_ready = 0.0, False
         self._specs = dict[str, Spec]()
         try:
-            self._database = self._open(path)
-            self._prepare()
+            self._open(path)
         except sqlite3.DatabaseError as error:
             if path is None or isinstance(error, sqlite3.OperationalError):
                 raise
             # What is there is no index, or the remains of one: it is made again.
             path.unlink()
-            self._database = self._open(path)
-            self._prepare()
+            self._open(path)
 
-    def _open(self, path: Path | None) -> sqlite3.Connection:
+    def _open(self, path: Path | None) -> None:
         where = ":memory:"
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.touch(mode=0o600)
             where = str(path)
-        database = sqlite3.connect(where, check_same_thread=False, isolation_level=None, timeout=10.0)
-        database.execute("PRAGMA journal_mode = WAL")
-        # It can be made again: a power cut may cost the last of it.
-        database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA cache_size = -65536")
-        return database
+        self._database = sqlite3.connect(
+            where, check_same_thread=False, isolation_level=None, timeout=10.0
+        )
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError:
+            self._database.close()
+            raise
 
     def _prepare(self) -> None:
+        self._database.execute("PRAGMA journal_mode = WAL")
+        # It can be made again: a power cut may cost the last of it.
+        self._database.execute("PRAGMA synchronous = OFF")
+        self._database.execute("PRAGMA cache_size = -65536")
         self._database.executescript(_SCHEMA)
         if self._meta("version") not in ("", _VERSION):
             for name in _TABLES:
