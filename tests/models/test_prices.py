@@ -75,3 +75,19 @@ def test_the_tables_are_not_asked_for_a_reply_until_they_are_brought_up_to_date(
 
 def test_a_model_that_the_tables_do_not_have_has_no_prices():
     assert (prices_of("openai", "no-such-model"), prices_of("", "gpt-5")) == (None, None)
+
+
+def test_what_an_advisor_took_costs_what_the_advisor_costs():
+    own, advice = (
+        Usage(input_tokens=1_000, output_tokens=100),
+        Usage(input_tokens=500, output_tokens=900),
+    )
+    asked, advisor = Prices("anthropic", "claude-haiku-4-5"), Prices("anthropic", "claude-opus-4-8")
+    reply = Reply((), usage=own + advice, elsewhere={"claude-opus-4-8": advice})
+    apart = asked.cost(Reply((), usage=own)) + advisor.cost(Reply((), usage=advice))
+    assert asked.cost(reply) == pytest.approx(apart)
+    assert asked.cost(reply) > asked.cost(Reply((), usage=own + advice))
+    lies = {"nobody-9": advice, "claude-opus-4-8": Usage(input_tokens=-9), "claude-opus-4-7": own + own}
+    for name, usage in lies.items():
+        reply = Reply((), usage=own + advice, elsewhere={name: usage})
+        assert asked.cost(reply) == asked.cost(Reply((), usage=own + advice))

@@ -73,6 +73,8 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
     """How likely each token was, where that was asked for."""
     tainted: bool | None = None
     """Whether outsiders had spoken when it was written; None where no rules of trust watched."""
+    elsewhere: Mapping[str, Usage] = field(default_factory=dict)
+    """What of ``usage`` other models took, by their names: an advisor, or one that stood in."""
 
     @property
     def text(self) -> str:

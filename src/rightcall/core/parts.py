@@ -151,3 +151,13 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             cost=sum(known) if known else None,
         )
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens - other.input_tokens,
+            output_tokens=self.output_tokens - other.output_tokens,
+            cached_tokens=self.cached_tokens - other.cached_tokens,
+            cache_written_tokens=self.cache_written_tokens - other.cache_written_tokens,
+            reasoning_tokens=self.reasoning_tokens - other.reasoning_tokens,
+            cost=None if self.cost is None else self.cost - (other.cost or 0.0),
+        )

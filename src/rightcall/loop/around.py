@@ -153,17 +153,7 @@ def segment_end(before: State, after: State, stop: object) -> SegmentEnd:
 
 
 def _spent(before: Usage, after: Usage) -> Usage:
-    if not before.tokens:
-        return after
-    cost = None if after.cost is None else after.cost - (before.cost or 0.0)
-    return Usage(
-        input_tokens=after.input_tokens - before.input_tokens,
-        output_tokens=after.output_tokens - before.output_tokens,
-        cached_tokens=after.cached_tokens - before.cached_tokens,
-        cache_written_tokens=after.cache_written_tokens - before.cache_written_tokens,
-        reasoning_tokens=after.reasoning_tokens - before.reasoning_tokens,
-        cost=cost,
-    )
+    return after - before if before.tokens else after
 
 
 def call_end(execution: Execution) -> CallEnd:

@@ -54,10 +54,18 @@ class Prices:
         self._read(found.model.prices)
 
     def cost(self, reply: Reply) -> float:
-        """US dollars for a reply."""
+        """US dollars for a reply, and for what other models had a part in it."""
+        own, others = reply.usage, 0.0
+        for name, usage in reply.elsewhere.items():
+            # One that the tables do not have costs what this one does, and so do counts that lie.
+            prices = prices_of(self._provider, name)
+            if prices is not None and _is_part(usage, own):
+                own, others = own - usage, others + prices.cost(Reply((), usage=usage))
+        return self._cost(own) + others
+
+    def _cost(self, usage: Usage) -> float:
         if self._tables() is not self._seen:
             self._look_up()
-        usage = reply.usage
         if self._rates:
             return self._rates[bisect_left(self._starts, usage.input_tokens)].cost(usage)
         cached = min(usage.cached_tokens, usage.input_tokens)
@@ -95,6 +103,13 @@ class Prices:
             written=self._dollars(size, 0, size, 0) / size,
             output=(self._dollars(size, 0, 0, _MANY) - fresh) / _MANY,
         )
+
+
+def _is_part(usage: Usage, whole: Usage) -> bool:
+    rest = whole - usage
+    counts = [usage.input_tokens, usage.cached_tokens, usage.cache_written_tokens, usage.output_tokens]
+    left = [rest.input_tokens, rest.cached_tokens, rest.cache_written_tokens, rest.output_tokens]
+    return min(counts + left) >= 0
 
 
 def prices_of(provider: str, model: str) -> Prices | None:

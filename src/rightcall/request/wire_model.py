@@ -35,6 +35,7 @@ from rightcall.request.whole import HEAD, Answered, Errand, Whole, body_of
 _UNHEARD = ("rate_limit", "overloaded")
 """The kinds of refusals after which it is certain that nothing was done."""
 
+_NOWHERE: Mapping[str, Usage] = {}
 _ANYTHING = Request(messages=(said("?"),))
 
 Price = Callable[[Reply], float | None]
@@ -123,9 +124,9 @@ class WireModel:
 
         return definitions(self._dialect, self._address.model, specs)
 
-    def cost_of(self, usage: Usage) -> float | None:
-        """US dollars for so many tokens; None where the price is not known."""
-        return None if self._price is None else self._price(Reply((), usage=usage))
+    def cost_of(self, usage: Usage, elsewhere: Mapping[str, Usage] = _NOWHERE) -> float | None:
+        """US dollars for so many tokens, of which others may be other models'; None where unknown."""
+        return None if self._price is None else self._price(Reply((), usage=usage, elsewhere=elsewhere))
 
     async def close(self) -> None:
         """Let go of the connections. A stream that goes on ends with a TransportError."""

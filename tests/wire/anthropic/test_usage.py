@@ -71,9 +71,14 @@ def test_every_iteration_is_counted_once_streamed_or_whole(whole, iterations, ex
         {"type": "message_stop"},
     ]
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
-    assert reply_of(same_at_every_cut(anthropic, body)).usage == expected
+    others = [each for each in iterations if each["type"] in ("advisor_message", "fallback_message")]
     sent = json.dumps({**message, "stop_reason": "end_turn", "usage": usage})
-    assert anthropic.decode(sent.encode()).usage == expected
+    for reply in (reply_of(same_at_every_cut(anthropic, body)), anthropic.decode(sent.encode())):
+        assert reply.usage == expected
+        assert [(each.input_tokens, each.output_tokens) for each in reply.elsewhere.values()] == [
+            (each["input_tokens"], each["output_tokens"]) for each in others
+        ]
+        assert set(reply.elsewhere) <= {"claude-y"}
 
 
 def test_a_gateway_that_says_what_it_charged_is_believed():

@@ -1,5 +1,7 @@
 """What an exchange took: as the vendor counted, or as well as it can be told without."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from rightcall.core.message import Reply
@@ -25,12 +27,15 @@ def usage_of(
         said = 0 if reply is None else estimate_tokens(reply)
         usage = Usage(input_tokens=len(exchange.body) // _BYTES_PER_TOKEN, output_tokens=said)
     if usage.cost is None:
-        usage = replace(usage, cost=_cost(usage, served, model))
+        elsewhere = {} if reply is None else reply.elsewhere
+        usage = replace(usage, cost=_cost(usage, elsewhere, served, model))
     return usage, estimated
 
 
-def _cost(usage: Usage, served: Served, model: Model | None) -> float | None:
+def _cost(
+    usage: Usage, elsewhere: Mapping[str, Usage], served: Served, model: Model | None
+) -> float | None:
     if served.input_price is not None or served.output_price is not None:
         into, out = served.input_price or 0.0, served.output_price or 0.0
         return (usage.input_tokens * into + usage.output_tokens * out) / _MILLION
-    return model.cost_of(usage) if isinstance(model, WireModel) else None
+    return model.cost_of(usage, elsewhere) if isinstance(model, WireModel) else None

@@ -25,7 +25,16 @@ from rightcall.core.jsontext import JsonValue
 from rightcall.core.message import Reasoning, Reply, StopReason, Unknown
 from rightcall.core.parts import Media, Text, Usage
 from rightcall.errors import ProtocolError
-from rightcall.wire.anthropic.tables import BESIDE, CUTTING, MADE, NAME, STOPS, THOUGHTS, UNPARSED
+from rightcall.wire.anthropic.tables import (
+    BESIDE,
+    CUTTING,
+    ELSEWHERE,
+    MADE,
+    NAME,
+    STOPS,
+    THOUGHTS,
+    UNPARSED,
+)
 from rightcall.wire.block_order import by_index
 from rightcall.wire.citations import in_texts, of_anthropic
 from rightcall.wire.cost import charged
@@ -286,6 +295,7 @@ class ReplyBuilder:
             model if isinstance(model, str) else "",
             {NAME: bag} if bag else {},
             citations=in_texts(parts, NAME, of_anthropic),
+            elsewhere=elsewhere(self._usage),
         )
         self.is_done = True
         self.events.append(ReplyEnd(reply))
@@ -331,8 +341,7 @@ def merged_usage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping
 
 def usage(counts: Mapping[str, Any]) -> Usage:
     """The vendor's counts, which leave cached tokens out of the input, as ours, which do not."""
-    steps = counts.get("iterations")
-    iterations = [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+    iterations = _iterations(counts)
 
     def total(name: str) -> int:
         told = _count(counts, name)
@@ -353,6 +362,22 @@ def usage(counts: Mapping[str, Any]) -> Usage:
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
         cost=charged(counts),
     )
+
+
+def elsewhere(counts: Mapping[str, Any]) -> dict[str, Usage]:
+    """What other models took of it, by their names."""
+    found = dict[str, Usage]()
+    for step in _iterations(counts):
+        name = step.get("model")
+        if step.get("type") in ELSEWHERE and isinstance(name, str):
+            # It is counted as a reply of its own, which has no iterations.
+            found[name] = found.get(name, Usage()) + usage({**step, "iterations": None})
+    return found
+
+
+def _iterations(counts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    steps = counts.get("iterations")
+    return [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
 
 
 def _count(counts: Mapping[str, Any], name: str) -> int:

@@ -47,6 +47,9 @@ others are, though its input may be that of the first alone.
 https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage and
 .../agents-and-tools/tool-use/advisor-tool"""
 
+ELSEWHERE = frozenset(["advisor_message", "fallback_message"])
+"""The iterations of another model than the one that was asked, which cost what that one costs."""
+
 UNPARSED = "unparsed_arguments"
 """The member that holds arguments as text, where the vendor wants an object and they are none."""
 
