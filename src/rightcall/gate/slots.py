@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from rightcall.core.tool import Tool
-from rightcall.gate.threads import current, in_a_tool
+from rightcall.gate.threads import current, granted, in_a_tool
 
 RUN_CONCURRENCY = 16
 """Calls that a run has running at once, unless its agent says another number."""
@@ -63,12 +63,7 @@ class Semaphore:
             return
         waiter = asyncio.get_running_loop().create_future()
         self.waiting.append(waiter)
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self.release()
-            raise
+        await granted(waiter, self.release)
 
     def release(self) -> None:
         """Give a slot back, to whoever has waited longest."""

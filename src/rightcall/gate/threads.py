@@ -36,6 +36,16 @@ class Job:
         return self.abandoned and not self.done
 
 
+async def granted(waiter: "asyncio.Future[None]", release: Callable[[], None]) -> None:
+    """Wait for a slot. One that came just as the wait was cancelled is given back."""
+    try:
+        await waiter
+    except asyncio.CancelledError:
+        if waiter.done() and not waiter.cancelled():
+            release()
+        raise
+
+
 class ThreadSlots:
     """So many slots for all event loops of the process, in the order they were asked for."""
 
@@ -61,12 +71,7 @@ class ThreadSlots:
             self._waiting.append(waiter)
         # One may have come back in between, when nobody was seen to wait.
         self._hand_on()
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self.release()
-            raise
+        await granted(waiter, self.release)
 
     def release(self) -> None:
         """Give a slot back, to whoever has waited longest."""

@@ -11,10 +11,11 @@ from msgspec import Raw, Struct
 
 from rightcall.core.message import Reply
 from rightcall.core.sse import ServerEvent
-from rightcall.errors import ProtocolError, TruncatedStream
+from rightcall.errors import ProtocolError
 from rightcall.wire.anthropic.errors import is_refusal, refused
 from rightcall.wire.anthropic.reply import ReplyBuilder
 from rightcall.wire.anthropic.tables import NAME
+from rightcall.wire.json_objects import whole_object
 from rightcall.wire.refusal import UNREADABLE, excerpt
 from rightcall.wire.sse_reply import SseReply, whole_reply
 
@@ -108,13 +109,7 @@ def _take_odd(event: ServerEvent, problem: Exception) -> None:
 
 
 def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
-    try:
-        message = _any(body)
-    except UNREADABLE as problem:
-        kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
-        raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
-    if not isinstance(message, dict):
-        raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
+    message = whole_object(NAME, body)
     if is_refusal(message):
         raise refused(message)
     if not isinstance(message.get("content", 0), list | str | None):

@@ -18,6 +18,7 @@ from rightcall.wire.bedrock.errors import refused
 from rightcall.wire.bedrock.eventstream import EventStreamDecoder, StreamMessage
 from rightcall.wire.bedrock.reply import ReplyBuilder
 from rightcall.wire.bedrock.tables import NAME
+from rightcall.wire.json_objects import event_object, whole_object
 from rightcall.wire.refusal import UNREADABLE, excerpt, readable
 from rightcall.wire.sse_reply import whole_reply
 
@@ -66,7 +67,6 @@ class _Whole(Struct):
 
 
 _delta = msgspec.json.Decoder(_BlockDelta).decode
-_any = msgspec.json.Decoder().decode
 _whole = msgspec.json.Decoder(_Whole).decode
 
 
@@ -140,13 +140,7 @@ def _take(reply: ReplyBuilder, message: StreamMessage) -> None:
 
 
 def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
-    try:
-        value = _any(body)
-    except UNREADABLE as problem:
-        kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
-        raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
-    if not isinstance(value, dict):
-        raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
+    value = whole_object(NAME, body)
     output = value.get("output")
     message = output.get("message") if isinstance(output, dict) else None
     content = message.get("content") if isinstance(message, dict) else None
@@ -172,7 +166,7 @@ def _inputs(body: bytes) -> list[str]:
 
 
 def _block_start(reply: ReplyBuilder, payload: bytes) -> None:
-    event = _object(payload)
+    event = event_object(NAME, payload)
     start = event.get("start")
     if isinstance(start, dict):
         reply.start(_index(event), start)
@@ -191,11 +185,11 @@ def _block_delta(reply: ReplyBuilder, payload: bytes) -> None:
         reply.say(index, "reasoningContent", thought.text)
         reply.seal(index, thought.signature, thought.redacted_content)
     else:
-        reply.grow(index, _object(payload)["delta"])
+        reply.grow(index, event_object(NAME, payload)["delta"])
 
 
 def _metadata(reply: ReplyBuilder, payload: bytes) -> None:
-    reply.update(_object(payload))
+    reply.update(event_object(NAME, payload))
     if reply.is_stopped:
         reply.end()
 
@@ -203,9 +197,9 @@ def _metadata(reply: ReplyBuilder, payload: bytes) -> None:
 _ON: Mapping[str, Callable[[ReplyBuilder, bytes], None]] = {
     "contentBlockDelta": _block_delta,
     "contentBlockStart": _block_start,
-    "contentBlockStop": lambda reply, payload: reply.close(_index(_object(payload))),
+    "contentBlockStop": lambda reply, payload: reply.close(_index(event_object(NAME, payload))),
     "messageStart": lambda _reply, _payload: None,
-    "messageStop": lambda reply, payload: reply.stop(_object(payload)),
+    "messageStop": lambda reply, payload: reply.stop(event_object(NAME, payload)),
     "metadata": _metadata,
 }
 
@@ -213,10 +207,3 @@ _ON: Mapping[str, Callable[[ReplyBuilder, bytes], None]] = {
 def _index(event: Mapping[str, Any]) -> int | None:
     index = event.get("contentBlockIndex")
     return index if isinstance(index, int) else None
-
-
-def _object(payload: bytes) -> dict[str, Any]:
-    value = _any(payload)
-    if not isinstance(value, dict):
-        raise ProtocolError(f"{NAME}: an event is not an object: {excerpt(payload)}")
-    return value

@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from rightcall.core.message import Reply
 from rightcall.core.sse import ServerEvent
-from rightcall.errors import ProtocolError, TruncatedStream
+from rightcall.errors import ProtocolError
 from rightcall.wire.cohere.errors import refused
 from rightcall.wire.cohere.reply import PLAN, ReplyBuilder
 from rightcall.wire.cohere.tables import NAME
+from rightcall.wire.json_objects import event_object, whole_object
 from rightcall.wire.refusal import UNREADABLE, excerpt
 from rightcall.wire.sse_reply import SseReply, whole_reply
 
@@ -41,7 +42,6 @@ class _More(Struct, gc=False):
 
 
 _more = msgspec.json.Decoder(_More).decode
-_any = msgspec.json.Decoder().decode
 
 
 class Decoder(SseReply[ReplyBuilder]):
@@ -65,14 +65,9 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
     data = event.data
     if reply.is_done or not data or data.strip() == b"[DONE]":
         return
-    try:
-        if b'"content-delta"' in data and _grown(reply, data):
-            return
-        value = _any(data)
-    except UNREADABLE as problem:
-        raise ProtocolError(f"{NAME}: an event that cannot be read: {excerpt(data)}") from problem
-    if not isinstance(value, dict):
-        raise ProtocolError(f"{NAME}: an event is not an object: {excerpt(data)}")
+    if b'"content-delta"' in data and _grown(reply, data):
+        return
+    value = event_object(NAME, data)
     kind = value.get("type") or event.name
     handler = _ON.get(kind) if isinstance(kind, str) else None
     if handler is not None:
@@ -85,7 +80,7 @@ def _grown(reply: ReplyBuilder, data: bytes) -> bool:
     """Whether it was more of a text or of a thought, which most events are."""
     try:
         event = _more(data)
-    except msgspec.ValidationError:
+    except UNREADABLE:
         return False
     message = event.delta.message if event.delta is not None else None
     content = message.content if message is not None else None
@@ -98,13 +93,7 @@ def _grown(reply: ReplyBuilder, data: bytes) -> bool:
 
 
 def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
-    try:
-        value = _any(body)
-    except UNREADABLE as problem:
-        kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
-        raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
-    if not isinstance(value, dict):
-        raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
+    value = whole_object(NAME, body)
     message = value.get("message")
     if not isinstance(message, dict):
         if isinstance(message or value.get("error"), str | dict):

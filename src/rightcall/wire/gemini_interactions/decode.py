@@ -12,11 +12,12 @@ from msgspec import Raw, Struct
 
 from rightcall.core.message import Reply
 from rightcall.core.sse import ServerEvent
-from rightcall.errors import ProtocolError, TruncatedStream
+from rightcall.errors import ProtocolError
 from rightcall.wire.encoding import mapping, sequence
 from rightcall.wire.gemini_interactions.errors import refused
 from rightcall.wire.gemini_interactions.reply import Index, ReplyBuilder
 from rightcall.wire.gemini_interactions.tables import NAME, WAITING
+from rightcall.wire.json_objects import event_object, whole_object
 from rightcall.wire.refusal import UNREADABLE, excerpt
 from rightcall.wire.sse_reply import SseReply, whole_reply
 
@@ -80,14 +81,9 @@ def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
     data = event.data
     if reply.is_done or not data or data.strip() == b"[DONE]":
         return
-    try:
-        if b'"step.delta"' in data and _grown(reply, data):
-            return
-        value = _any(data)
-    except UNREADABLE as problem:
-        raise ProtocolError(f"{NAME}: an event that cannot be read: {excerpt(data)}") from problem
-    if not isinstance(value, dict):
-        raise ProtocolError(f"{NAME}: an event is not an object: {excerpt(data)}")
+    if b'"step.delta"' in data and _grown(reply, data):
+        return
+    value = event_object(NAME, data)
     kind = value.get("event_type") or event.name
     handler = _ON.get(kind) if isinstance(kind, str) else None
     if handler is not None:
@@ -103,7 +99,7 @@ def _grown(reply: ReplyBuilder, data: bytes) -> bool:
     """Whether it was more of a text or of a call's arguments, which most events are."""
     try:
         event = _more(data)
-    except msgspec.ValidationError:
+    except UNREADABLE:
         return False
     delta = event.delta
     if event.event_type != "step.delta" or delta is None:
@@ -118,15 +114,8 @@ def _grown(reply: ReplyBuilder, data: bytes) -> bool:
 
 
 def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
-    try:
-        value = _any(body)
-    except UNREADABLE as problem:
-        kind = TruncatedStream if "truncated" in str(problem) else ProtocolError
-        raise kind(f"{NAME}: the reply is not JSON: {excerpt(body)}") from problem
-    if isinstance(value, list) and value:
-        value, body = value[0], bytes(_each(body)[0])
-    if not isinstance(value, dict):
-        raise ProtocolError(f"{NAME}: the reply is not an object: {excerpt(body)}")
+    body = _first(body)
+    value = whole_object(NAME, body)
     if value.get("error"):
         raise refused(value)
     if not isinstance(value.get("status"), str):
@@ -136,6 +125,14 @@ def _take_whole(reply: ReplyBuilder, body: bytes) -> None:
     except msgspec.ValidationError as problem:
         raise ProtocolError(f"{NAME}: a reply of another shape: {problem}") from problem
     _end(reply, value, raw)
+
+
+def _first(body: bytes) -> bytes:
+    """An error may come as the one member of a list."""
+    try:
+        return bytes(_each(body)[0])
+    except (*UNREADABLE, IndexError):
+        return body
 
 
 def _step_start(reply: ReplyBuilder, event: Mapping[str, Any], data: bytes) -> None:
