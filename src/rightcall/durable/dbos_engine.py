@@ -209,7 +209,7 @@ class DbosEngine:
             await in_thread(self._client_field.destroy)
             self._client_field = None
         await in_thread(self.channel.close)
-        await in_thread(self._database.engine.dispose)
+        await in_thread(self._database.close)
 
     async def _found(self, run: str, segment: int) -> Segment:
         rows = await in_thread(self._client.list_workflows, workflow_ids=[segment_id(run, segment)])
