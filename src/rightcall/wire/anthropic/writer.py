@@ -20,7 +20,7 @@ from rightcall.wire.anthropic.tables import REASONS, UNPARSED
 from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import object_in
 from rightcall.wire.in_turn import InTurn
-from rightcall.wire.refused import broken, kind_of, worded_overflow, words_of
+from rightcall.wire.refused import broken, is_too_large, kind_of, worded_overflow, words_of
 from rightcall.wire.writing import json_bytes, refusal_in, without_place
 
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -244,7 +244,8 @@ def error_body(error: RightcallError) -> JsonObject:
     words = words_of(error)
     if kind == "context_overflow":
         words = _too_long(worded_overflow(error, "prompt is too long"))
-    return {"type": "error", "error": {"type": _ERRORS.get(kind, "api_error"), "message": words}}
+    what = "request_too_large" if is_too_large(error) else _ERRORS.get(kind, "api_error")
+    return {"type": "error", "error": {"type": what, "message": words}}
 
 
 def _too_long(words: str) -> str:
