@@ -113,6 +113,11 @@ async def test_requests_are_bounded_in_size_and_time():
         chunked = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n"
         assert b" 413 " in await said(port, chunked + b"7d0\r\n" + b"x" * 2000 + b"\r\n")
         assert b" 431 " in await said(port, b"GET /health HTTP/1.1\r\nx: " + b"x" * 3000)
+        whole = b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: %s\r\n\r\n"
+        assert b" 431 " in await said(port, whole % (b"x" * 3000)), "in one read, too"
+        assert b" 200 " in await said(port, whole % (b"x" * 1000))
+        line = b"GET /health?%s HTTP/1.1\r\nhost: localhost\r\n\r\n" % (b"x" * 3000)
+        assert b" 431 " in await said(port, line), "the address counts, as it does in pieces"
         assert b" 408 " in await said(port, b"GET /health HTTP/1.1\r\nx: ")
         slow = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 50\r\n\r\n{"
         assert b" 504 " in await said(port, slow)
