@@ -51,6 +51,12 @@ def run(options: Namespace) -> int:
         return settings, read_keys(_keys_file(options, settings))
 
     settings, keys = read()
+    if settings.keys and not keys.all:
+        # Who names a file of keys wants a closed gateway, and a slip in its name must not open it.
+        raise UsageError(
+            f"there are no keys in {settings.keys}; make one with 'rightcall serve keys add NAME --keys "
+            f"{settings.keys}', or name no file of keys, and this machine is served without"
+        )
     if not settings.models:
         raise UsageError("which models? rightcall serve --model NAME=SPEC, or --config FILE.toml")
     journal = load_journal(settings.journal) if settings.journal else None
