@@ -75,7 +75,10 @@ def test_keys_are_added_listed_and_revoked(tmp_path, capsys):
         (["--model", "x=openia:gpt"], "did you mean 'openai'"),
         (["--config", "nowhere.toml"], "cannot be read"),
         (["--model", "x=embedded", "--tools", "nowhere.py:box"], "there is no file nowhere.py"),
-        (["--model", "x=embedded", "--keys", "gone.json"], "there are no keys in gone.json; make one with"),
+        (
+            ["--model", "x=embedded", "--keys", "gone.json"],
+            "there are no keys in gone.json; make one with",
+        ),
         (["spend"], "where is it kept?"),
     ],
 )

@@ -20,6 +20,7 @@ from rightcall.cli.load import (
     load_tools,
 )
 from rightcall.cli.places import config_folder, write_privately
+from rightcall.cli.telemetry import telemetry
 from rightcall.core.extras import require
 from rightcall.core.ports import Model
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -60,7 +61,10 @@ def run(options: Namespace) -> int:
     if not settings.models:
         raise UsageError("which models? rightcall serve --model NAME=SPEC, or --config FILE.toml")
     journal = load_journal(settings.journal) if settings.journal else None
-    gateway = Gateway(settings, keys, open_=_opened, load_tools=_tools_of, journal=journal)
+    observers = [telemetry()] if options.otel else []
+    gateway = Gateway(
+        settings, keys, open_=_opened, load_tools=_tools_of, journal=journal, observers=observers
+    )
     files = (_keys_file(options, settings), *([Path(options.config)] if options.config else ()))
     run_gateway(gateway, read, files, _say)
     return OK
