@@ -166,7 +166,8 @@ ENDS = {
         b'"content_block":{"type":"text","text":""}}\n\n'
         b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,'
         b'"delta":{"type":"text_delta","text":"Hi"}}\n\n',
-        b"event: error\n",
+        # The one type that Vercel's AI SDK tries again for inside a stream.
+        b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error"',
     ),
     "openai_responses": (
         b'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":'
