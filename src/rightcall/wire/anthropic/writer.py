@@ -72,8 +72,8 @@ class Writer:
     def fail(self, error: RightcallError, /) -> bytes:
         """The vendor's own event for it.
 
-        A model that was lost on the way is said to be overloaded, as Anthropic's own servers say it inside
-        a stream: a status that could be tried again has gone, and of the types it is the one that clients
+        A model that was lost on the way is said to be overloaded, as Anthropic's own servers say it
+        inside a stream: there is no status any more, and of the types it is the one that clients
         (Vercel's AI SDK, and so opencode) try again for. They take ``api_error`` there for final.
         """
         what = _ERRORS["overloaded"] if kind_of(error) in _LOST else None
