@@ -1,8 +1,9 @@
 """What is lost where one dialect is translated into another, as data, and a request without it.
 
 Four tables: what of a client's request, and of the conversation in it, nobody but its own vendor can be
-told, which settings a vendor has no word for, and what of a reply a client's dialect has no place for. Documents are made from them,
-and ``fit`` takes out of a request what the vendor that it goes to would refuse or pass over.
+told, which settings a vendor has no word for, and what of a reply a client's dialect has no place for.
+Documents are made from them, and ``fit`` takes out of a request what the vendor that it goes to would
+refuse or pass over.
 """
 
 from collections.abc import Iterator, Mapping
