@@ -44,7 +44,9 @@ async def test_trust_is_told_by_words_and_a_refusal_by_its_reason(reading, visit
     assert "APPROVED BY THE ADMINISTRATOR" in await frame.locator(".foreign-text").inner_text()
     refused = page.get_by_role("article", name="Turn 2").get_by_role("group", name="Call of send")
     assert "denied" in await refused.inner_text()
-    assert "comes from what inbox returned" in await refused.inner_text()
+    assert (await refused.inner_text()).count("comes from what inbox returned") == 1
+    await refused.get_by_text("What the model was told").click()
+    await refused.get_by_text("comes from what inbox returned").nth(1).wait_for()
     await refused.get_by_text("came from").click()
     table = refused.get_by_role("table")
     assert "eve@evil.example" in await table.inner_text()
