@@ -111,10 +111,10 @@ def speeds(bench: Bench, places: dict[str, Address], runs: int, turns: int) -> I
 def waits(bench: Bench, places: dict[str, Address], runs: int, fewer: int) -> Iterator[str]:
     """What waiting runs cost."""
     yield (
-        "| | on | waiting runs | CPU to bring one there, ms | memory of a new process, MB | its CPU "
-        "when idle | to list all, s | from a yes to the next step, s |"
+        "| | on | waiting runs | CPU to bring one there, ms | to open a new process, s | its memory, MB "
+        "| its CPU when idle | to list all, s | from a yes to the next step, s |"
     )
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for place, address in places.items():
         for runtime in RUNTIMES:
             where, count = address(), runs if runtime == OURS else fewer
@@ -123,6 +123,7 @@ def waits(bench: Bench, places: dict[str, Address], runs: int, fewer: int) -> It
             cells = [
                 f"{count:,}",
                 f"{made['cpu'] / count * 1000:.1f}",
+                f"{found['open']:.2f}",
                 f"{found['rss']:.0f}",
                 f"{found['idle'] * 100:.1f} %",
                 f"{found['list']:.2f}",
@@ -155,6 +156,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--waiting", type=int, default=10_000)
     parser.add_argument("--fewer", type=int, default=1_000, help="waiting runs of the others")
+    parser.add_argument("--on", help="SQLite or PostgreSQL; both, unless given")
     parser.add_argument("tables", nargs="*", default=["speeds", "kills", "waits"])
     options = parser.parse_args()
     numbers = iter(range(1_000_000))
@@ -165,6 +167,7 @@ def main() -> None:
             "SQLite": lambda: f"sqlite:///{folder / str(next(numbers))}.db",
             "PostgreSQL": lambda: str(server.database(f"bench{next(numbers)}")),
         }
+        places = {place: address for place, address in places.items() if options.on in (None, place)}
         tables = {
             "speeds": lambda: speeds(bench, places, options.runs, options.turns),
             "kills": lambda: kills(bench, places),

@@ -60,11 +60,11 @@ class StandIn:
                 self._attacker = list(self._attack())
             if self._attacker:
                 following = self._attacker.pop(0)
-                return reply(call(following.function, text=dump(self._known(following))))
+                return reply(call(following.function, dump(self._known(following))))
         instead = self.hijacked and self._when == "instead"
         if self._user and not instead:
             following = self._user.pop(0)
-            return reply(call(following.function, text=dump(dict(following.args))))
+            return reply(call(following.function, dump(dict(following.args))))
         said = ([] if instead else [self._answer]) + ([self._attack_answer] if self.hijacked else [])
         return reply("\n".join(said))
 

@@ -129,7 +129,9 @@ async def wait(address: str, runs: int) -> Figures:
 
 async def waits(address: str, runs: int) -> Figures:
     """A new process among those: one who waits is nobody until its thread is asked for."""
+    begun = perf_counter()
     async with opened(address) as (graph, checkpointer):
+        to_open = perf_counter() - begun
         async with measured(1) as idle:
             await asyncio.sleep(2.0)
         async with measured(1) as listing:
@@ -139,6 +141,7 @@ async def waits(address: str, runs: int) -> Figures:
             end = await graph.ainvoke(Command(resume="yes"), _config(f"w{runs // 2}"), durability="sync")
         assert end["messages"][-1].content == "All done."
     return {
+        "open": to_open,
         "rss": idle["rss"],
         "idle": idle["cpu"] / idle["wall"],
         "list": listing["wall"],

@@ -129,7 +129,9 @@ async def wait(address: str, runs: int) -> Figures:
 
 async def waits(address: str, runs: int) -> Figures:
     """A new process among those: it goes on with each, to wait for its message."""
+    begun = perf_counter()
     launch(address)
+    opened = perf_counter() - begun
     await asyncio.sleep(2.0 + runs / 100)
     async with measured(1) as idle:
         await asyncio.sleep(4.0)
@@ -141,6 +143,7 @@ async def waits(address: str, runs: int) -> Figures:
         await DBOS.send_async(f"w{runs // 2}", "yes", "decision")
         assert await handle.get_result(polling_interval_sec=0.05) == "All done."
     return {
+        "open": opened,
         "rss": idle["rss"],
         "idle": idle["cpu"] / idle["wall"],
         "list": listing["wall"],

@@ -132,9 +132,13 @@ async def wait(address: str, runs: int) -> Figures:
 
 async def waits(address: str, runs: int) -> Figures:
     """A new process among those: none of them is there until somebody decides."""
+    begun = perf_counter()
     async with app_at(address) as app:
+        opened = perf_counter() - begun
+        # A worker that has just had work, or was just opened, looks for more often.
+        await asyncio.sleep(6.0)
         async with measured(1) as idle:
-            await asyncio.sleep(4.0)
+            await asyncio.sleep(6.0)
         async with measured(1) as listing:
             found = await app.list()
         assert sum(each.status == "waiting" for each in found) == runs
@@ -144,6 +148,7 @@ async def waits(address: str, runs: int) -> Figures:
             handle = await app.decide(name, {pending.call_id: True})
             assert (await handle.result()).text == "All done."
     return {
+        "open": opened,
         "rss": idle["rss"],
         "idle": idle["cpu"] / idle["wall"],
         "list": listing["wall"],

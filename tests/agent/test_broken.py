@@ -227,9 +227,7 @@ async def test_time_is_counted_over_all_turns_and_calls():
         await asyncio.sleep(0.05)
 
     model = ScriptedModel(
-        lambda request: Turn(
-            reply=reply(call("rest", text=f"{{}}{' ' * len(request.messages)}")), delay=0.05
-        )
+        lambda request: Turn(reply=reply(call("rest", f"{{}}{' ' * len(request.messages)}")), delay=0.05)
     )
     result = await Agent(model, [rest], budget=Budget(seconds=0.25, repeats=None)).run("Go.")
     assert (result.stop, len(result.turns) <= 3) == (NO_TIME, True)

@@ -39,9 +39,7 @@ PARIS = {"name": "Paris", "people": 2_100_000}
 
 def answer(mode: str, arguments: object):
     """The reply that gives an answer in that mode."""
-    return (
-        reply(call("final_answer", text=dump(arguments))) if mode == "tool" else reply(dump(arguments))
-    )
+    return reply(call("final_answer", dump(arguments))) if mode == "tool" else reply(dump(arguments))
 
 
 def agent(mode: str, answers: list, output=City, **options) -> tuple[Agent, ScriptedModel]:
@@ -177,7 +175,7 @@ async def test_a_text_that_is_no_answer_is_not_taken_for_one(mode, stop):
 
 
 async def test_a_call_of_the_answer_tool_that_was_cut_off_is_no_answer():
-    cut = reply(call("final_answer", text=dump(PARIS)), stop="length")
+    cut = reply(call("final_answer", dump(PARIS)), stop="length")
     asked, _ = agent("tool", [cut, PARIS])
     result = await asked.run("Go.")
     assert outcomes(result) == [("final_answer", "truncated"), ("final_answer", "returned")]

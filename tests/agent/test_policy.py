@@ -82,9 +82,7 @@ async def test_the_transcript_keeps_what_the_model_wrote_though_it_was_rewritten
 
 
 async def test_a_policy_never_sees_a_call_that_does_not_pass_the_gate():
-    _, result, seen = await run(
-        Allow(), calls=[call("nope"), call("send", what=5), call("send", text="{")]
-    )
+    _, result, seen = await run(Allow(), calls=[call("nope"), call("send", what=5), call("send", "{")])
     assert (seen, [kind for _, kind in outcomes(result)]) == ([], ["unknown", "invalid", "invalid"])
 
 

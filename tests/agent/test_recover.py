@@ -187,7 +187,7 @@ async def test_a_process_that_died_right_after_it_was_told_the_decisions_remembe
 async def test_the_output_of_a_run_is_there_after_it_was_recovered(mode):
     journal = MemoryJournal()
     bad, good = ("[]", '{"answer": 5}')
-    script = [reply(call("final_answer", text=text)) if mode == "tool" else text for text in (bad, good)]
+    script = [reply(call("final_answer", text)) if mode == "tool" else text for text in (bad, good)]
     output = Output(type=int, mode=mode)
     whole = await Agent(ScriptedModel(script), output=output, journal=journal).run("Go.", run="r")
     found = cut(journal, ReplyReceived)

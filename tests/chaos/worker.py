@@ -94,7 +94,7 @@ def script(request: rc.Request) -> rc.Reply | str:
     turn = sum(isinstance(message, rc.Reply) for message in request.messages)
     return (
         reply("First.", call("look", place="attic"), call("look", place="cellar")),
-        reply(call("put", place="attic"), call("pay", amount=5), call("nowhere"), call("pay", text="{")),
+        reply(call("put", place="attic"), call("pay", amount=5), call("nowhere"), call("pay", "{")),
         reply(call("ask_boss", question="more?")),
         reply(call("pay", amount=7), call("sign", paper="contract")),
         "All done.",

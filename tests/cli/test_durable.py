@@ -87,15 +87,26 @@ def test_a_run_is_worked_on_and_looked_after(shop, capsys):
         assert "waits for a yes: call_1_0  refund {'order': 17}" in out
         assert out.splitlines()[-1].endswith("0  t1.model")
         assert main(["runs", "approve", RUNS, "order-17"]) == 0
+        assert capsys.readouterr().err.splitlines() == [
+            "order-17: refund (call_1_0) is approved",
+            "order-17: queued again; a worker goes on with it",
+        ]
+        assert main(["runs", "approve", RUNS, "order-17", "call_1_0"]) == 0
+        assert "answered so already" in capsys.readouterr().err
         assert main(["runs", "watch", "shop.py:app", "order-17"]) == 0
         seen = capsys.readouterr()
         assert seen.err.splitlines()[-1] == "order-17: end"
         assert seen.out == "It is refunded.\n"
         assert main(["runs", "watch", RUNS, "order-17"]) == 0
         assert capsys.readouterr().out == "It is refunded.\n", "of a run that was over, too"
+        assert main(["runs", "show", RUNS, "order-17"]) == 0
+        assert capsys.readouterr().out.endswith("  1  t2.model\n\nIt is refunded.\n")
+        assert main(["runs", "show", RUNS, "order-17", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["text"] == "It is refunded."
         assert main(["runs", "fork", RUNS, "order-17", "--at", "t1.model", "--new", "again"]) == 0
         until_waiting(capsys, "again")
         assert main(["runs", "deny", RUNS, "again", "call_1_0", "--reason", "no money"]) == 0
+        assert "again: refund (call_1_0) is denied" in capsys.readouterr().err
         assert main(["runs", "watch", RUNS, "again", "--json"]) == 0
         last = json.loads(capsys.readouterr().out.splitlines()[-1])
         assert last["event"] == {"type": "RunEnd", "stop": "end", "text": "It is refunded."}
@@ -159,6 +170,14 @@ def test_an_odd_name_stays_on_its_line(shop, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert main(["runs", "show", RUNS, "nobody"]) == 2
     assert "there is no run 'nobody'" in capsys.readouterr().err
+
+
+def test_a_cancelled_run_is_said_to_be(shop, capsys):
+    submitted("order-18")
+    assert main(["runs", "cancel", RUNS, "order-18"]) == 0
+    assert capsys.readouterr().err == "order-18: cancelled\n"
+    assert main(["runs", "show", RUNS, "order-18", "--json"]) == 0
+    assert "text" not in json.loads(capsys.readouterr().out), "it has no answer"
 
 
 def test_every_status_can_be_asked_for():

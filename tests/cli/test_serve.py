@@ -75,6 +75,10 @@ def test_keys_are_added_listed_and_revoked(tmp_path, capsys):
         (["--model", "x=openia:gpt"], "did you mean 'openai'"),
         (["--config", "nowhere.toml"], "cannot be read"),
         (["--model", "x=embedded", "--tools", "nowhere.py:box"], "there is no file nowhere.py"),
+        (
+            ["--model", "x=embedded", "--keys", "gone.json"],
+            "there are no keys in gone.json; make one with",
+        ),
         (["spend"], "where is it kept?"),
     ],
 )
@@ -97,7 +101,7 @@ def test_a_port_that_is_taken_is_said(capsys, tmp_path, monkeypatch):
 def test_a_server_takes_up_changes_and_ends_when_told_to(tmp_path):
     (tmp_path / "models.py").write_text(MODELS)
     config = tmp_path / "gateway.toml"
-    kept = 'keys = "keys.json"\nspend = "spend.sqlite"\njournal = "j.jsonl"\n'
+    kept = 'spend = "spend.sqlite"\njournal = "j.jsonl"\n'
     written = f'listen = "127.0.0.1:0"\n{kept}[models]\n'
     config.write_text(written + 'a = "models.py:one"\n')
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}

@@ -4,11 +4,13 @@ import asyncio
 import json
 import sqlite3
 import stat
+import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic, time
 from types import SimpleNamespace
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from dbos import DBOS
@@ -16,10 +18,11 @@ from dbos import DBOS
 import rightcall as rc
 from durable import cast
 from durable.conftest import until
-from rightcall.durable import dbos_pace
+from rightcall.durable import dbos_pace, dbos_worker
 from rightcall.durable.database import open_database
 from rightcall.durable.dbos_engine import DbosEngine
 from rightcall.durable.engine import Job, Queue
+from rightcall.durable.liveness import FileLocks, SessionLocks
 from rightcall.errors import RunHeld, RunStopped, UsageError
 
 
@@ -50,7 +53,7 @@ def change(address: str, **values: object) -> None:
     table = database.table("workflow_status", *values)
     with database.engine.begin() as connection:
         connection.execute(sa.update(table).values(**values))
-    database.engine.dispose()
+    database.close()
 
 
 async def test_the_file_is_synced_private_and_holds_no_pickles(runs_file, run):
@@ -61,7 +64,7 @@ async def test_the_file_is_synced_private_and_holds_no_pickles(runs_file, run):
     database = open_database(f"sqlite:///{runs_file}")
     with database.engine.connect() as connection:
         pragmas = [connection.execute(sa.text(f"PRAGMA {each}")).scalar() for each in _PRAGMAS]
-    database.engine.dispose()
+    database.close()
     assert dict(zip(_PRAGMAS, pragmas, strict=True)) == _PRAGMAS
     plain = sqlite3.connect(runs_file)
     kept = [
@@ -146,7 +149,7 @@ async def test_a_dbos_of_the_users_own_is_left_alone(runs_file):
     try:
         async with rc.durable.App(f"sqlite:///{runs_file}", agents=cast.agents(), queues=()) as app:
             assert await app.list() == []
-        with pytest.raises(UsageError, match="has a DBOS of its own"):
+        with pytest.raises(UsageError, match=r"DBOS of its own.* queues=.* rightcall worker"):
             await rc.durable.App(f"sqlite:///{runs_file}", agents=cast.agents()).open()
         assert DBOS(config={"name": "another"}) is own
     finally:
@@ -290,6 +293,63 @@ def test_sqlite_tells_fractions_of_a_second_however_old_it_is(runs_file):
     database = open_database(f"sqlite:///{runs_file}")
     with database.engine.connect() as connection:
         now = connection.execute(sa.text("SELECT unixepoch('subsec')")).scalar_one()
-    database.engine.dispose()
+    database.close()
     assert isinstance(now, float)
     assert abs(now - time()) < 10
+
+
+async def test_a_look_that_outlasts_its_worker_leaves_no_connection_open(database, run, monkeypatch):
+    """Closing does not wait for threads that ask the database still; what they opened is closed."""
+    looks, returned, look = threading.Event(), threading.Event(), dbos_worker.Worker._look_at_peers
+    ended = threading.Event()
+
+    def slow(worker) -> None:
+        with worker._database.engine.connect() as connection:
+            looks.set()
+            returned.wait(10)
+            connections.append(connection.connection.dbapi_connection)
+        try:
+            look(worker)
+        finally:
+            ended.set()
+
+    connections = []
+    monkeypatch.setattr(dbos_worker.Worker, "_look_at_peers", slow)
+    opened_late = _watch_connections(monkeypatch)
+    async with opened(database):
+        await asyncio.to_thread(looks.wait, 10)
+    returned.set()
+    await asyncio.to_thread(ended.wait, 10)
+    assert connections
+    for connection in [*connections, *opened_late]:
+        assert _is_closed(connection), connection
+
+
+def _watch_connections(monkeypatch) -> list[object]:
+    """Sessions that show that a worker lives, as they are made."""
+    made, connect = [], psycopg.connect
+
+    def noted(*arguments, **options):
+        made.append(connect(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(psycopg, "connect", noted)
+    return made
+
+
+def _is_closed(connection) -> bool:
+    if isinstance(connection, psycopg.Connection):
+        return connection.closed
+    try:
+        connection.execute("SELECT 1")
+    except sqlite3.ProgrammingError:
+        return True
+    return False
+
+
+def test_a_lock_that_was_given_back_is_not_taken_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(psycopg, "connect", lambda *_, **__: pytest.fail("it connected again"))
+    for locks in (FileLocks("me", tmp_path / "workers"), SessionLocks("me", "postgresql://nowhere")):
+        locks.release()
+        locks.hold()
+    assert not list(tmp_path.iterdir())

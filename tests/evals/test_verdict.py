@@ -36,9 +36,9 @@ def expect(*names: str, **more) -> Expected:
         ([expect("a", arguments={"x": 1})], reply(call("a", x=True)), True, False),
         ([expect("a", arguments={"x": "Paris"})], reply(call("a", x="paris")), True, False),
         ([expect("a", arguments={"x": 1})], reply(call("a", x=1, y=2)), True, False),
-        ([expect("a", arguments={})], reply(call("a", text="")), True, True),
-        ([expect("a", arguments={})], reply(call("a", text='{"x":')), True, False),
-        ([expect("a", arguments={})], reply(call("a", text="[]")), True, False),
+        ([expect("a", arguments={})], reply(call("a", "")), True, True),
+        ([expect("a", arguments={})], reply(call("a", '{"x":')), True, False),
+        ([expect("a", arguments={})], reply(call("a", "[]")), True, False),
         ([expect("a", arguments={"x": 1})], reply(call("b", x=1)), False, None),
     ],
 )
@@ -66,7 +66,7 @@ def test_choice_and_arguments_are_judged_apart(expected, said, choice, arguments
     ],
 )
 def test_possible_answers_are_taken_as_the_berkeley_set_takes_them(possible, given, right):
-    said = reply(call("a", text=dump(given)))
+    said = reply(call("a", dump(given)))
     assert judge(case(expect("a", possible=possible)), said, OFFERED).arguments is right
 
 

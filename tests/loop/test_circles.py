@@ -124,7 +124,7 @@ async def test_a_lifted_budget_lets_a_model_repeat_itself():
 
 async def test_arguments_that_differ_only_in_how_they_are_written_repeat_each_other():
     written = ['{"at":{"x":1,"y":[2]}}', '{ "at": {"y": [2], "x": 1} }', '{"at" :{"x":1, "y":[ 2 ]}}']
-    result = await run([call("look", text=text) for text in [*written, written[0]]])
+    result = await run([call("look", text) for text in [*written, written[0]]])
     assert (result.stop, warnings(result)) == (CIRCLED, [3])
 
 

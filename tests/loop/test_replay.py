@@ -99,7 +99,7 @@ async def test_live_tools_are_called_as_the_recorded_model_says():
 async def test_a_live_model_gets_the_recorded_results_of_the_calls_it_repeats():
     journal = MemoryJournal()
     await recorded(journal)
-    model = ScriptedModel([reply(call("look", text='{ "place" : "attic" }')), "I see."])
+    model = ScriptedModel([reply(call("look", '{ "place" : "attic" }')), "I see."])
     again = await rc.replay(journal, "r", model=model)
     assert [each.result.text for each in again.calls] == ["dust in the attic"]
     assert again.text == "I see."

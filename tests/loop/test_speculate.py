@@ -111,7 +111,7 @@ START = [
     pytest.param(
         [at("nope"), call("read", at="x"), at("read"), SO], ["read 0"], id="after ones that are not run"
     ),
-    pytest.param([call("read", text="{"), SO], [], id="not one that does not pass the gate"),
+    pytest.param([call("read", "{"), SO], [], id="not one that does not pass the gate"),
 ]
 
 
@@ -415,8 +415,8 @@ def test_a_cancelled_run_cancels_what_was_started():
 calls = st.builds(
     call,
     st.sampled_from([*EFFECTS, "nope"]),
+    st.sampled_from(['{"at":1}', '{"at":2}', "{}", "", '{"at":', '{"at":"x"}']),
     id=st.sampled_from(["", "a", "b", "call_1_0"]),
-    text=st.sampled_from(['{"at":1}', '{"at":2}', "{}", "", '{"at":', '{"at":"x"}']),
 )
 replies = st.builds(
     lambda parts, stop: reply(*parts, stop=stop),

@@ -145,7 +145,7 @@ def test_parts_of_every_kind_have_a_shape():
 
 
 def test_what_is_no_json_is_told_as_it_was_written_and_what_is_long_is_cut():
-    assert content.arguments(call("look", text='{"city": ')) == '{"city": '
+    assert content.arguments(call("look", '{"city": ')) == '{"city": '
     long = "x" * (content.LONGEST + 1)
     assert content.instructions(long)[0]["content"].endswith("… (32,001 characters)")
     written = content.written({"half": "\ud800"}, redact_secrets)

@@ -120,12 +120,48 @@ async def test_durable_runs_are_replayed_and_offered_to_agents(tmp_path: Path) -
             await studio.until("order-17", "ended")
             status, told = await studio.post("/api/run/replay", {"run": "order-17"})
             assert (status, told["same"]) == (200, True)
-            status, told = await studio.post("/api/run/fork", {"run": "order-17", "before_turn": 2})
-            assert (status, told["error"]["code"]) == (400, "bad_request")
-            assert "rightcall runs fork" in told["error"]["message"]
         runs = RunTools(str(file))
         assert "Order 17 is refunded." in await runs.show("order-17")
         await runs.close()
+
+
+async def test_a_durable_run_is_forked_from_a_turn_and_its_agent_talked_to(tmp_path: Path) -> None:
+    async with app_at(tmp_path / "runs.db") as app:
+        paused = await waiting(app, "support", "order-17")
+        await app.decide("order-17", {paused.pending[0].call_id: True})
+        await app.result("order-17")
+        async with serving(app, write=True) as studio:
+            await studio.until("order-17", "ended")
+            fork = {"run": "order-17", "before_turn": 2}
+            status, told = await studio.post("/api/run/fork", fork)
+            assert (status, told["state"]) == (200, "queued")
+            await studio.until(told["run"], "paused")
+            assert (await app.show(told["run"])).info.forked_from == "order-17/0"
+
+            said = {"agent": "support", "prompt": "And now?", "after": "order-17"}
+            status, told = await studio.post("/api/chat", said)
+            assert status == 200
+            assert (await app.result(told["run"])).text == "Order 17 is refunded."
+            await studio.until(told["run"], "ended")
+            shown = str((await studio.get("/api/run", run=told["run"]))["items"])
+            assert "Refund for support" in shown, "it goes on from the run before"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"before_turn": None}, {"message": {"index": 0, "text": "x"}}, {"say": "x"}, {"model": "openai:x"}],
+)
+async def test_what_workers_cannot_fork_is_said(tmp_path: Path, change: dict[str, Any]) -> None:
+    async with app_at(tmp_path / "runs.db") as app:
+        await waiting(app, "support", "order-17")
+        async with serving(app, write=True) as studio:
+            await studio.until("order-17", "paused")
+            fork = {"run": "order-17", "before_turn": 2, **change}
+            status, told = await studio.post("/api/run/fork", fork)
+            assert (status, told["error"]["code"]) == (400, "bad_request")
+            assert "from before a turn, and with nothing changed" in told["error"]["message"]
+            said = {"agent": "support", "prompt": "x", "model": "openai:x"}
+            assert (await studio.post("/api/chat", said))[0] == 400
 
 
 async def test_a_run_that_goes_on_elsewhere_is_seen_to_grow(tmp_path: Path) -> None:

@@ -73,6 +73,28 @@ async def test_a_journal_without_times_says_that_places_are_made_up():
     assert (told["how"], bool(told["note"])) == ("made up", True)
 
 
+async def test_a_character_that_a_screen_would_obey_is_told_in_one_way(kept):
+    said = "a\x1b[2J b\x9b c\u202e d\x00 e\r\n\tf"
+    model = ScriptedModel([said])
+    await rc.Agent(model, journal=kept).run("Hi", run="odd")
+    async with serving(kept) as studio:
+        told = await studio.get("/api/run", run="odd")
+    (turn,) = [item for item in told["items"] if item["kind"] == "turn"]
+    shown = json.dumps("a⟨U+001B⟩[2J b⟨U+009B⟩ c⟨U+202E⟩ d⟨U+0000⟩ e\n\tf", ensure_ascii=False)
+    assert shown in json.dumps(turn, ensure_ascii=False)
+
+
+async def test_a_form_that_there_is_not_is_refused_with_those_there_are(kept):
+    await stories.looked(kept)
+    async with serving(kept) as studio:
+        status, told = await studio.ask("/api/run/sent", run="looked", key="t2.model", form="zzz")
+    error = told["error"]
+    assert status == 400
+    assert error["code"] == "bad_request"
+    assert error["message"].startswith("There is no form 'zzz'; there are rightcall, ")
+    assert "anthropic" in error["message"]
+
+
 async def test_what_was_sent_is_made_again_in_any_vendors_form(kept):
     await stories.looked(kept)
     async with serving(kept) as studio:

@@ -227,7 +227,7 @@ async def test_hostile_text_anywhere_stays_text(journal, kind):
     run = f"run {text}".replace("\ud800", "")
     name = f"lo{text}"
     arguments = json.dumps({"what": text})
-    calls = (call("look", text=arguments), call(name, text=arguments))
+    calls = (call("look", arguments), call(name, arguments))
     replies = [
         reply(Reasoning(text), text, *calls, usage=stories.USAGE),
         reply(text, usage=stories.USAGE),

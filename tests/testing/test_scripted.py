@@ -16,6 +16,7 @@ from rightcall.core.events import (
     TextDelta,
     unfolded,
 )
+from rightcall.core.jsontext import dump
 from rightcall.core.message import Reasoning, Reply, said
 from rightcall.core.parts import Text, Usage
 from rightcall.core.request import Profile, Request
@@ -61,7 +62,7 @@ async def test_a_reply_comes_as_the_events_of_its_parts_in_order():
 
 async def test_a_call_without_arguments_has_no_pieces_and_a_cut_one_no_end():
     cut = Call(id="a", name="look", arguments='{"a', truncated=True)
-    cut_off = reply(call("time", text=""), cut, stop="length")
+    cut_off = reply(call("time", ""), cut, stop="length")
     assert [type(event) for event in await events(ScriptedModel([cut_off]))] == [
         CallStart,
         CallEnd,
@@ -205,7 +206,7 @@ def test_a_model_pretends_to_be_what_its_profile_says():
         (reply().content, ()),
         (call("look"), Call(id="", name="look", arguments="{}")),
         (call("look", at=[1], name="x").arguments, '{"at":[1],"name":"x"}'),
-        (call("look", text="{broken").arguments, "{broken"),
+        (call("look", "{broken").arguments, "{broken"),
         (call("look", id="a").id, "a"),
     ],
 )
@@ -221,6 +222,19 @@ async def test_two_readers_of_one_model_do_not_disturb_each_other():
         for at, stream in enumerate((one, two)):
             texts[at] += (await anext(stream)).text
     assert texts == ["abc", "xyz"]
+
+
+def test_a_parameter_may_be_called_text():
+    assert call("note", text="Buy tea.").arguments == '{"text":"Buy tea."}'
+    assert call("note", text="{", place="x").arguments == '{"text":"{","place":"x"}'
+    with pytest.raises(UsageError, match=r"a text is all of the arguments; text=\?"):
+        call("note", "{", text="x")
+
+
+@pytest.mark.parametrize("text", ['{"city": "Pa', "[]", ""])
+def test_who_means_the_old_text_is_told_and_not_misunderstood_in_silence(text):
+    with pytest.warns(UserWarning, match="arguments as they are come second"):
+        assert call("look", text=text).arguments == dump({"text": text})
 
 
 def test_arguments_that_are_called_as_the_calls_own_are_given_in_a_mapping():

@@ -261,7 +261,7 @@ async def test_the_model_states_what_the_request_needs_before_it_reads_anything(
 
 
 @pytest.mark.parametrize(
-    "answer", ["I need everything.", reply(call("state_needs", text="nonsense")), reply(call("x"))]
+    "answer", ["I need everything.", reply(call("state_needs", "nonsense")), reply(call("x"))]
 )
 async def test_an_answer_that_is_none_grants_nothing(answer):
     office = Office()

@@ -47,7 +47,7 @@ async def hostile_run(journal: Any) -> None:
     model = ScriptedModel(
         [
             said(call("read_page", address=ATTACK), call("fail", why=ATTACK)),
-            said(call(f"no_such_{ATTACK}", what=ATTACK), call("fail", text=ATTACK)),
+            said(call(f"no_such_{ATTACK}", what=ATTACK), call("fail", ATTACK)),
             said(),
         ],
         name=f"model {ATTACK}",

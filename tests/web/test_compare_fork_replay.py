@@ -2,8 +2,10 @@
 
 import pytest
 
+import rightcall as rc
+from rightcall.testing import ScriptedModel
 from web import stories
-from web.kit import until, writing_journal
+from web.kit import opened, until, writing_journal
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -64,3 +66,20 @@ async def test_a_fork_goes_on_after_the_end_with_one_more_message(writing, visit
     await until(page, "location.hash.includes('fork')")
     await page.get_by_role("article", name="User says").get_by_text("And on Monday?").wait_for()
     await page.get_by_text("It is clear in Paris, at 14 °C.").wait_for()
+
+
+async def test_a_durable_run_is_forked_from_its_turns_and_nothing_else_is_offered(visitor, tmp_path):
+    pytest.importorskip("dbos")
+    agent = rc.Agent(ScriptedModel(["Once.", "Again."]), name="teller")
+    async with rc.durable.App(f"sqlite:///{tmp_path / 'runs.db'}", [agent]) as app:
+        await (await app.submit("teller", "Tell me.", run="told-1")).result()
+        async with opened(tmp_path / "runs.db", write=True) as studio:
+            page = (await visitor(studio, "#/run?run=told-1")).page
+            await page.get_by_text("A durable run is forked from one of its turns.").wait_for()
+            assert await page.get_by_role("button", name="Fork", exact=True).count() == 0
+            assert await page.get_by_role("button", name="Edit and fork").count() == 0
+            await page.get_by_role("button", name="Fork from here").click()
+            dialog = page.get_by_role("dialog", name="Fork before turn 1")
+            await dialog.get_by_role("button", name="Fork", exact=True).click()
+            await until(page, "location.hash.includes('fork')")
+            await page.get_by_text("Again.").first.wait_for()

@@ -43,7 +43,9 @@ def runs(parser: ArgumentParser) -> None:
         "--status", choices=_STATUSES, metavar="WORD", help=f"only those: {', '.join(_STATUSES)}"
     )
     listing.add_argument("--count", type=count_of, metavar="N", help="how many segments to look at")
-    showing = actions.add_parser("show", help="a run: how it stands, what it waits for, its steps")
+    showing = actions.add_parser(
+        "show", help="a run: how it stands, what it waits for, its steps and answer"
+    )
     watching = actions.add_parser("watch", help="what happens in a run, as it happens, to its end")
     for each in (listing, showing, watching):
         each.add_argument("--json", action="store_true", help="lines of JSON")

@@ -33,6 +33,11 @@ def serve(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--journal", metavar="FILE", help="record every exchange in a .jsonl or .sqlite file"
     )
+    parser.add_argument(
+        "--otel",
+        action="store_true",
+        help="send traces and metrics by OTLP, as the OTEL_... variables say",
+    )
     _add_tools(parser)
     parser.epilog = """\
 examples:

@@ -57,6 +57,7 @@ class ModelExchange(Struct, frozen=True, eq=False):
     """A question to a model: all attempts at it, of all models that were asked."""
 
     key: str
+    """The step of the run; empty for a question that is in no run, as a gateway's."""
     model: Any
     request: Request
 

@@ -55,6 +55,11 @@ def printable(text: str) -> str:
     return _UNSAFE.sub(_shown, text)
 
 
+def spelled(text: str) -> str:
+    """The same for a page, where each such character is told by its number: ``⟨U+001B⟩``."""
+    return _UNSAFE.sub(lambda found: "" if found[0] == "\r" else f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
 def visible(text: str) -> str:
     """The text in one line of which every character is seen for what it is; the others as their numbers.
 

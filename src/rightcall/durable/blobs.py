@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from rightcall.core.extras import load
-from rightcall.durable.database import in_thread
+from rightcall.durable.disk_room import when_there_is_room
 from rightcall.errors import JournalError
 from rightcall.log import logger
 
@@ -92,14 +92,14 @@ class SqlBlobs:
         return await self._patiently(partial(self._drop, list(runs)))
 
     async def _patiently(self, work: Callable[[], Made]) -> Made:
-        """Do it in a thread, and again while the server is away; each of these may be done twice.
+        """Do it in a thread, and again while the server is away or the disk full.
 
-        Otherwise a run would fail of a server that is being restarted.
+        Each of these may be done twice. A run would otherwise fail of a server that is being restarted.
         """
         lost, end = load("sqlalchemy").exc.OperationalError, monotonic() + _PATIENCE
         while True:
             try:
-                return await in_thread(work)
+                return await when_there_is_room(work)
             except lost:
                 if not self._on_postgres or monotonic() > end:
                     raise

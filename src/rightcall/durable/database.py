@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from time import monotonic, sleep, time
+from threading import Event
+from time import monotonic, time
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -55,6 +56,12 @@ class Database(Struct, frozen=True, kw_only=True, eq=False):
     """The file, of SQLite."""
     lock_url: str = ""
     """Where a connection that only holds a lock is made to, of Postgres."""
+    closed: Event
+
+    def close(self) -> None:
+        """Close every connection: those in use when they come back, since threads may ask still."""
+        self.closed.set()
+        self.engine.dispose()
 
     def table(self, name: str, *columns: str) -> sa.TableClause:
         """A table of DBOS's, with those of its columns that are looked at."""
@@ -128,7 +135,7 @@ def _sqlite(url: sa.URL) -> Database:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     engine = sa.create_engine(url.set(database=str(path)), connect_args={"timeout": _PATIENCE})
     event.listen(engine, "connect", _prepare)
-    return Database(engine=engine, is_sqlite=True, path=path)
+    return Database(engine=engine, is_sqlite=True, path=path, closed=_closing(engine))
 
 
 def _path(url: sa.URL) -> Path:
@@ -169,9 +176,22 @@ def _postgres(url: sa.URL) -> Database:
         pool_pre_ping=True,
         connect_args={"application_name": "rightcall", "connect_timeout": 10},
     )
-    event.listen(engine, "do_connect", _Patient().connect)
+    closed = _closing(engine)
+    event.listen(engine, "do_connect", _Patient(closed).connect)
     lock_url = plain.render_as_string(hide_password=False)
-    return Database(engine=engine, is_sqlite=False, lock_url=lock_url)
+    return Database(engine=engine, is_sqlite=False, lock_url=lock_url, closed=closed)
+
+
+def _closing(engine: sa.Engine) -> Event:
+    """What says that an engine is closed. A connection that comes back afterwards is closed, too."""
+    closed = Event()
+
+    def come_back(connection: Any, _: object) -> None:
+        if closed.is_set() and connection is not None:
+            connection.close()
+
+    event.listen(engine, "checkin", come_back)
+    return closed
 
 
 class _Patient:
@@ -181,8 +201,9 @@ class _Patient:
     tries again by itself, but knows only some of the words in which a connection fails.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, closed: Event) -> None:
         self._was_there = False
+        self._closed = closed
 
     def connect(self, dialect: Any, _: object, arguments: list[Any], options: dict[str, Any]) -> Any:
         """A connection; the driver's own error where nobody ever answered, or not for a long time."""
@@ -191,9 +212,8 @@ class _Patient:
             try:
                 made = dialect.connect(*arguments, **options)
             except dialect.loaded_dbapi.OperationalError:
-                if not self._was_there or monotonic() > end:
+                if not self._was_there or monotonic() > end or self._closed.wait(_PAUSE):
                     raise
-                sleep(_PAUSE)
             else:
                 self._was_there = True
                 return made

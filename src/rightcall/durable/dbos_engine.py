@@ -7,6 +7,7 @@ not among its public calls. ``tests/durable`` holds what is relied on.
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
@@ -17,6 +18,7 @@ from rightcall.durable.channel import SqlChannel
 from rightcall.durable.database import Database, in_thread, migrating, open_database, told
 from rightcall.durable.dbos_journal import APPLICATION, VERSION, WORKFLOW, job_of, rows_of
 from rightcall.durable.dbos_worker import Worker, hear_dbos
+from rightcall.durable.disk_room import when_there_is_room
 from rightcall.durable.engine import (
     MOST_DEATHS,
     Caps,
@@ -110,7 +112,7 @@ class DbosEngine:
         }
         if job.priority:
             options["priority"] = job.priority
-        await in_thread(self._client.enqueue, options, json.encode(job).decode())
+        await when_there_is_room(partial(self._client.enqueue, options, json.encode(job).decode()))
         standing = await self._found(job.run, job.segment)
         return standing.job
 
@@ -214,7 +216,7 @@ class DbosEngine:
             await in_thread(self._client_field.destroy)
             self._client_field = None
         await in_thread(self.channel.close)
-        await in_thread(self._database.engine.dispose)
+        await in_thread(self._database.close)
 
     async def _found(self, run: str, segment: int) -> Segment:
         rows = await in_thread(self._client.list_workflows, workflow_ids=[segment_id(run, segment)])

@@ -4,6 +4,7 @@ Each record is a step of the workflow, by its key. DBOS checks in the transactio
 execution still owns the workflow.
 """
 
+from functools import partial
 from time import time
 from typing import Any
 
@@ -13,7 +14,8 @@ from dbos._error import DBOSWorkflowConflictIDError
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.durable.database import Database, in_thread
+from rightcall.durable.database import Database
+from rightcall.durable.disk_room import when_there_is_room
 from rightcall.durable.engine import JOURNAL_VERSION, Job, parse_segment_id
 from rightcall.errors import RunHeld
 
@@ -74,17 +76,20 @@ class DbosJournal:
 
     async def record(self, key: str, value: str) -> None:
         """Write a step; refused by DBOS, in the same transaction, where another owns the workflow."""
-        await in_thread(self._record, key, value)
+        await when_there_is_room(partial(self._record, self._next(), key, value))
 
     def note_handed_on(self) -> None:
         """Write that this execution ended because its process did, and not the other way round."""
-        self._record(_HANDED_ON, "{}")
+        self._record(self._next(), _HANDED_ON, "{}")
 
-    def _record(self, key: str, value: str) -> None:
+    def _next(self) -> int:
         self._last += 1
+        return self._last
+
+    def _record(self, number: int, key: str, value: str) -> None:
         result = {
             "workflow_uuid": self._workflow,
-            "function_id": self._last,
+            "function_id": number,
             "function_name": key,
             "output": value,
             "error": None,

@@ -88,8 +88,9 @@ class Worker:
             raise UsageError("this process works on a durable app already, and DBOS is one per process")
         if _dbos._dbos_global_instance is not None:  # noqa: SLF001 - DBOS would give it to us as ours
             raise UsageError(
-                "this process has a DBOS of its own, and there is one per process: execute durable runs "
-                "in another, and say queues=() here"
+                "this process has a DBOS of its own, and DBOS has one database, version and executor for"
+                " a process: say queues=() here, which can submit, watch and decide, and execute the"
+                " runs in a process of their own, with rightcall worker MODULE:APP"
             )
         _Working.worker = self
         try:

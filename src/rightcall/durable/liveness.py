@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 from typing import Protocol
 from uuid import uuid4
@@ -27,7 +28,10 @@ living need time to take theirs again."""
 
 
 class Liveness(Protocol):
-    """Holds this process's lock, and finds those who have lost theirs. For one thread."""
+    """Holds this process's lock, and finds those who have lost theirs.
+
+    For one thread at a time; ``release`` may come while another still looks.
+    """
 
     name: str
     """This process, to the others."""
@@ -41,7 +45,7 @@ class Liveness(Protocol):
         ...
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Give the lock back for good: it is not taken again."""
         ...
 
 
@@ -60,10 +64,14 @@ class FileLocks:
         self.name = name
         self._folder = folder
         self._held: int | None = None
+        self._turn = Lock()
+        self._is_released = False
 
     def hold(self) -> None:
         """Make and lock this process's file."""
-        if self._held is None:
+        with self._turn:
+            if self._held is not None or self._is_released:
+                return
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._held = os.open(self._path(self.name), os.O_CREAT | os.O_RDWR, 0o600)
             _lock(self._held)
@@ -78,10 +86,12 @@ class FileLocks:
 
     def release(self) -> None:
         """Unlock the file, and take it away."""
-        if self._held is not None:
-            self._path(self.name).unlink(missing_ok=True)
-            os.close(self._held)
-            self._held = None
+        with self._turn:
+            self._is_released = True
+            if self._held is not None:
+                self._path(self.name).unlink(missing_ok=True)
+                os.close(self._held)
+                self._held = None
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.lock"
@@ -121,18 +131,28 @@ class SessionLocks:
         self._session: psycopg.Connection | None = None
         self._was_lost = False
         self._judges_from = 0.0
+        self._turn = Lock()
+        self._is_released = False
 
     def hold(self) -> None:
         """Connect and take this process's lock; again, where the session was lost."""
-        if self._session is not None:
-            try:
-                self._session.execute("SELECT 1")
-            except psycopg.OperationalError:
-                logger.warning("the session that shows that this worker lives was lost; taking another")
-                self.release()
-                self._was_lost = True
-            else:
-                return
+        with self._turn:
+            if not self._is_released and not self._is_held():
+                self._take()
+
+    def _is_held(self) -> bool:
+        if self._session is None:
+            return False
+        try:
+            self._session.execute("SELECT 1")
+        except psycopg.OperationalError:
+            logger.warning("the session that shows that this worker lives was lost; taking another")
+            self._end_session()
+            self._was_lost = True
+            return False
+        return True
+
+    def _take(self) -> None:
         session = psycopg.connect(
             self._address,
             autocommit=True,
@@ -140,7 +160,11 @@ class SessionLocks:
             application_name="rightcall alive",
             connect_timeout=5,
         )
-        session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [_key(self.name)])
+        try:
+            session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [_key(self.name)])
+        except psycopg.Error:
+            session.close()
+            raise
         self._session = session
         if self._was_lost:
             self._was_lost, self._judges_from = False, monotonic() + GRACE
@@ -159,6 +183,11 @@ class SessionLocks:
 
     def release(self) -> None:
         """End the session, and the lock with it."""
+        with self._turn:
+            self._is_released = True
+            self._end_session()
+
+    def _end_session(self) -> None:
         if self._session is not None:
             with suppress(psycopg.Error):
                 self._session.close()

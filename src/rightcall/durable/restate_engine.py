@@ -82,11 +82,7 @@ class RestateEngine:
     async def open(self, execute: Execute | None, queues: Sequence[Queue]) -> None:
         """Connect; with ``execute``, serve segments as well."""
         for queue in queues:
-            if queue.rate or queue.everywhere or queue.lanes:
-                raise UsageError(
-                    f"the queue {queue.name!r} has a rate=, everywhere= or lanes=, which Restate does "
-                    "not hold to; a queue on Restate has concurrency= alone"
-                )
+            _check_limits(queue)
         self._client.open()
         if execute is None:
             return
@@ -107,6 +103,11 @@ class RestateEngine:
 
     async def submit(self, job: Job) -> Job:
         """Put a segment into the server. The job that stands: this one, or that of who came first."""
+        if job.priority:
+            raise UsageError(
+                f"priority={job.priority} of the run {job.run!r}: Restate takes segments as they come; "
+                "leave it out, and give what is urgent a queue and workers of its own"
+            )
         sent = await self._client.send(SEGMENT, job.id, "run", to_builtins(job))
         if sent["status"] == "Accepted":
             return job
@@ -218,6 +219,16 @@ class RestateEngine:
                 given = json.decode(row["entry_json"])["Command"]["Input"]["payload"]
                 jobs[row["id"]] = json.decode(bytes(given), type=Job)
         return jobs
+
+
+def _check_limits(queue: Queue) -> None:
+    """Refuse what would be a limit that nobody holds to."""
+    limits = {"rate": queue.rate, "everywhere": queue.everywhere, "lanes": queue.lanes}
+    if asked := [f"{name}=" for name, value in limits.items() if value]:
+        raise UsageError(
+            f"the queue {queue.name!r} has {' and '.join(asked)}, which Restate does not hold to; one"
+            " there has concurrency=, for each worker. DBOS on Postgres has them all"
+        )
 
 
 def _of_run(run: str) -> str:

@@ -85,7 +85,7 @@ class OpenTelemetry:
 
     def around(self, lasting: Lasting) -> Watch | None:
         """Begin the span of something."""
-        if self._is_silent and (type(lasting) is not RunSegment or self._still_silent()):
+        if self._is_silent and (not _is_outermost(lasting) or self._still_silent()):
             return None
         match lasting:
             case ModelExchange():
@@ -100,6 +100,11 @@ class OpenTelemetry:
         tracers, meters = trace.get_tracer_provider(), metrics.get_meter_provider()
         self._is_silent = isinstance(tracers, _NO_TRACERS) and type(meters).__name__ in _NO_METERS
         return self._is_silent
+
+
+def _is_outermost(lasting: Lasting) -> bool:
+    """Whether it is a run, or a question that is in none."""
+    return isinstance(lasting, RunSegment) or (isinstance(lasting, ModelExchange) and not lasting.key)
 
 
 def _as_it_is(value: object) -> object:

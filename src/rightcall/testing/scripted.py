@@ -10,6 +10,7 @@ when it is asked more often than the script says, and ``model.requests`` holds w
 """
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -123,19 +124,35 @@ def reply(
 
 def call(
     name: str,
-    given: Mapping[str, object] | None = None,
+    given: Mapping[str, object] | str | None = None,
     /,
     *,
     id: str = "",  # noqa: A002
-    text: str | None = None,
     **arguments: object,
 ) -> Call:
-    """A call with these arguments; ``text`` gives them raw instead, and ``id`` is the call's own.
+    """A call with these arguments; a text in their place is taken as it is, well-formed or not.
 
-    A tool's own ``id`` or ``text`` is given in a mapping: ``call("look_up", {"id": 3})``.
+    ``id`` is the call's own. A tool's own ``id`` is given in a mapping: ``call("look_up", {"id": 3})``.
     """
     if not issubclass(type(id), str):
         given_so = f"call({name!r}, {{'id': {id!r}}})"
         raise UsageError(f"id= is the call's own, and a text; a tool's goes in a mapping: {given_so}")
-    raw = dump({**(given or {}), **arguments}) if text is None else text
-    return Call(id=id, name=name, arguments=raw)
+    if isinstance(given, str):
+        if arguments:
+            raise UsageError(
+                f"call({name!r}, …): a text is all of the arguments; {', '.join(arguments)}=?"
+            )
+        return Call(id=id, name=name, arguments=given)
+    if given is None and arguments.keys() == {"text"}:
+        _warn_of_text(name, arguments["text"])
+    return Call(id=id, name=name, arguments=dump({**(given or {}), **arguments}))
+
+
+def _warn_of_text(name: str, text: object) -> None:
+    """Tell those who mean what ``text=`` meant before it was a parameter like any other."""
+    if isinstance(text, str) and text[:1] in ("", "{", "["):
+        words = (
+            f"text= is now the tool's parameter of that name; arguments as they are come second: "
+            f"call({name!r}, {text[:40]!r}). For a parameter, call({name!r}, {{'text': …}}) is plain"
+        )
+        warnings.warn(words, UserWarning, stacklevel=3)

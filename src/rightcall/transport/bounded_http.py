@@ -20,6 +20,9 @@ class BoundedProtocol(HttpToolsProtocol):
     header_bytes: ClassVar[int] = 64 * 1024
     header_seconds: ClassVar[float] = 30.0
     _size = 0
+    _read = 0
+    """Bytes of the read that is looked at now."""
+    _is_too_much = False
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -36,6 +39,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Take the next bytes, unless they are too many for headers."""
         if self._timer is None and getattr(self.cycle, "response_complete", True):
             self._wait_for_headers()
+        self._read = len(data)
         super().data_received(data)
         if self._timer is not None:
             self._size += len(data)
@@ -43,9 +47,23 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse(_TOO_MUCH)
 
     def on_headers_complete(self) -> None:
-        """Wait for no more of them."""
+        """Wait for no more of them. Headers that came whole, in one read, are counted here."""
+        if self._size + self._read > self.header_bytes and self._length() > self.header_bytes:
+            self._is_too_much = True
+            # The parser ends with it, and nothing that follows in the same read is a request.
+            raise ValueError("too many bytes of headers")
         self._headers_came()
         super().on_headers_complete()
+
+    def _length(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, and what was found to be too much on the way."""
+        if self._is_too_much:
+            self._refuse(_TOO_MUCH)
+        else:
+            super().send_400_response(msg)
 
     def _wait_for_headers(self) -> None:
         self._size = 0

@@ -43,6 +43,7 @@ STATUSES: Mapping[ErrorKind, int] = {
 """The status that a client is told of a failure, whatever the vendor behind called it."""
 
 _WAITED = (429, 503, 529)
+_TOO_LARGE = 413
 
 
 def kind_of(error: RightcallError) -> ErrorKind:
@@ -53,6 +54,16 @@ def kind_of(error: RightcallError) -> ErrorKind:
         return "quota"
     kind: ErrorKind = getattr(error, "kind", "server")
     return kind
+
+
+def is_too_large(error: RightcallError) -> bool:
+    """Whether the request has too many bytes, and not too many tokens."""
+    return kind_of(error) == "bad_request" and getattr(error, "status", None) == _TOO_LARGE
+
+
+def status_of(error: RightcallError) -> int:
+    """The status that a client is told of an error."""
+    return _TOO_LARGE if is_too_large(error) else STATUSES[kind_of(error)]
 
 
 def words_of(error: RightcallError) -> str:

@@ -1,8 +1,9 @@
 """What is lost where one dialect is translated into another, as data, and a request without it.
 
-Three tables: what of a client's request nobody but its own vendor can be told, which settings a vendor
-has no word for, and what of a reply a client's dialect has no place for. Documents are made from them,
-and ``fit`` takes out of a request what the vendor that it goes to would refuse or pass over.
+Four tables: what of a client's request, and of the conversation in it, nobody but its own vendor can be
+told, which settings a vendor has no word for, and what of a reply a client's dialect has no place for.
+Documents are made from them, and ``fit`` takes out of a request what the vendor that it goes to would
+refuse or pass over.
 """
 
 from collections.abc import Iterator, Mapping
@@ -61,6 +62,23 @@ UNREAD: Mapping[str, Mapping[str, str]] = {
 }
 """Members of a request that are named in ``Asked.left_out``, by dialect, and more of them where it is
 not plain. A vendor's own tools are left out of every dialect; whatever is not known is, too."""
+
+UNKEPT: Mapping[str, Mapping[str, str]] = {
+    "openai_responses": {
+        "web_search_call": "",
+        "file_search_call": "",
+        "code_interpreter_call": "",
+        "image_generation_call": "and every other item of the vendor's own tools",
+    },
+    "anthropic": {
+        "server_tool_use": "",
+        "web_search_tool_result": "and every other block of the vendor's own tools",
+        "search_result": "its text is told, and not cited",
+    },
+}
+"""What of a conversation that a client sends back only its own vendor can be told again: it stands for
+what happened at that vendor, with contents that are encrypted or kept there. Each is named in
+``Asked.left_out``."""
 
 UNTOLD: Mapping[str, Mapping[str, str]] = {
     "openai_chat": {},
@@ -127,6 +145,7 @@ def rows() -> Iterator[Lost]:
     """All that is not translated, one thing after another."""
     sides = (
         ("of a client's request", UNREAD),
+        ("of a client's history", UNKEPT),
         ("to a vendor", UNTOLD),
         ("of a reply, to a client", UNPLACED),
     )

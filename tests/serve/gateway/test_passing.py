@@ -6,6 +6,7 @@ import aiohttp
 import pytest
 
 from rightcall.serve.gateway.peek import peek, renamed
+from rightcall.wire.openai_chat import hosts
 from serve.gateway.kit import JSON, SSE, Host, gateway, listening, place, post, served
 
 PATHS = {
@@ -166,7 +167,8 @@ ENDS = {
         b'"content_block":{"type":"text","text":""}}\n\n'
         b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,'
         b'"delta":{"type":"text_delta","text":"Hi"}}\n\n',
-        b"event: error\n",
+        # The one type that Vercel's AI SDK tries again for inside a stream.
+        b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error"',
     ),
     "openai_responses": (
         b'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":'
@@ -222,3 +224,49 @@ def _asking(dialect, **more):
     if dialect == "openai_responses":
         return {"model": "mine", "input": [said], **more}
     return {"model": "mine", "messages": [said], "max_tokens": 50, **more}
+
+
+COUNTS = [
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"a ,\\"usage\\":null b"}}],'
+    b'"usage":null}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage": null,"x":1}\n\n',
+    b'data: {"id":"c","choices":[],"usage":{"prompt_tokens":70,"completion_tokens":7,"total_tokens":77}}\n\n',
+    b"data: [DONE]\n\n",
+]
+UNCOUNTED = [
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"a ,\\"usage\\":null b"}}]'
+    b"}\n\n",
+    b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x":1}\n\n',
+    b"data: [DONE]\n\n",
+]
+
+
+@pytest.mark.parametrize("size", [7, 100, 10_000])
+@pytest.mark.parametrize("options", [b"", b',"stream_options":{"include_usage":true}'])
+async def test_a_chat_stream_is_counted_and_the_client_given_what_it_asked_for(
+    monkeypatch, options, size
+):
+    monkeypatch.setattr(hosts, "HOSTS", {"127.0.0.1": hosts.OPENAI})
+    said = b"".join(COUNTS)
+    pieces = [said[at : at + size] for at in range(0, len(said), size)]
+    host = Host(lambda *_: (200, SSE, pieces))
+    async with listening(host) as up:
+        async with gateway({"mine": served(place("openai_chat", up))}) as (made, base):
+            body = CHAT + b',"stream":true' + options + b"}"
+            _, _, came = await post(f"{base}/v1/chat/completions", body)
+            counted = made.metrics.text()
+    assert 'rightcall_tokens_total{model="mine",direction="input"} 70' in counted
+    assert 'rightcall_tokens_total{model="mine",direction="output"} 7' in counted
+    sent = host.asked[0][2]
+    assert sent.count(b'"stream_options":{"include_usage":true}') == 1
+    assert json.loads(sent)["messages"]
+    assert came == (said if options else b"".join(UNCOUNTED))
+
+
+async def test_a_host_that_nobody_knows_is_sent_a_chat_request_as_it_came():
+    host = Host(lambda *_: (200, SSE, COUNTS))
+    async with listening(host) as up:
+        async with gateway({"mine": served(place("openai_chat", up))}) as (_, base):
+            _, _, came = await post(f"{base}/v1/chat/completions", CHAT + b',"stream":true}')
+    assert b"stream_options" not in host.asked[0][2]
+    assert came == b"".join(COUNTS)

@@ -1,6 +1,7 @@
 """The gateway on a hostile network: closed by default, bounded in everything, silent about keys."""
 
 import asyncio
+import json
 import logging
 import socket
 
@@ -108,13 +109,35 @@ async def test_requests_are_bounded_in_size_and_time():
     async with gateway({"m": scripted()}, bounds=bounds) as (_, base):
         port = int(base.rpartition(":")[2])
         status, _, words = await post(f"{base}/v1/chat/completions", {**CHAT, "pad": "x" * 2000})
-        assert (status, b"1,000 bytes" in words) == (400, True)
+        assert (status, b"1,000 bytes" in words) == (413, True)
         chunked = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n"
-        assert b" 400 " in await said(port, chunked + b"7d0\r\n" + b"x" * 2000 + b"\r\n")
+        assert b" 413 " in await said(port, chunked + b"7d0\r\n" + b"x" * 2000 + b"\r\n")
         assert b" 431 " in await said(port, b"GET /health HTTP/1.1\r\nx: " + b"x" * 3000)
+        whole = b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: %s\r\n\r\n"
+        assert b" 431 " in await said(port, whole % (b"x" * 3000)), "in one read, too"
+        assert b" 200 " in await said(port, whole % (b"x" * 1000))
+        line = b"GET /health?%s HTTP/1.1\r\nhost: localhost\r\n\r\n" % (b"x" * 3000)
+        assert b" 431 " in await said(port, line), "the address counts, as it does in pieces"
         assert b" 408 " in await said(port, b"GET /health HTTP/1.1\r\nx: ")
         slow = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 50\r\n\r\n{"
         assert b" 504 " in await said(port, slow)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/v1/chat/completions", {"type": "invalid_request_error", "code": "invalid_request_error"}),
+        ("/v1/responses", {"type": "invalid_request_error", "code": "invalid_request_error"}),
+        ("/v1/messages", {"type": "request_too_large"}),
+        ("/v1beta/models/m:generateContent", {"code": 413, "status": "INVALID_ARGUMENT"}),
+    ],
+)
+async def test_too_large_a_request_is_said_in_each_dialects_shape(path, told):
+    async with gateway({"m": scripted()}, bounds=Bounds(request_bytes=1000)) as (_, base):
+        status, _, came = await post(f"{base}{path}", {"model": "m", "pad": "x" * 2000})
+    error = json.loads(came)["error"]
+    assert (status, error | told) == (413, error)
+    assert "1,000 bytes" in error["message"]
 
 
 async def test_so_many_at_once_and_no_more():

@@ -14,6 +14,7 @@ from rightcall.core.request import ANY_OBJECT, Named, Request
 from rightcall.core.tool import Spec
 from rightcall.errors import UsageError
 from rightcall.wire.dialects import SERVED, load, load_server
+from rightcall.wire.untranslated import UNKEPT
 
 CITY = {
     "type": "object",
@@ -177,3 +178,50 @@ def test_what_makes_no_sense_is_refused_in_the_clients_shape(name, body):
     refused = server.refused(caught.value)
     assert refused.status == 400
     assert json.loads(refused.body)["error"]["message"]
+
+
+def test_search_results_that_a_client_brings_are_told_as_text():
+    found = {
+        "type": "search_result",
+        "source": "https://tea.example",
+        "title": "Tea",
+        "content": [{"type": "text", "text": "Green tea is steeped at 80 degrees."}],
+        "citations": {"enabled": True},
+    }
+    call = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [found]}
+    body = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": [found, {"type": "text", "text": "How hot?"}]},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ],
+    }
+    asked = load_server("anthropic").asked(json.dumps(body).encode(), headers={})
+    told = "Tea\nhttps://tea.example\nGreen tea is steeped at 80 degrees."
+    user, _, results = asked.request.messages
+    assert [part.text for part in user.content] == [told, "How hot?"]
+    assert results.results[0].text == told
+    assert asked.left_out == (
+        "messages[0].content[0].citations: the search_result is told as text",
+        "messages[2].content[0].content[0].citations: the search_result is told as text",
+    )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("openai_responses", {"input": [{"type": "web_search_call", "id": "ws"}]}),
+        (
+            "anthropic",
+            {"messages": [{"role": "assistant", "content": [{"type": "server_tool_use", "id": "s"}]}]},
+        ),
+    ],
+)
+def test_what_the_vendors_own_tools_did_is_named_as_the_table_says(dialect, said):
+    asked = load_server(dialect).asked(json.dumps({"model": "m", **said}).encode(), headers={})
+    kinds = [each.rpartition(": ")[2] for each in asked.left_out]
+    assert kinds
+    assert set(kinds) <= set(UNKEPT[dialect])

@@ -71,7 +71,8 @@ async def _show(app: App, options: Namespace) -> int:
             for segment, kept in shown.steps.items()
             for step in kept
         ]
-        sys.stdout.write(json_line({**_plain(shown.info), "steps": steps}))
+        said = {} if (answer := await _answer(app, shown.info)) is None else {"text": answer}
+        sys.stdout.write(json_line({**_plain(shown.info), **said, "steps": steps}))
         return OK
     info = shown.info
     _print_table([_HEAD, _cells(info)])
@@ -81,7 +82,15 @@ async def _show(app: App, options: Namespace) -> int:
     for segment, kept in shown.steps.items():
         for step in kept:
             print(printable(f"{_time(step.at)}  {segment}  {step.key}"))
+    if answer := await _answer(app, info):
+        print()
+        write(answer, sys.stdout)
     return OK
+
+
+async def _answer(app: App, info: RunInfo) -> str | None:
+    """What a run has answered; None of one that is not done."""
+    return (await app.result(info.run)).text if info.status == "done" else None
 
 
 async def _watch(app: App, options: Namespace) -> int:
@@ -149,20 +158,33 @@ async def _deny(app: App, options: Namespace) -> int:
 
 
 async def _decide(app: App, options: Namespace, said: FinalDecision, other: FinalDecision) -> int:
-    pending = [each.call_id for each in (await app.show(options.run)).info.pending]
-    if not pending and not options.calls:
+    names = {each.call_id: each.name for each in (await app.show(options.run)).info.pending}
+    if not names and not options.calls:
         raise UsageError(f"the run {options.run!r} waits for nobody")
-    calls = options.calls or [each for each in pending if each not in options.others]
+    calls = options.calls or [each for each in names if each not in options.others]
     decisions = {**dict.fromkeys(calls, said), **dict.fromkeys(options.others, other)}
     await app.decide(options.run, decisions)
+    if not names:
+        _say(f"{options.run}: it was answered so already; nothing was changed")
+        return OK
+    for call_id, decision in decisions.items():
+        word = "approved" if isinstance(decision, Allow) else "denied"
+        _say(f"{options.run}: {names[call_id]} ({call_id}) is {word}")
+    _say(f"{options.run}: queued again; a worker goes on with it")
     return OK
 
 
 async def _cancel(app: App, options: Namespace) -> int:
     if await app.cancel(options.run):
+        _say(f"{options.run}: cancelled")
         return OK
-    print(printable(f"rightcall: the run {options.run!r} is over already"), file=sys.stderr)
+    _say(f"rightcall: the run {options.run!r} is over already")
     return NO_ANSWER
+
+
+def _say(words: str) -> None:
+    """Tell a person what was done; standard output is for what programs read."""
+    print(printable(words), file=sys.stderr)
 
 
 async def _fork(app: App, options: Namespace) -> int:

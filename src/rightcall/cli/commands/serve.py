@@ -20,6 +20,7 @@ from rightcall.cli.load import (
     load_tools,
 )
 from rightcall.cli.places import config_folder, write_privately
+from rightcall.cli.telemetry import telemetry
 from rightcall.core.extras import require
 from rightcall.core.ports import Model
 from rightcall.declare.toolbox import Toolbox, ToolSource
@@ -51,10 +52,19 @@ def run(options: Namespace) -> int:
         return settings, read_keys(_keys_file(options, settings))
 
     settings, keys = read()
+    if settings.keys and not keys.all:
+        # Who names a file of keys wants a closed gateway, and a slip in its name must not open it.
+        raise UsageError(
+            f"there are no keys in {settings.keys}; make one with 'rightcall serve keys add NAME --keys "
+            f"{settings.keys}', or name no file of keys, and this machine is served without"
+        )
     if not settings.models:
         raise UsageError("which models? rightcall serve --model NAME=SPEC, or --config FILE.toml")
     journal = load_journal(settings.journal) if settings.journal else None
-    gateway = Gateway(settings, keys, open_=_opened, load_tools=_tools_of, journal=journal)
+    observers = [telemetry()] if options.otel else []
+    gateway = Gateway(
+        settings, keys, open_=_opened, load_tools=_tools_of, journal=journal, observers=observers
+    )
     files = (_keys_file(options, settings), *([Path(options.config)] if options.config else ()))
     run_gateway(gateway, read, files, _say)
     return OK

@@ -11,7 +11,7 @@ from rightcall.agent import Agent
 from rightcall.core.events import ModelEvent, ReasoningDelta, ReplyEnd, TextDelta
 from rightcall.core.message import Message, Reply, StopReason, User, said
 from rightcall.core.parts import Text
-from rightcall.core.ports import Journal, Model, Observer
+from rightcall.core.ports import AroundObserver, Journal, Model, Observer
 from rightcall.core.request import Profile, Request
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import VendorError
@@ -40,7 +40,7 @@ class AgentModel:
         *,
         journal: Journal | None = None,
         rules: Rules | None = None,
-        observers: Sequence[Observer] = (),
+        observers: Sequence[Observer | AroundObserver] = (),
     ) -> None:
         self._model = model
         self._load = load

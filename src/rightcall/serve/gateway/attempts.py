@@ -1,16 +1,19 @@
 """The places of a model tried in order, until one answers: passed through, or translated."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from time import monotonic
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from rightcall.core.around import ExchangeEnd, ModelExchange
 from rightcall.core.events import ModelChange, ReplyEnd, RetryStart
 from rightcall.core.message import Message, Reasoning, Reply
-from rightcall.core.ports import Model
+from rightcall.core.ports import AroundObserver, Model
 from rightcall.errors import RightcallError, TruncatedStream, UsageError, VendorError
 from rightcall.log import gateway_logger
+from rightcall.loop.around import around
 from rightcall.request.batches import close_stream, together
 from rightcall.request.wire_model import WireModel
 from rightcall.serve.gateway.agent_model import AgentModel
@@ -49,8 +52,15 @@ class Answered:
 class Attempts:
     """Tries places for one gateway."""
 
-    def __init__(self, upstreams: Upstreams, dressing: Dressing, failed: Failed) -> None:
+    def __init__(
+        self,
+        upstreams: Upstreams,
+        dressing: Dressing,
+        failed: Failed,
+        observers: Sequence[AroundObserver] = (),
+    ) -> None:
         self.dressing = dressing
+        self._around = observers
         self._upstreams = upstreams
         self._failed = failed
         self._items = Items()
@@ -104,16 +114,33 @@ class Attempts:
         reply: Reply | None = None
         if exchange.door.action == "count":
             await count(exchange, model)
-        elif isinstance(model, WireModel) and _is_passed(exchange, route.served, model):
-            reply = await passed(exchange, model)
+        elif self._around and not route.served.is_agent:
+            reply = await self._watched(exchange, route, model)
         else:
-            exchange.remember_items(self._items)
-            if isinstance(model, WireModel) and not exchange.peeked.stream and not route.served.is_agent:
-                model = model.whole()
-            dressed = self.dressing.dressed(route.served, model)
-            reply = await translated(exchange, dressed, dialect_of(model))
+            reply = await self._asked(exchange, route, model)
         candidate.health.worked()
         return Answered(route, upstream, model, reply)
+
+    async def _watched(self, exchange: Exchange, route: Route, model: Model) -> Reply | None:
+        """Ask with observers around it. An agent's runs have them around by themselves."""
+        begun, request = monotonic(), exchange.asked.request
+        with around(self._around, ModelExchange, "", model, request) as watched:
+            reply = await self._asked(exchange, route, model)
+            if reply is not None:
+                first = exchange.visit.first_byte
+                waited = None if first is None else max(exchange.visit.came + first - begun, 0.0)
+                watched.ended(ExchangeEnd(reply, waited))
+        return reply
+
+    async def _asked(self, exchange: Exchange, route: Route, model: Model) -> Reply | None:
+        """Pass the request on, or translate it."""
+        if isinstance(model, WireModel) and _is_passed(exchange, route.served, model):
+            return await passed(exchange, model)
+        exchange.remember_items(self._items)
+        if isinstance(model, WireModel) and not exchange.peeked.stream and not route.served.is_agent:
+            model = model.whole()
+        dressed = self.dressing.dressed(route.served, model)
+        return await translated(exchange, dressed, dialect_of(model))
 
 
 def _is_passed(exchange: Exchange, served: Served, model: WireModel) -> bool:

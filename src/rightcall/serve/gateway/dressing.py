@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from rightcall.core.ports import Journal, Model, Observer
+from rightcall.core.ports import AroundObserver, Journal, Model, Observer
 from rightcall.declare.toolbox import ToolSource
 from rightcall.errors import UsageError
 from rightcall.serve.gateway.agent_model import AgentModel
@@ -29,7 +29,7 @@ class Dressing:
         settings: Settings,
         load_tools: LoadTools = no_tools,
         journal: Journal | None = None,
-        observers: Sequence[Observer] = (),
+        observers: Sequence[Observer | AroundObserver] = (),
     ) -> None:
         self._load_tools = load_tools
         self._journal = journal

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rightcall.core.ports import Journal, Observer
+from rightcall.core.ports import AroundObserver, Journal, Observer
 from rightcall.errors import RightcallError, UsageError, VendorError
 from rightcall.log import gateway_logger
 from rightcall.serve.gateway.allowance import Allowances, today
@@ -50,16 +50,17 @@ class Gateway:
         open_: Open = opened,
         load_tools: LoadTools = no_tools,
         journal: Journal | None = None,
-        observers: Sequence[Observer] = (),
+        observers: Sequence[Observer | AroundObserver] = (),
     ) -> None:
         self._dress = partial(Dressing, load_tools=load_tools, journal=journal, observers=observers)
-        self._recorder = Recorder(journal, observers)
+        self._recorder = Recorder(journal, [each for each in observers if callable(each)])
         self._cache = Cache()
         self.metrics = Metrics()
         self.spend = Spend(settings.spend)
         self._allowances = Allowances(self.spend)
         self._upstreams = Upstreams(open_)
-        self._attempts = Attempts(self._upstreams, self._dress(settings), self._failed)
+        around = [each for each in observers if isinstance(each, AroundObserver)]
+        self._attempts = Attempts(self._upstreams, self._dress(settings), self._failed, around)
         self._held_bytes = 0
         self.settings = settings
         self.guests = Guests(keys or Keys(), settings)

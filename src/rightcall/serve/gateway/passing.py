@@ -1,8 +1,8 @@
 """A request in its upstream's own dialect, passed through byte for byte, and observed on the way.
 
-Only the model's name, the key and the address are changed. Of a stream, whole events are passed on as
-they come: one that a broken connection cuts in half is no use to anybody, and the dialect's own word for
-the failure follows in its place.
+Only the model's name, the key and the address are changed, and a stream of Chat's is counted. Of a
+stream, whole events are passed on as they come: one that a broken connection cuts in half is no use to
+anybody, and the dialect's own word for the failure follows in its place.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from rightcall.core.transport import MAX_REPLY_BYTES, Incoming
 from rightcall.errors import ProtocolError, RightcallError, TruncatedStream, VendorError
 from rightcall.log import gateway_logger
 from rightcall.request.whole import body_of
+from rightcall.serve.gateway.chat_usage import counted, is_uncounted, without_count
 from rightcall.serve.gateway.doors import GEMINI
 from rightcall.serve.gateway.peek import renamed
 from rightcall.serve.gateway.routing import is_its_fault
@@ -73,6 +74,8 @@ def outgoing(exchange: "Exchange", model: "WireModel") -> Outgoing:
     body = exchange.body
     if door.dialect != GEMINI:
         body = renamed(body, peeked.model, model.vendor_name)
+    if is_uncounted(exchange, model):
+        body = counted(body)
     return Outgoing(path=path, body=body, headers={**blank.headers, **forwarded(visit.headers)})
 
 
@@ -96,7 +99,7 @@ async def passed(exchange: "Exchange", model: "WireModel") -> Reply | None:
         if "json" in kind and exchange.door.dialect != GEMINI:
             # It was asked for a stream, and so is the gateway.
             return await exchange.give_reply(model.dialect.decode(await body_of(incoming)))
-        return await _streamed(exchange, model.dialect, incoming)
+        return await _streamed(exchange, model, incoming)
 
 
 def _whole(dialect: Dialect, body: bytes) -> Reply | None:
@@ -112,8 +115,9 @@ def _whole(dialect: Dialect, body: bytes) -> Reply | None:
         return None
 
 
-async def _streamed(exchange: "Exchange", dialect: Dialect, incoming: Incoming) -> Reply | None:
-    watch = Watch(dialect)
+async def _streamed(exchange: "Exchange", model: "WireModel", incoming: Incoming) -> Reply | None:
+    watch = Watch(model.dialect)
+    is_ours = is_uncounted(exchange, model)
     headers = told(incoming.headers)
     events, size = Events(), 0
     try:
@@ -123,11 +127,13 @@ async def _streamed(exchange: "Exchange", dialect: Dialect, incoming: Incoming) 
                 raise ProtocolError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
             if ready := events.feed(chunk):
                 _see(watch, ready, exchange)
-                await exchange.give(ready, headers)
+                if given := without_count(ready) if is_ours else ready:
+                    await exchange.give(given, headers)
         if held := events.rest():
             if not watch.can_see(held + b"\n\n"):
                 raise TruncatedStream("the stream ended in the middle of an event")
-            await exchange.give(held + b"\n\n", headers)
+            held += b"\n\n"
+            await exchange.give(without_count(held) if is_ours else held, headers)
         watch.end()
     except RightcallError as error:
         if not exchange.has_given:

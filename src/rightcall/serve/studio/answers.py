@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from rightcall.core.decision import Allow, Answer, Deny, FinalDecision, Rewrite
-from rightcall.core.sanitize import encodable, printable
+from rightcall.core.sanitize import encodable, spelled
 from rightcall.errors import AlreadyDecided, JournalError, RightcallError, RunHeld
 from rightcall.serve.studio.desk import NoRun
 from rightcall.serve.studio.hosting import NoAgent, NotFitting
@@ -30,7 +30,7 @@ def shown(value: Any, *, raw: bool = False) -> Any:
     """A value with nothing in it that a screen would obey: escapes and marks of direction are seen."""
     match value:
         case str():
-            return encodable(value) if raw else printable(value)
+            return encodable(value) if raw else spelled(value)
         case dict():
             return {
                 shown(str(key), raw=True): shown(each, raw=key in _RAW) for key, each in value.items()

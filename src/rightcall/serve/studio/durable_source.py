@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from rightcall.core.decision import FinalDecision
 from rightcall.core.entry import Entry
+from rightcall.core.message import Transcript
 from rightcall.core.ports import AsyncJournal
 from rightcall.durable.app import App
 from rightcall.durable.standing import RunInfo
@@ -146,6 +147,16 @@ class _StoreJournal:
     async def decide(self, run: str, decisions: Mapping[str, FinalDecision]) -> object:
         """Answer what a run waits for."""
         return await self._app.decide(run, decisions)
+
+    async def fork(self, run: str, before_turn: int, new: str) -> None:
+        """Begin another run from before a turn of this one."""
+        await self._app.fork(run, at=f"t{before_turn}.model", new=new)
+
+    async def submit(
+        self, agent: str, prompt: str, run: str, history: Transcript, *, dry_run: bool
+    ) -> None:
+        """Begin a run; a worker that has the agent takes it."""
+        await self._app.submit(agent, prompt, run=run, history=history, dry_run=dry_run)
 
     async def append(self, run: str, _: Entry) -> None:
         """Refuse: only workers write."""

@@ -43,6 +43,11 @@ from rightcall.serve.studio.waiting import is_clients
 
 MOST_RUNS = 32
 """Runs of this process that may be under way at once."""
+_FROM_A_TURN = (
+    "a durable run is forked from before a turn, and with nothing changed: its workers go on from the "
+    "steps that the store has"
+)
+_OWN_MODEL = "a durable run is carried out by the store's workers, with the model that their agent has"
 _SOON = 0.25
 """Seconds for which is waited for an agent that cannot begin at all."""
 
@@ -53,6 +58,21 @@ class Deciding(Protocol):
 
     async def decide(self, run: str, decisions: Mapping[str, FinalDecision], /) -> object:
         """Take a person's decisions; AlreadyDecided where others stand."""
+        ...
+
+
+@runtime_checkable
+class Beginning(Protocol):
+    """A store that begins runs by itself: forks of what it has, and what is said to its agents."""
+
+    async def fork(self, run: str, before_turn: int, new: str, /) -> None:
+        """Begin another run from before a turn of this one."""
+        ...
+
+    async def submit(
+        self, agent: str, prompt: str, run: str, history: Transcript, /, *, dry_run: bool
+    ) -> None:
+        """Begin a run of an agent that the store's workers have."""
         ...
 
 
@@ -154,6 +174,12 @@ class Hosting:
         new = forking.name or f"{run[:60]}-fork-{urandom(3).hex()}"
         if await entries_of(journal, new):
             raise UsageError(f"there is a run {new!r} already; name another")
+        if isinstance(journal, Beginning):
+            if forking.before_turn is None or forking.message or forking.say or model:
+                raise UsageError(_FROM_A_TURN)
+            await journal.fork(run, forking.before_turn, new)
+            await self._desk.catch_up()
+            return new, "queued"
         head = await _head(entries, run, forking)
         here = self._desk.here(agent) if agent else self._agent_for(entries)
         for entry in head:
@@ -190,6 +216,12 @@ class Hosting:
         if after:
             entries = tuple(await entries_of(journal, after))
             history = mend((await retrace_aside(entries, after)).result.transcript).messages
+        if isinstance(journal, Beginning):
+            if model:
+                raise UsageError(_OWN_MODEL)
+            await journal.submit(here.name, prompt, run, history, dry_run=dry_run)
+            await self._desk.catch_up()
+            return run
         options: dict[str, Any] = {"run": run, "history": history, "dry_run": dry_run}
         if model:
             options["model"] = model

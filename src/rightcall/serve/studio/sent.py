@@ -14,6 +14,7 @@ from rightcall.core.tokens import estimate_tokens, spec_tokens, text_tokens
 from rightcall.errors import RightcallError
 from rightcall.loop.window import Window
 from rightcall.models.catalogue import is_local
+from rightcall.serve.studio.answers import Refused
 from rightcall.serve.studio.reading import Reading, entries_at, retrace_aside
 from rightcall.serve.studio.shape import Json
 from rightcall.wire.dialects import DIALECTS, load
@@ -90,7 +91,9 @@ def sent_json(turn: Turn, key: str, form: str) -> Json:
     reply = turn.reply
     model = (reply.reply.model if reply else "") or "model"
     forms = [OWN, *([PROMPT] if _has_template(turn.asked_for) else []), *DIALECTS]
-    chosen = form if form in forms else PROMPT if PROMPT in forms else dialect_of(reply)
+    if form and form not in forms:
+        raise Refused(400, "bad_request", f"There is no form {form!r}; there are {', '.join(forms)}.")
+    chosen = form or (PROMPT if PROMPT in forms else dialect_of(reply))
     body, trouble = _body(turn, chosen, model)
     tokens = sum(map(estimate_tokens, turn.request.messages)) + text_tokens(turn.request.system)
     raw = reply.raw if reply else None

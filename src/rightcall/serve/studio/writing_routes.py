@@ -15,6 +15,7 @@ _WORDS = {
     "resumed": "The run goes on.",
     "recorded": "Recorded. The run goes on when its program recovers it.",
     "running": "The new run goes on here.",
+    "queued": "Queued. A worker of the store takes it.",
 }
 _LONGEST_NAME = 200
 

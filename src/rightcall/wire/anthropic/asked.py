@@ -90,6 +90,9 @@ def _blocks(content: Any, where: str, left: list[str]) -> Iterator[Any]:
         return
     for place, block in objects(content, where):
         inner = block.get("content")
+        if block.get("type") == "search_result":
+            yield _found(block, place, left)
+            continue
         if block.get("type") != "tool_result" or not isinstance(inner, list):
             yield block
             continue
@@ -100,8 +103,19 @@ def _blocks(content: Any, where: str, left: list[str]) -> Iterator[Any]:
 def _worded(block: JsonObject, where: str, left: list[str]) -> JsonObject:
     if block.get("type") in _SHOWN:
         return block
+    if block.get("type") == "search_result":
+        return _found(block, where, left)
     left.append(f"{where}: {block.get('type')}")
     return {"type": "text", "text": dump(block)}
+
+
+def _found(block: JsonObject, where: str, left: list[str]) -> JsonObject:
+    """A search result that the client brings, as text: every model reads it, and only Claude cites."""
+    texts = [part.get("text") for _, part in objects(block.get("content"), f"{where}.content")]
+    told = [block.get("title"), block.get("source"), *texts]
+    if mapping(block.get("citations")).get("enabled") is True:
+        left.append(f"{where}.citations: the search_result is told as text")
+    return {"type": "text", "text": "\n".join([each for each in told if isinstance(each, str) and each])}
 
 
 def _system(given: Any) -> str:

@@ -1,23 +1,23 @@
 """Anthropic's Messages from the vendor's side; the module satisfies the ``ServerDialect`` port."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from rightcall.core.served import Answer, Asked, Listed, Refused
-from rightcall.errors import ErrorKind, RightcallError
+from rightcall.errors import RightcallError
 from rightcall.wire.anthropic.asked import asked
 from rightcall.wire.anthropic.tables import NAME
 from rightcall.wire.anthropic.writer import Writer, error_body, whole
 from rightcall.wire.reading import tokens_of
-from rightcall.wire.refused import STATUSES, kind_of
+from rightcall.wire.refused import kind_of, status_of
 from rightcall.wire.refused import refused as _refused
 from rightcall.wire.writing import dated, json_bytes
 
 __all__ = ["asked", "counted", "listed", "name", "refused", "whole", "writer"]
 
 name: str = NAME
-_STATUSES: Mapping[ErrorKind, int] = {**STATUSES, "overloaded": 529}
+_OVERLOADED = 529
 
 
 def writer(asked: Asked, answer: Answer, /) -> Writer:
@@ -29,7 +29,8 @@ def writer(asked: Asked, answer: Answer, /) -> Writer:
 
 def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:  # noqa: ARG001
     """The error as the client reads it."""
-    return _refused(error, _STATUSES[kind_of(error)], error_body(error))
+    status = _OVERLOADED if kind_of(error) == "overloaded" else status_of(error)
+    return _refused(error, status, error_body(error))
 
 
 def counted(tokens: int, /) -> bytes:

@@ -20,7 +20,7 @@ from rightcall.wire.anthropic.tables import REASONS, UNPARSED
 from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import object_in
 from rightcall.wire.in_turn import InTurn
-from rightcall.wire.refused import broken, kind_of, worded_overflow, words_of
+from rightcall.wire.refused import broken, is_too_large, kind_of, worded_overflow, words_of
 from rightcall.wire.writing import json_bytes, refusal_in, without_place
 
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -36,6 +36,8 @@ _ERRORS: Mapping[ErrorKind, str] = {
     "timeout": "timeout_error",
 }
 """The type of an error; the server's own where it is not here."""
+_LOST: frozenset[ErrorKind] = frozenset({"connection", "protocol", "server", "timeout"})
+"""What the same request may not meet again."""
 _NUMBER = re.compile(r"\d[\d,]{2,}")
 _UNSIGNED = token(Carried())
 """The signature of a thought that nobody wants back: clients look for one."""
@@ -68,8 +70,14 @@ class Writer:
         return start + self._turns.take(event)
 
     def fail(self, error: RightcallError, /) -> bytes:
-        """The vendor's own event for it."""
-        return _event("error", error_body(error))
+        """The vendor's own event for it.
+
+        A model that was lost on the way is said to be overloaded, as Anthropic's own servers say it
+        inside a stream: there is no status any more, and of the types it is the one that clients
+        (Vercel's AI SDK, and so opencode) try again for. They take ``api_error`` there for final.
+        """
+        what = _ERRORS["overloaded"] if kind_of(error) in _LOST else None
+        return _event("error", error_body(error, what))
 
     def keep_alive(self) -> bytes:
         """A ping, which is one of the vendor's events."""
@@ -238,13 +246,15 @@ def usage_of(usage: Usage) -> JsonObject:
     }
 
 
-def error_body(error: RightcallError) -> JsonObject:
-    """An error as every client of the dialect reads it."""
+def error_body(error: RightcallError, what: str | None = None) -> JsonObject:
+    """An error as every client of the dialect reads it; ``what`` is its type, where that is known."""
     kind = kind_of(error)
     words = words_of(error)
     if kind == "context_overflow":
         words = _too_long(worded_overflow(error, "prompt is too long"))
-    return {"type": "error", "error": {"type": _ERRORS.get(kind, "api_error"), "message": words}}
+    if what is None:
+        what = "request_too_large" if is_too_large(error) else _ERRORS.get(kind, "api_error")
+    return {"type": "error", "error": {"type": what, "message": words}}
 
 
 def _too_long(words: str) -> str:

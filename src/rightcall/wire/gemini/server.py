@@ -7,8 +7,8 @@ from rightcall.errors import RightcallError
 from rightcall.wire.gemini.asked import asked
 from rightcall.wire.gemini.tables import NAME
 from rightcall.wire.gemini.writer import Writer, error_body, whole
-from rightcall.wire.refused import STATUSES, kind_of
 from rightcall.wire.refused import refused as _refused
+from rightcall.wire.refused import status_of
 from rightcall.wire.writing import json_bytes
 
 __all__ = ["asked", "counted", "listed", "name", "refused", "whole", "writer"]
@@ -24,7 +24,7 @@ def writer(asked: Asked, answer: Answer, /) -> Writer:
 
 def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:  # noqa: ARG001
     """The error as the client reads it."""
-    return _refused(error, STATUSES[kind_of(error)], error_body(error))
+    return _refused(error, status_of(error), error_body(error))
 
 
 def counted(tokens: int, /) -> bytes:

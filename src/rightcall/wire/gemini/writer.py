@@ -30,7 +30,7 @@ from rightcall.wire.carried import Carried, attached, call_id, token
 from rightcall.wire.encoding import base64_raw, object_in
 from rightcall.wire.gemini.messages import UNPARSED, Json
 from rightcall.wire.gemini.tables import FINISHES
-from rightcall.wire.refused import STATUSES, broken, kind_of, worded_overflow, words_of
+from rightcall.wire.refused import broken, kind_of, status_of, worded_overflow, words_of
 from rightcall.wire.writing import json_bytes, refusal_in
 
 _STATUSES: Mapping[ErrorKind, str] = {
@@ -243,4 +243,4 @@ def error_body(error: RightcallError) -> Json:
     if kind == "context_overflow":
         # How Google begins it, and what clients look for before they make a conversation shorter.
         words = worded_overflow(error, _TOO_LONG)
-    return {"error": {"code": STATUSES[kind], "message": words, "status": status}}
+    return {"error": {"code": status_of(error), "message": words, "status": status}}

@@ -7,7 +7,7 @@ from rightcall.errors import RightcallError
 from rightcall.wire.openai_chat.asked import asked
 from rightcall.wire.openai_chat.tables import NAME
 from rightcall.wire.openai_chat.writer import Writer, whole
-from rightcall.wire.refused import STATUSES, kind_of, openai_error
+from rightcall.wire.refused import openai_error, status_of
 from rightcall.wire.refused import refused as _refused
 from rightcall.wire.writing import json_bytes, models_of_openai
 
@@ -23,7 +23,7 @@ def writer(asked: Asked, answer: Answer, /) -> Writer:
 
 def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:  # noqa: ARG001
     """The error as the client reads it."""
-    return _refused(error, STATUSES[kind_of(error)], {"error": openai_error(error)})
+    return _refused(error, status_of(error), {"error": openai_error(error)})
 
 
 def counted(tokens: int, /) -> bytes:

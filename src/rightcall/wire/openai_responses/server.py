@@ -7,7 +7,7 @@ from rightcall.errors import RightcallError
 from rightcall.wire.openai_responses.asked import asked
 from rightcall.wire.openai_responses.tables import NAME
 from rightcall.wire.openai_responses.writer import Writer, whole
-from rightcall.wire.refused import STATUSES, kind_of, openai_error
+from rightcall.wire.refused import kind_of, openai_error, status_of
 from rightcall.wire.refused import refused as _refused
 from rightcall.wire.writing import json_bytes, models_of_openai
 
@@ -30,7 +30,7 @@ def refused(error: RightcallError, asked: Asked | None = None, /) -> Refused:
     if kind == "context_overflow" and asked is not None and asked.client == "codex" and asked.stream:
         stream = Writer(asked, Answer(id="refused", model=asked.model)).fail(error)
         return Refused(status=200, body=stream, headers={"content-type": "text/event-stream"})
-    return _refused(error, STATUSES[kind], {"error": openai_error(error)})
+    return _refused(error, status_of(error), {"error": openai_error(error)})
 
 
 def counted(tokens: int, /) -> bytes:

@@ -1,7 +1,7 @@
 // The one place where elements are made. Stored text is hostile: here it becomes text nodes and nothing else, with
 // a mark for every character that would not be seen.
 
-import { nameOf, pieces, spelled } from "./unseen.js";
+import { pieces, spelled } from "./unseen.js";
 
 const DRAWING = "http://www.w3.org/2000/svg";
 const ADDRESSES = new Set(["href", "src"]);
@@ -76,5 +76,5 @@ function written(parent, text) {
 }
 
 function mark(character) {
-  return h("span.mark", { title: "a character that would not be seen" }, nameOf(character));
+  return h("span.mark", { title: "a character that would not be seen" }, spelled(character));
 }

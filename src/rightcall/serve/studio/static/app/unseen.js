@@ -2,8 +2,8 @@
 
 // Controls but tabs and new lines, soft hyphens, what turns the direction of writing, blanks and joiners without
 // width, separators, and the tag characters that repeat ASCII unseen. Joiners of letters and of emoji (U+200C,
-// U+200D) are part of ordinary writing. The server shows most of these as pictures already; text within text, as
-// JSON in a result, comes out only here.
+// U+200D) are part of ordinary writing. The server spells most of these out already, in the same way; text within
+// text, as JSON in a result, comes out only here.
 const UNSEEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
 const EACH = new RegExp(`(${UNSEEN.source})`, "u");
@@ -20,7 +20,7 @@ export function spelled(text) {
 }
 
 /** What a character that is not seen is called. */
-export function nameOf(character) {
+function nameOf(character) {
   const point = character.codePointAt(0);
   const isTag = point > 0xe0020 && point < 0xe007f;
   if (isTag) return `hidden ${String.fromCharCode(point - 0xe0000)}`;

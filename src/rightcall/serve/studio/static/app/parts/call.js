@@ -48,9 +48,12 @@ function answered(call) {
       call.seconds > 0 && h("span.number", seconds(call.seconds)),
       call.attempts > 1 && h("span", `${call.attempts} attempts`),
     ),
-    call.why && h("p.refusal", h("b", "Why: "), inline(call.why, 2000)),
+    // Who decided has said why, and the model was told no more than that.
+    call.why && !call.decision && h("p.refusal", h("b", "Why: "), inline(call.why, 2000)),
     result?.withheld && h("p.refusal", "It ran, and what it returned was withheld."),
-    result && framed(result.label, partNodes(result.parts, { kind: "code" })),
+    result?.outcome === "denied"
+      ? folded("What the model was told", `told-${call.key}`, () => said(result))
+      : result && said(result),
     result?.vouched.length > 0 && h("p.small.soft", "Vouched for in it: ", listed(result.vouched)),
     result?.planted.length > 0 &&
       h("p.small.soft", "Written by this agent earlier: ", listed(result.planted)),
@@ -71,7 +74,12 @@ function answered(call) {
   );
 }
 
+function said(result) {
+  return framed(result.label, partNodes(result.parts, { kind: "code" }));
+}
+
 function decision(made) {
+  const why = made.why || made.reason;
   const scope =
     made.kind === "allow" && made.scope !== "once"
       ? ` for ${made.scope === "run" ? "this run" : "the same targets"}`
@@ -82,9 +90,8 @@ function decision(made) {
       "p",
       h("b", `${DECIDED[made.kind] ?? words(made.kind)}${scope}`),
       ` by ${DECIDERS[made.by] ?? made.by}`,
-      made.why && [": ", inline(made.why, 600)],
+      why && [": ", inline(why, 600)],
     ),
-    made.reason && made.reason !== made.why && h("p", "Told the model: ", inline(made.reason, 600)),
     made.then && h("p", "And then: ", inline(made.then, 600)),
     made.text && h("p", "In its place: ", inline(made.text, 600)),
     made.kind === "rewrite" && made.arguments && json(made.arguments),

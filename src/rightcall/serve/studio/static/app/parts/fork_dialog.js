@@ -6,8 +6,11 @@ import { address } from "../router.js";
 import { inline } from "../stored.js";
 import { field, modelField, openForm } from "./ask_form.js";
 
+const READ_ONLY = "The studio was started without --write, so it changes nothing.";
+
 /** Open it for a turn, for a message that is to be edited, or for the end of the run. */
 export function openFork(row, session, { turn = null, message = null }) {
+  if (isDurable(session)) return openDurableFork(row, session, turn);
   const where = message
     ? "with this message changed"
     : turn
@@ -61,7 +64,33 @@ export function openFork(row, session, { turn = null, message = null }) {
     fields,
     verb: "Fork",
     send,
-    blocked: session.can_write ? "" : "The studio was started without --write, so it changes nothing.",
+    blocked: session.can_write ? "" : READ_ONLY,
+  });
+}
+
+/** Whether workers elsewhere carry runs out: a fork begins before a turn there, and nothing of it can be changed. */
+export function isDurable(session) {
+  return session.kind === "durable";
+}
+
+function openDurableFork(row, session, turn) {
+  const send = async () => {
+    const made = await post("/api/run/fork", { run: row.run, before_turn: turn });
+    location.hash = address("run", { run: made.run });
+    return null;
+  };
+  openForm({
+    heading: `Fork before turn ${turn}`,
+    fields: [
+      h("p.soft", "Of the run ", inline(row.prompt || row.shown, 120)),
+      h(
+        "p",
+        "What came before this turn is kept, and a worker of the store takes it from there. Model and messages are as they were.",
+      ),
+    ],
+    verb: "Fork",
+    send,
+    blocked: session.can_write ? "" : READ_ONLY,
   });
 }
 

@@ -8,6 +8,7 @@ const LANE = 18;
 const GAP = 4;
 const AXIS = 22;
 const WIDEST = 64;
+const LEAST = "4px";
 const STEPS = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800,
   3600, 7200, 14400, 43200, 86400,
@@ -25,7 +26,8 @@ const KINDS = {
 export function timeline(found, onPick, zoom) {
   const total = Math.max(found.seconds, 0.001);
   const height = AXIS + found.lanes * (LANE + GAP);
-  const bars = found.spans.map((span) => bar(span, total));
+  const room = roomFor(found.spans);
+  const bars = found.spans.map((span) => bar(span, total, room.get(span)));
   const picture = svg(
     "svg.timeline",
     { width: "100%", height, role: "img", "aria-label": described(found) },
@@ -48,7 +50,17 @@ export function timeline(found, onPick, zoom) {
   );
 }
 
-function bar(span, total) {
+/** Seconds from each span, which come in order, to the next in its lane: nothing is drawn so wide as to cover that. */
+function roomFor(spans) {
+  const [next, found] = [new Map(), new Map()];
+  for (const span of spans.toReversed()) {
+    found.set(span, (next.get(span.lane) ?? Infinity) - span.start);
+    next.set(span.lane, span.start);
+  }
+  return found;
+}
+
+function bar(span, total, room) {
   const [from, to] = [(100 * span.start) / total, (100 * span.end) / total];
   const place = {
     x: `${from}%`,
@@ -64,10 +76,14 @@ function bar(span, total) {
     span.open && "open",
   ].filter(Boolean);
   const title = svg("title", toldOf(span));
+  const rect = svg("rect", place);
+  // To scale, but wide enough to be seen and pressed where there is room for that.
+  const most = room === Infinity ? "" : `, ${(100 * room) / total}%`;
+  rect.style.width = `max(1px, min(max(${place.width}, ${LEAST})${most}))`;
   return svg(
     `g.span.${classes.join(".")}`,
     title,
-    svg("rect", place),
+    rect,
     to - from > 8 &&
       svg(
         "text",

@@ -7,7 +7,7 @@ import { several } from "../format.js";
 import { throttled, watch } from "../live.js";
 import { Conversation, WINDOW } from "../parts/conversation.js";
 import { exportMenu } from "../parts/export_menu.js";
-import { openFork } from "../parts/fork_dialog.js";
+import { isDurable, openFork } from "../parts/fork_dialog.js";
 import { openPicker } from "../parts/run_picker.js";
 import { openReplay } from "../parts/replay_dialog.js";
 import { runFigures, runSetup, runTitle } from "../parts/run_head.js";
@@ -58,7 +58,7 @@ class RunView {
     const actions = {
       onSent: (item) => openSent(name, item),
       onFork: (item) => openFork(this.row, session, { turn: item.turn }),
-      onEdit: (item) => openFork(this.row, session, { message: item }),
+      onEdit: isDurable(session) ? null : (item) => openFork(this.row, session, { message: item }),
     };
     this.conversation = new Conversation((from, count) => this.load(from, count), actions, signal);
     this.node = h(
@@ -104,7 +104,9 @@ class RunView {
         "Compare",
       ),
       h("button", { type: "button", onclick: () => openReplay(row, session) }, "Replay"),
-      h("button", { type: "button", onclick: () => openFork(row, session, {}) }, "Fork"),
+      isDurable(session)
+        ? h("span.small.soft", "A durable run is forked from one of its turns.")
+        : h("button", { type: "button", onclick: () => openFork(row, session, {}) }, "Fork"),
       exportMenu(row.run),
     ];
   }

@@ -1,0 +1,48 @@
+"""The tokens of a Chat stream that is passed on: asked for where the client did not, and kept from it.
+
+A stream of Chat's counts nothing unless it is asked to, and spend would have to be estimated. Hosts that
+are known to take ``stream_options`` are asked; what they say because of it, a client that did not ask is
+not given.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from rightcall.serve.gateway.doors import CHAT
+from rightcall.wire.openai_chat.hosts import COMPATIBLE, host_of
+
+if TYPE_CHECKING:
+    from rightcall.request.wire_model import WireModel
+    from rightcall.serve.gateway.exchange import Exchange
+
+_MEMBER = b'"stream_options"'
+_ASKED = b'{"stream_options":{"include_usage":true},'
+# Within a JSON string quotes are escaped, so what a model writes cannot look like these.
+_NOTHING = re.compile(rb',\s*"usage"\s*:\s*null')
+_COUNT = re.compile(rb'"usage"\s*:\s*\{')
+_NO_CHOICE = re.compile(rb'"choices"\s*:\s*\[\s*\]')
+_EVENT = re.compile(rb".*?(?:\r\n\r\n|\n\n|\r\r)", re.DOTALL)
+
+
+def is_uncounted(exchange: "Exchange", model: "WireModel") -> bool:
+    """Whether nobody would count the tokens, and the host is known to, if it is asked."""
+    if exchange.door.dialect != CHAT or not exchange.peeked.stream or _MEMBER in exchange.body:
+        return False
+    host = host_of(model.place)
+    return host is not COMPATIBLE and host.stream_usage
+
+
+def counted(body: bytes) -> bytes:
+    """The request, with the count asked for and all other bytes as they are."""
+    return _ASKED + body.lstrip().removeprefix(b"{")
+
+
+def without_count(events: bytes) -> bytes:
+    """Whole events of a stream as they would have been without it."""
+    if b'"usage"' not in events:
+        return events
+    events = _NOTHING.sub(b"", events)
+    if _COUNT.search(events) is None:
+        return events
+    each = _EVENT.findall(events)
+    return b"".join([event for event in each if not (_COUNT.search(event) and _NO_CHOICE.search(event))])
