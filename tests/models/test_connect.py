@@ -10,7 +10,7 @@ from request.server import serving, whole
 from rightcall.core.message import said
 from rightcall.core.request import Request
 from rightcall.errors import UsageError
-from rightcall.models.providers import PROVIDERS
+from rightcall.models.providers import PROVIDERS, quirks_of
 from rightcall.transport.aio import AiohttpTransport
 
 KEY = "sk-test-0123456789abcdef"
@@ -144,3 +144,20 @@ async def test_usage_that_cannot_be_is_not_counted(caplog):
     assert (result.usage.input_tokens, result.usage.output_tokens) == (0, 7)
     assert not (result.usage.cost or 0) < 0
     assert "usage that cannot be is not counted: input_tokens -5" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("model", "takes"),
+    [
+        ("claude-opus-4-8-20260528", True),
+        ("claude-opus-5-5", True),
+        ("claude-fable-5-1", True),
+        ("claude-haiku-5-5", True),
+        ("claude-opus-4-7", False),
+        ("claude-sonnet-5", False),
+        ("claude-sonnet-4-6", False),
+    ],
+)
+def test_only_newer_claudes_are_sent_instructions_in_the_middle_of_a_conversation(model, takes):
+    assert quirks_of("anthropic", model).get("system_turns", False) is takes
+    assert quirks_of("bedrock-anthropic", model) == {}

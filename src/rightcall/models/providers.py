@@ -193,9 +193,15 @@ QUIRKS: tuple[tuple[str, str, dict[str, JsonValue]], ...] = (
     ("openai-responses", "gpt-4", {"extra": {"include": []}}),
     ("openai-responses", "gpt-3", {"extra": {"include": []}}),
     ("openai-responses", "chatgpt", {"extra": {"include": []}}),
-    # Only this model, and only at Anthropic's own door:
-    # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    # From Opus 4.8 on, and only at Anthropic's own door:
+    # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages. Of Sonnet 5
+    # sources differ (langchainjs 1.5.13 has it, gproxy 2.6 saw it refused), so it is not among them.
     ("anthropic", "claude-opus-4-8", {"system_turns": True}),
+    ("anthropic", "claude-opus-5", {"system_turns": True}),
+    ("anthropic", "claude-sonnet-5-5", {"system_turns": True}),
+    ("anthropic", "claude-haiku-5-5", {"system_turns": True}),
+    ("anthropic", "claude-fable-5", {"system_turns": True}),
+    ("anthropic", "claude-mythos-5", {"system_turns": True}),
 )
 """Options that some models need: the provider, how the model's name begins, the options."""
 
