@@ -1,5 +1,6 @@
 """The desk over HTTP: hand in a ticket, and look what became of it."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,9 +10,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import rightcall as rc
-from runs import RUNS
 
-client = rc.durable.App(RUNS)  # no agents: this process executes nothing
+# No agents: this process executes nothing. The address is the workers'.
+client = rc.durable.App(os.environ.get("RUNS", "sqlite:///tickets.db"))
 
 
 async def submit(request: Request) -> Response:
