@@ -1,6 +1,7 @@
 """What a tool raised: who sees it, in how many words, and without which."""
 
 import logging
+from functools import partial
 
 import pytest
 
@@ -88,6 +89,20 @@ async def test_what_is_no_exception_is_told_by_its_own_name(make, caplog):
     done = await told(make(SystemExit("bad flag"), errors="words"))
     assert (done.result.text, done.outcome.cause) == ("bad flag", "SystemExit: bad flag")
     assert "look raised SystemExit: bad flag" in caplog.text
+
+
+@pytest.mark.parametrize("make", [raising, blocking])
+async def test_a_traceback_begins_in_the_tools_own_code(make, caplog):
+    done = await told(make(ValueError("no account 7")))
+    lines = done.outcome.error.splitlines()
+    assert (lines[0], len(lines)) == ("Traceback (most recent call last):", 4)
+    assert f'File "{__file__}"' in lines[1]
+    assert done.outcome.error in f"{caplog.text}\n"
+
+
+async def test_a_traceback_without_the_tools_code_is_left_whole():
+    done = await told(rc.Tool("look", "Look.", {"type": "object"}, partial(float, "no number")))
+    assert "rightcall" in done.outcome.error
 
 
 async def test_words_of_an_outsider_are_enveloped_as_the_tools_results_are():

@@ -13,12 +13,23 @@ from rightcall.core.tool import Tool
 MOST_WORDS = 500
 """Characters of an exception's words that are kept."""
 _LOOKED_AT = 8192
+_OURS = ("rightcall.gate.", "rightcall.core.")
 
 
 def failed(error: BaseException, tool: Tool) -> Failed:
     """The outcome of a call whose tool raised something that is no ToolFailure."""
     words = words_of(error) if tool.errors == "words" else ""
+    _begin_at_the_tool(error)
     return Failed(words, error="".join(format_exception(error)), cause=cause_of(error))
+
+
+def _begin_at_the_tool(error: BaseException) -> None:
+    """Cut the frames of ours that lead to the tool: readers of a traceback look for their own code."""
+    trace = error.__traceback__
+    while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith(_OURS):
+        trace = trace.tb_next
+    if trace is not None:
+        error.__traceback__ = trace
 
 
 def cause_of(error: BaseException) -> str:

@@ -1,0 +1,31 @@
+"""Sort the inbox: what each mail wants, as data."""
+
+import os
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+import offline
+import rightcall as rc
+from store import connect
+
+
+class Ticket(BaseModel):
+    """What a customer wants."""
+
+    kind: Literal["refund", "delivery", "question"]
+    order: int | None = Field(description="The order's number, if the mail names one.")
+    urgent: bool = Field(description="Whether an answer tomorrow would be too late.")
+
+
+triage = rc.Agent[None, Ticket](
+    os.environ.get("SUPPORT_MODEL") or offline.model,
+    instructions="Say what the customer wants.",
+    output=Ticket,
+)
+
+if __name__ == "__main__":
+    with connect() as database:
+        for mail in database.execute("select * from inbox").fetchall():
+            result = triage.run_sync(mail["body"])
+            print(mail["id"], result.output if result.stop.is_answer else result.stop)
