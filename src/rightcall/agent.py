@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 
 class Agent(Generic[Deps, Out]):
-    """A model with tools. It holds no conversation: pass ``history`` to go on with one.
+    """A model with tools. It stores no conversation: pass ``history`` to continue one.
 
     ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
 

@@ -133,7 +133,7 @@ class ReplayError(RightcallError):
     code = "replay"
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"the journal does not hold {key}; the run ended or went another way")
+        super().__init__(f"the journal has no step {key}; the recorded run ended or took another path")
         self.key = key
 
 
@@ -166,7 +166,7 @@ class RunHeld(RightcallError):
     code = "run_held"
 
     def __init__(self, run: str, holder: str) -> None:
-        super().__init__(f"the run {run!r} is held by {holder}; wait for it, or leave it to them")
+        super().__init__(f"the run {run!r} is held by {holder}; wait for it, or let that process finish")
         self.run = run
         self.holder = holder
         """Who holds it, if known."""
@@ -178,7 +178,7 @@ class AlreadyDecided(RightcallError):
     code = "already_decided"
 
     def __init__(
-        self, run: str, decisions: Mapping[str, Any], *, advice: str = "recover it to go on"
+        self, run: str, decisions: Mapping[str, Any], *, advice: str = "recover it to continue"
     ) -> None:
         super().__init__(f"the run {run!r} was answered already: {decisions}; {advice}")
         self.run = run

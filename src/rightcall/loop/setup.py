@@ -264,14 +264,14 @@ def unpriced(model: Model, tools: Tools) -> str:
 
 
 def check_cost_limit(budget: Budget, model: Model, tools: Tools) -> None:
-    """Say that a limit in dollars cannot be held, where it cannot; refuse to run if so asked."""
+    """Warn if a limit in dollars cannot be enforced, or refuse to run if ``strict``."""
     name = unpriced(model, tools) if budget.names_cost else ""
     if not name:
         return
     words = (
-        f"Budget(cost={budget.cost:g}) cannot be held: it is not known what {name} costs. Prices come "
-        "with genai-prices (pip install 'rightcall[prices]'); a model whose replies tell their cost "
-        "says so with Profile(priced=True); cost=None lifts the limit"
+        f"Budget(cost={budget.cost:g}) cannot be enforced: the price of {name} is not known. Prices "
+        "come with genai-prices (pip install 'rightcall[prices]'); a model whose replies contain their "
+        "cost has Profile(priced=True); cost=None lifts the limit"
     )
     if budget.strict:
         raise UsageError(words)

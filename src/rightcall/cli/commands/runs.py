@@ -151,7 +151,7 @@ async def _deny(app: App, options: Namespace) -> int:
 async def _decide(app: App, options: Namespace, said: FinalDecision, other: FinalDecision) -> int:
     pending = [each.call_id for each in (await app.show(options.run)).info.pending]
     if not pending and not options.calls:
-        raise UsageError(f"the run {options.run!r} waits for nobody")
+        raise UsageError(f"the run {options.run!r} has no pending calls")
     calls = options.calls or [each for each in pending if each not in options.others]
     decisions = {**dict.fromkeys(calls, said), **dict.fromkeys(options.others, other)}
     await app.decide(options.run, decisions)
