@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 
 class Agent(Generic[Deps, Out]):
-    """A model with tools. It holds no conversation: pass ``history`` to go on with one.
+    """A model with tools. It stores no conversation: pass ``history`` to continue one.
 
     ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
 
@@ -156,7 +156,7 @@ class Agent(Generic[Deps, Out]):
 
     @checked_async("agent.run", say="agent.run(…, {}=…)")
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> RunResult[Out]:
-        """Run to an answer, a limit or a pause; which one is in ``result.stop``."""
+        """Run until an answer, a limit or a pause; ``result.stop`` says which."""
         return await self._begin(prompt, options)
 
     @checked("agent.run_sync")
@@ -165,7 +165,7 @@ class Agent(Generic[Deps, Out]):
         return run_sync(self.run(prompt, **options))
 
     async def close(self) -> None:
-        """Close the models that the agent connected by name; those that it was given stay open."""
+        """Close the models that the agent connected by name. Models that you passed in stay open."""
         await self._opened.close()
 
     async def __aenter__(self) -> Self:
@@ -176,21 +176,21 @@ class Agent(Generic[Deps, Out]):
 
     @checked("agent.stream")
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
-        """``run``, as the events it is made of; the last is RunEnd, with the result."""
+        """``run`` as a stream of events; the last is RunEnd, with the result."""
         return events_of(partial(self._begin, prompt, options))
 
     @checked_async("agent.resume")
     async def resume(
         self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
     ) -> RunResult[Out]:
-        """Go on with a run that waits for a person, here or in another process.
+        """Continue a run that waits for approval, here or in another process.
 
-        ``decisions`` are by call id, and every pending call needs one: True or ``Allow()``, False or
-        ``Deny("why")``, ``Rewrite({...})`` for other arguments, ``Answer("...")`` for a result given
-        by hand. The first answer stands: the same one again does nothing twice, another one is
-        AlreadyDecided. ``wait`` is how many seconds to wait for a run that somebody else holds, before
-        RunHeld. A run that was given a ``model``, ``tools``, ``options`` or ``max_tokens`` of its own is
-        given them again here.
+        ``decisions`` are by call id; every pending call needs one: True or ``Allow()``, False or
+        ``Deny("why")``, ``Rewrite({...})`` for other arguments, ``Answer("...")`` to give the result
+        yourself. The first answer counts: repeating it does nothing, a different one raises
+        AlreadyDecided. ``wait`` is how many seconds to wait if another process holds the run, before
+        RunHeld. If the run was started with its own ``model``, ``tools``, ``options`` or
+        ``max_tokens``, pass them again here.
         """
         return await self._go_on(result, decisions, options)
 
@@ -205,7 +205,7 @@ class Agent(Generic[Deps, Out]):
     def resume_stream(
         self, result: RunResult[Any], decisions: Decisions, **options: Unpack[ResumeOptions[Deps]]
     ) -> AsyncIterator[Event]:
-        """``resume``, as the events it is made of; the last is RunEnd, with the result."""
+        """``resume`` as a stream of events; the last is RunEnd, with the result."""
         return events_of(partial(self._go_on, result, decisions, options))
 
     async def _go_on(
@@ -235,11 +235,11 @@ class Agent(Generic[Deps, Out]):
 
     @checked_async("agent.recover")
     async def recover(self, run: str, **options: Unpack[RecoverOptions[Deps]]) -> RunResult[Out]:
-        """Go on with a run whose process died, from its journal: what was done is not done again.
+        """Continue a run whose process died, from its journal. What was done is not done again.
 
-        A run that somebody holds is theirs: after ``wait`` seconds this is RunHeld. What the model was
-        told first is taken from the journal. A run that was given a ``model``, ``tools``, ``options`` or
-        ``max_tokens`` of its own is given them again here.
+        If another process holds the run, this raises RunHeld after ``wait`` seconds. The instructions
+        come from the journal. If the run was started with its own ``model``, ``tools``, ``options`` or
+        ``max_tokens``, pass them again here.
         """
         if self._journal is None:
             raise UsageError("an agent without a journal has nothing to recover from")
@@ -270,7 +270,10 @@ class Agent(Generic[Deps, Out]):
         budget: Budget | None = None,
         timeout: float = 600.0,
     ) -> Tool[Deps]:
-        """The agent as another's tool, with its own budget; what it spends counts there too."""
+        """The agent as a tool of another agent.
+
+        It has its own budget; what it spends counts in both.
+        """
 
         async def delegate(task: str, context: Context[Any]) -> Any:
             try:

@@ -4,15 +4,15 @@ The first split is blame::
 
     RightcallError
       DeclarationError      you: a tool cannot be declared as written
-      UsageError            you: something was asked for that makes no sense now
-        MissingExtra        ... or needs a library that is not installed
+      UsageError            you: a wrong argument, option or name, or a call at the wrong time
+        MissingExtra        ... or a library that is not installed
       EncodeError           you: a vendor's format cannot express what was asked of it
       ReplayError           you: a replay needs something that its journal does not hold
       JournalError          you or the disk: a journal cannot be read or written
         JournalLocked       ... because somebody else has its file locked
       RunHeld               another process, or another task of this one, holds the run
       AlreadyDecided        somebody else has answered what a run waited for
-      RunStopped            a durable run failed, was cancelled, or cannot go on
+      RunStopped            a durable run failed, was cancelled, or cannot continue
       ProtocolError         them: bytes or events that break the agreed form
         TruncatedStream     ... by ending in the middle
       VendorError           them: a well-formed refusal from a model's vendor
@@ -80,7 +80,7 @@ class RightcallError(Exception):
 
     code: ClassVar[str] = "rightcall"
     result: Any = None
-    """What a run had come to when this ended it, as a RunResult; None outside of runs."""
+    """The RunResult of the run that this error ended; None outside of runs."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)
@@ -111,29 +111,29 @@ class DeclarationError(RightcallError):
 
 
 class UsageError(RightcallError):
-    """The library was asked for something that makes no sense now."""
+    """A wrong argument, option or name, or a call at the wrong time."""
 
     code = "usage"
 
 
 class MissingExtra(UsageError):
-    """What was asked for needs a library that is not installed; the message says how to get it."""
+    """A library is missing; the message says how to install it."""
 
     code = "missing_extra"
 
     def __init__(self, what: str, extra: str, then: str = "") -> None:
         super().__init__(f"{what}: pip install 'rightcall[{extra}]'{then}")
         self.extra = extra
-        """The extra that brings it: ``pip install 'rightcall[EXTRA]'``."""
+        """The extra that installs it: ``pip install 'rightcall[EXTRA]'``."""
 
 
 class ReplayError(RightcallError):
-    """A replay came to a step that its journal does not hold."""
+    """A replay needs a step that is not in the journal."""
 
     code = "replay"
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"the journal does not hold {key}; the run ended or went another way")
+        super().__init__(f"the journal has no step {key}; the recorded run ended or took another path")
         self.key = key
 
 
@@ -150,44 +150,44 @@ class JournalError(RightcallError):
 
 
 class JournalLocked(JournalError):
-    """A journal's file was locked by somebody else for longer than is waited; nothing was written."""
+    """Another process kept a journal's file locked for too long; nothing was written."""
 
     code = "journal_locked"
 
     def __init__(self, where: str, reason: str, *, seconds: float = 0.0) -> None:
         super().__init__(where, reason)
         self.seconds = seconds
-        """How long was waited for it."""
+        """How long it waited."""
 
 
 class RunHeld(RightcallError):
-    """A run is held by somebody else, or was taken over: only its holder can append to it."""
+    """Another process or task holds the run, or took it over. Only the holder can append to it."""
 
     code = "run_held"
 
     def __init__(self, run: str, holder: str) -> None:
-        super().__init__(f"the run {run!r} is held by {holder}; wait for it, or leave it to them")
+        super().__init__(f"the run {run!r} is held by {holder}; wait for it, or let that process finish")
         self.run = run
         self.holder = holder
-        """Who holds it, as far as that can be told."""
+        """Who holds it, if known."""
 
 
 class AlreadyDecided(RightcallError):
-    """A run that waited for a person has been answered already; the first answer stands."""
+    """The pending calls of a run have been decided already; the first answer counts."""
 
     code = "already_decided"
 
     def __init__(
-        self, run: str, decisions: Mapping[str, Any], *, advice: str = "recover it to go on"
+        self, run: str, decisions: Mapping[str, Any], *, advice: str = "recover it to continue"
     ) -> None:
         super().__init__(f"the run {run!r} was answered already: {decisions}; {advice}")
         self.run = run
         self.decisions = decisions
-        """The decisions that stand, by call id."""
+        """The decisions that were made, by call id."""
 
 
 class RunStopped(RightcallError):
-    """A durable run has no result to give: it failed, was cancelled, or no worker can go on with it."""
+    """A durable run has no result: it failed, was cancelled, or no worker can continue it."""
 
     code = "run_stopped"
 
@@ -200,7 +200,7 @@ class RunStopped(RightcallError):
 
 
 class EncodeError(RightcallError):
-    """A vendor's format cannot express what was asked of it: which one, what, and what to do."""
+    """A vendor's format cannot express the request: which dialect, which part, and what to do."""
 
     code = "encode"
 
@@ -213,7 +213,7 @@ class EncodeError(RightcallError):
 
 
 class ProtocolError(RightcallError):
-    """What a model's vendor sent breaks the form that was agreed."""
+    """A vendor's response breaks its format."""
 
     code = "protocol"
     kind: ErrorKind = "protocol"
@@ -226,10 +226,10 @@ class TruncatedStream(ProtocolError):
 
 
 class VendorError(RightcallError):
-    """A model's vendor refused a request, in good form.
+    """A vendor refused a request with a well-formed error.
 
-    ``str(error)`` says who refused, with what status, in whose words, when to try again and which
-    request it was; ``message`` is the vendor's words alone.
+    ``str(error)`` has the provider, the status, the vendor's message, when to retry, and the request id;
+    ``message`` is only the vendor's message.
     """
 
     code = "vendor"
@@ -251,19 +251,19 @@ class VendorError(RightcallError):
         """What it means, in one word that is the same for every vendor."""
         self.status = status
         self.vendor_code = vendor_code
-        """The vendor's own word for it."""
+        """The vendor's own error code."""
         self.retryable = retryable
         self.retry_after = retry_after
-        """Seconds that the vendor asks to wait; None where it does not say."""
+        """Seconds that the vendor asks to wait; None if it does not say."""
         self.request_id = request_id
         self.body = body
-        """The beginning of what the vendor sent, with what looks like a secret taken out."""
+        """The beginning of the response, with secrets redacted."""
         self.provider = ""
         """Who refused: a provider's name, or a host. The model that was asked fills it in."""
 
     @property
     def message(self) -> str:
-        """The vendor's words."""
+        """The vendor's message."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -280,7 +280,7 @@ class VendorError(RightcallError):
 
 
 class TransportError(RightcallError):
-    """A model could not be reached, or was lost."""
+    """A model could not be reached, or the connection was lost."""
 
     code = "transport"
     kind: ErrorKind = "connection"
@@ -294,7 +294,7 @@ class TransportTimeout(TransportError):
 
 
 class LimitReached(RightcallError):
-    """A run that had to give an answer ended without one; ``result`` says how far it came."""
+    """A run that had to give an answer ended without one; ``result`` has the run so far."""
 
     code = "limit"
 
@@ -302,10 +302,9 @@ class LimitReached(RightcallError):
 class ToolFailure(RightcallError):
     """Raise it inside a tool for a failure you expect; the model reads the message and adapts.
 
-    ``retryable=True`` says that the same call may succeed later: it is tried again, with backoff, as
-    often as the tool's ``limits.retries`` allows, before the model hears of it. ``own=True`` says that
-    the message is the tool's own and repeats nothing of what outsiders wrote: it is shown as it is, also
-    where the tool's results are not to be trusted.
+    ``retryable=True`` says that the same call may succeed later: it is retried, with backoff, up to the
+    tool's ``limits.retries``, before the model reads of it. ``own=True`` says that the message contains
+    no untrusted text: it is shown without an envelope even if the tool's results are untrusted.
     """
 
     code = "tool_failure"

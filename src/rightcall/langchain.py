@@ -40,10 +40,10 @@ _CHAT = "openai_chat"
 
 
 def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
-    """A tool of LangChain's as one of ours, behind the gate like any other.
+    """A LangChain tool as a rightcall tool, behind the gate like any other.
 
-    Its name, description and schema are its own unless ``options`` say otherwise. What it raises as a
-    ToolException is a failure in its words.
+    Its name, description and schema are its own unless ``options`` override them. A ToolException is a
+    failure with its message.
     """
     require("langchain_core")
     from langchain_core.tools import BaseTool, ToolException  # noqa: PLC0415 - an extra
@@ -69,9 +69,9 @@ def from_langchain(tool: "BaseTool", /, **options: Unpack[ToolOptions]) -> Tool:
 def to_langchain(
     tool: ToolSource, /, *, dependencies: Any = None, approve: Approve | None = None
 ) -> "BaseTool":
-    """One of our tools as LangChain's. Every call of it passes our gate.
+    """A rightcall tool as a LangChain tool. Every call goes through the gate.
 
-    What goes wrong is a ToolException, which LangChain gives to the model in words. ``dependencies`` and
+    Failures are ToolExceptions, whose message LangChain gives to the model. ``dependencies`` and
     ``approve`` are as in ``run_calls``.
     """
     require("langchain_core")
@@ -112,12 +112,12 @@ def langgraph_node(
     output: str | None = None,
     **options: Unpack[RunOptions],
 ) -> "Runnable[Any, dict[str, Any]]":
-    """An agent as a node of a graph: it goes on with the state's messages, and adds what was said.
+    """An agent as a node of a graph: it continues with the state's messages, and adds new ones.
 
-    ``messages`` is the member of the state that holds them; ``output`` the one that the agent's output
-    is put into. ``options`` are those of ``agent.run``. Where a person must decide, the graph is
-    interrupted with the calls that wait, and goes on with ``Command(resume={call_id: True})``, or True
-    or False for all of them: that takes a graph with a checkpointer, or ``approve=`` for the agent.
+    ``messages`` is the member of the state with the messages; ``output`` the one for the agent's
+    output. ``options`` are those of ``agent.run``. If a call needs approval, the graph is interrupted
+    with the pending calls, and continues with ``Command(resume={call_id: True})``, or True or False for
+    all of them. That needs a graph with a checkpointer; otherwise give the agent ``approve=``.
     """
     if "history" in options:
         raise UsageError("the history of a run in a graph is what the state holds")

@@ -18,9 +18,9 @@ def ask(
     tools: ToolSource | None = None,
     **options: Unpack[QuestionOptions],
 ) -> str:
-    """One question, one answer: the text of an agent's reply. Raises when a run ends without one.
+    """Ask one question and return the text of the answer. Raises if the run ends without one.
 
-    Without a model it is the embedded one; without tools, arithmetic and the date and time.
+    The default model is the embedded one; the default tools are arithmetic and the date and time.
     """
     if tools is None:
         from rightcall.builtin import default_tools  # noqa: PLC0415 - light until used

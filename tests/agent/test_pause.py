@@ -227,7 +227,7 @@ async def test_a_decision_that_nobody_asked_for_is_refused():
         ScriptedModel([reply(call("send", id="a")), "Done."]), [Desk().tool("send", approval=True)]
     )
     paused = await agent.run("Go.")
-    with pytest.raises(UsageError, match="about b, which nobody asked for"):
+    with pytest.raises(UsageError, match="about b, which is not pending"):
         await agent.resume(paused, {"a": True, "b": True})
 
 

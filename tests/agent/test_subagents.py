@@ -376,7 +376,7 @@ async def test_the_same_decisions_are_needed_as_anywhere():
     paused = await boss.run("Go.")
     with pytest.raises(UsageError, match=r"no decision about t1\.0\.helper/s"):
         await boss.resume(paused, {})
-    with pytest.raises(UsageError, match="a decision about s, which nobody asked for"):
+    with pytest.raises(UsageError, match="a decision about s, which is not pending"):
         await boss.resume(paused, {PENDING: True, "s": True})
 
 

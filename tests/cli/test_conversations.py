@@ -57,7 +57,7 @@ def test_nothing_is_kept_where_nothing_is_to_be(home, arguments, extra, monkeypa
     ran = ask(home, "-c", "second")
     assert (ran.code, ran.err) == (
         2,
-        "rightcall: there is no conversation to go on with: none was kept yet\n",
+        "rightcall: there is no conversation to continue: none is stored yet\n",
     )
 
 
@@ -125,5 +125,5 @@ def test_too_many_bytes_are_forgotten_but_never_the_last_run(tmp_path):
 
 
 def test_without_any_there_is_nothing_to_go_on_with(home):
-    with pytest.raises(UsageError, match="none was kept yet"):
+    with pytest.raises(UsageError, match="none is stored yet"):
         earlier(None)

@@ -137,7 +137,7 @@ def test_a_run_that_waits_is_gone_on_with(home, mail, arguments, told, sent):
     assert (file.read_text() if file.exists() else None) == sent
     again = run(home, "journal", "resume", mail, "mail-1", *arguments)
     assert (again.code, again.out) == (2, "")
-    assert "run mail-1 has come to its end" in again.err
+    assert "run mail-1 has ended" in again.err
 
 
 @pytest.mark.parametrize("mail", ["runs.sqlite"], indirect=True)

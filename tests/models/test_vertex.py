@@ -203,7 +203,7 @@ async def test_a_grant_that_was_taken_back_is_told(monkeypatch, tmp_path):
 EC = ec.generate_private_key(ec.SECP256R1())
 WRONG = {
     "not JSON": ("-", "is no file of Google's credentials"),
-    "another cloud's": ({"type": "external_account"}, "which is not done here; pass api_key="),
+    "another cloud's": ({"type": "external_account"}, "which is not supported; pass api_key="),
     "of no type": ({"type": "x"}, "a type that is not known here"),
     "half": ({"type": "service_account"}, "missing required field `client_email`"),
 }

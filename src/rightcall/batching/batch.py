@@ -35,37 +35,37 @@ FORMATS: Mapping[str, Format] = {
 
 
 class BatchItem(Struct, Generic[Out], frozen=True, kw_only=True):
-    """What came of one prompt: a result, as a run of the agent has it, or an error."""
+    """The outcome of one prompt: a result, as from a run of the agent, or an error."""
 
     index: int
-    """Which of the prompts."""
+    """The position of its prompt."""
     result: RunResult[Out] | None = None
     error: VendorError | None = None
-    """Why there is no reply: its ``kind`` says whether to submit the prompt again."""
+    """Why there is no reply; its ``kind`` says whether to submit the prompt again."""
 
     @property
     def is_answer(self) -> bool:
-        """Whether the model said what it had to say, in the form that was asked for."""
+        """Whether there is a valid answer."""
         return self.result is not None and self.result.stop.is_answer
 
     @property
     def text(self) -> str:
-        """The answer; empty where there is none."""
+        """The answer; empty if there is none."""
         return "" if self.result is None else self.result.text
 
     @property
     def output(self) -> Out | None:
-        """The output asked for; None where there is none."""
+        """The structured answer; None if there is none."""
         return None if self.result is None else self.result.output
 
     @property
     def usage(self) -> Usage:
-        """What it cost, at the price of batches."""
+        """Its tokens and cost, at the batch price."""
         return Usage() if self.result is None else self.result.usage
 
 
 class BatchResult(Struct, Generic[Out], frozen=True, kw_only=True):
-    """What a batch came to, in the order of its prompts."""
+    """The results of a batch, in the order of its prompts."""
 
     run: str
     items: tuple[BatchItem[Out], ...]
@@ -81,20 +81,20 @@ class BatchResult(Struct, Generic[Out], frozen=True, kw_only=True):
 
     @property
     def usage(self) -> Usage:
-        """What all of it cost, at the price of batches."""
+        """The tokens and cost of all prompts, at the batch price."""
         return sum((item.usage for item in self.items), Usage())
 
     @property
     def failed(self) -> tuple[BatchItem[Out], ...]:
-        """What has no answer, for whatever reason."""
+        """The items without an answer."""
         return tuple([item for item in self.items if not item.is_answer])
 
 
 class Batch(Generic[Out]):
-    """A batch, which begins when it is awaited or gone through; ``run`` is its name in the journal.
+    """A batch, which starts when it is awaited or iterated; ``run`` is its name in the journal.
 
-    ``await`` gives the result. ``async for`` gives how far it is, again and again, and ``result`` is
-    there at its end. Whoever stops waiting leaves the batch to go on at the vendor's.
+    ``await`` returns the result. ``async for`` yields the progress, and ``result`` is set at the end.
+    If you stop waiting, the batch continues at the vendor.
     """
 
     def __init__(
@@ -144,9 +144,9 @@ class Batch(Generic[Out]):
             yield progress
 
     async def cancel(self) -> None:
-        """Have the vendor end it. What is answered by then is paid for, and is in the result.
+        """Cancel it at the vendor. Answers so far are paid for, and are in the result.
 
-        It may be another process that waits for it: that one gets the result.
+        If another process waits for it, that one gets the result.
         """
         ledger = self._live
         if self._journal is not None:
@@ -184,13 +184,13 @@ def batch(
     poll: float = 30.0,
     adopt: str | None = None,
 ) -> Batch[Out]:
-    """Many prompts at once through the vendor's batch API: at half the price, within a day.
+    """Send many prompts through the vendor's batch API: at half the price, within a day.
 
-    For agents without tools, with or without ``output``. Await it for the results, in order, or go
-    through it for how far it is. With a ``journal`` (the agent's, unless given) and a name (``run``) the
-    same call goes on with it in another process, and nothing is submitted twice. ``poll`` is how many
-    seconds pass between two looks. ``adopt`` says which batch of the vendor's it is, where the process
-    that submitted it ended before it knew, and the vendor cannot tell.
+    For agents without tools, with or without ``output``. Await it for the results, in order, or iterate
+    over it for the progress. With a ``journal`` (by default the agent's) and a name (``run``) the same
+    call continues the batch in another process, and nothing is submitted twice. ``poll`` is the
+    interval in seconds. ``adopt`` names the vendor's batch, if the process that submitted it died
+    before it knew the id, and the vendor cannot tell.
     """
     if isinstance(prompts, str) or not prompts:
         raise UsageError("rc.batch: prompts are a list of prompts, with at least one in it")

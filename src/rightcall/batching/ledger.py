@@ -151,12 +151,12 @@ def same(plan: Plan, run: str, prompts: int, digest: str) -> Plan:
     if plan.prompts != prompts:
         raise UsageError(
             f"the journal holds a batch {run!r} of {plan.prompts:,} prompts, and these are {prompts:,}; "
-            "give the same ones to go on with it, or name another run"
+            "pass the same ones to continue it, or name another run"
         )
     if plan.digest != digest:
         raise UsageError(
             f"the journal holds a batch {run!r} of other prompts, or for another model; "
-            "give the same ones to go on with it, or name another run"
+            "pass the same ones to continue it, or name another run"
         )
     return plan
 

@@ -38,7 +38,7 @@ def ask(parser: ArgumentParser) -> None:
     """  # noqa: E501 - as wide as help is
     parser.usage = "rightcall ask [OPTIONS] [PROMPT]"
     parser.add_argument(
-        "prompt", nargs="?", help="the question; what is piped in comes before it, or is all of it"
+        "prompt", nargs="?", help="the question; piped input comes before it, or is the question"
     )
     repeated(
         parser.add_argument,
@@ -95,11 +95,13 @@ def batch(parser: ArgumentParser) -> None:
         dest="instructions",
         default="",
         metavar="TEXT",
-        help="what the model is to be",
+        help="the system prompt",
     )
     parser.add_argument("--schema", metavar="SCHEMA", help="the form of the answers, as ask takes it")
-    parser.add_argument("--journal", metavar="FILE", help="keep it here: the same command then goes on")
-    parser.add_argument("--run", metavar="NAME", help="its name there; from model and file unless given")
+    parser.add_argument(
+        "--journal", metavar="FILE", help="record it here, so that the same command continues it"
+    )
+    parser.add_argument("--run", metavar="NAME", help="its name there (default: from model and file)")
     parser.add_argument("--poll", type=float, default=30.0, metavar="SECONDS", help="between two looks")
     parser.add_argument("--max-tokens", type=count_of, metavar="N", help="tokens that a reply may have")
     parser.add_argument("--temperature", type=float, metavar="NUMBER")
@@ -147,7 +149,7 @@ def policy(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="check|explain")
     checking = actions.add_parser("check", help="say everything that is wrong with files of rules")
     checking.add_argument("files", nargs="+", metavar="FILE.toml")
-    explaining = actions.add_parser("explain", help="say what would become of a call, and why")
+    explaining = actions.add_parser("explain", help="print what would happen to a call, and why")
     explaining.add_argument("file", metavar="FILE.toml")
     explaining.add_argument("tools", metavar=_TOOLS, help="the file with the tools")
     _add_call(explaining, words="as a model would write them")
@@ -158,7 +160,7 @@ def policy(parser: ArgumentParser) -> None:
         default=[],
         nargs=2,
         metavar=("TOOL", "TEXT"),
-        help="a tool's result that the model has read; may be given again",
+        help="a tool's result that the model has read; repeatable",
     )
 
 
@@ -168,7 +170,7 @@ def render(parser: ArgumentParser) -> None:
     Nothing is loaded but the chat template. Special tokens in what is said are made harmless, as they
     are in a run: on a terminal, what stands out is the template's own.
     """
-    parser.add_argument("text", nargs="?", metavar="TEXT", help="what the user says last")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="the last user message")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--model",
@@ -182,17 +184,19 @@ def render(parser: ArgumentParser) -> None:
         help="a chat template's own file, a tokenizer_config.json, or a model's folder",
     )
     repeated(parser.add_argument, "--tool", "tools", metavar=_TOOLS, words="tools to tell the model of")
-    parser.add_argument("--system", default="", metavar="TEXT", help="what the model is to be")
+    parser.add_argument("--system", default="", metavar="TEXT", help="the system prompt")
     parser.add_argument(
         "--messages",
         metavar="FILE.json",
         help="a conversation, as /save writes it, or in a vendor's shape",
     )
     parser.add_argument("--raw", action="store_true", help="the bytes themselves, and nothing else")
-    unopened = "leave out what opens the model's turn at the end"
+    unopened = "leave out the text that opens the model's turn"
     parser.add_argument("--no-generation-prompt", action="store_true", help=unopened)
     parser.add_argument(
-        "--problems", action="store_true", help="say on standard error what the template cannot do"
+        "--problems",
+        action="store_true",
+        help="print on standard error what the template does not support",
     )
 
 
@@ -206,10 +210,10 @@ def sse(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dialect",
         choices=sorted(DIALECTS),
-        help="whose format it is; guessed from the first events unless given",
+        help="the dialect (default: guessed from the first events)",
     )
     parser.add_argument("--json", action="store_true", help="a line of JSON for each event")
-    parser.epilog = "exit codes: 0 the stream holds a whole reply, 1 it does not, 2 bad usage"
+    parser.epilog = "exit codes: 0 the stream has a complete reply, 1 it has not, 2 bad usage"
 
 
 def models(parser: ArgumentParser) -> None:
@@ -222,7 +226,7 @@ def models(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="list|default|add|remove")
     choosing = actions.add_parser("default", help="the model that is asked; with a name, from now on")
     choosing.add_argument("name", nargs="?", metavar="NAME", help="as ask --model takes it")
-    listing = actions.add_parser("list", help="every name, its file, and what the file holds")
+    listing = actions.add_parser("list", help="every name, its file, and the model in it")
     listing.add_argument("--json", action="store_true", help="one line of JSON for each")
     adding = actions.add_parser("add", help="give a file a name")
     adding.add_argument("name", metavar="NAME")
@@ -244,7 +248,7 @@ def keys(parser: ArgumentParser) -> None:
         each.add_argument(
             "name", metavar="NAME", help="a provider, as 'anthropic', or a server's address"
         )
-    actions.add_parser("list", help="what there are keys for; never the keys")
+    actions.add_parser("list", help="list what there are keys for; never the keys")
     actions.add_parser("path", help="where they are kept")
 
 

@@ -85,11 +85,11 @@ def earlier(name: str | None) -> Earlier:
     """The conversation with a name or the beginning of one; the last of all without."""
     file = conversations_file()
     if not file.exists():
-        raise UsageError("there is no conversation to go on with: none was kept yet")
+        raise UsageError("there is no conversation to continue: none is stored yet")
     with SqliteJournal(file) as journal:
         runs = journal.runs()
         if not runs:
-            raise UsageError("there is no conversation to go on with: none was kept yet")
+            raise UsageError("there is no conversation to continue: none is stored yet")
         run = runs[-1] if name is None else find_run(runs, name)
         messages = asyncio.run(transcript_of(journal, run))
         entries = journal.entries(run)

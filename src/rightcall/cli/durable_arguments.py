@@ -16,12 +16,12 @@ def worker(parser: ArgumentParser) -> None:
     over within --patience is left to the others.
     """  # noqa: E501 - as wide as help is
     parser.add_argument("app", metavar="MODULE:APP", help="where the app is: shop:app, or shop.py:app")
-    repeated(parser.add_argument, "--queue", "queues", metavar="NAME", words="the app's, unless given")
+    repeated(parser.add_argument, "--queue", "queues", metavar="NAME", words="default: the app's")
     parser.add_argument(
         "--concurrency",
         type=count_of,
         metavar="N",
-        help="runs at a time; what the queue says, or 50",
+        help="runs at a time (default: the queue's, or 50)",
     )
     parser.add_argument(
         "--patience", type=float, default=30.0, metavar="SECONDS", help="for runs under way, at the end"
@@ -43,22 +43,24 @@ def runs(parser: ArgumentParser) -> None:
         "--status", choices=_STATUSES, metavar="WORD", help=f"only those: {', '.join(_STATUSES)}"
     )
     listing.add_argument("--count", type=count_of, metavar="N", help="how many segments to look at")
-    showing = actions.add_parser(
-        "show", help="a run: how it stands, what it waits for, its steps and answer"
-    )
-    watching = actions.add_parser("watch", help="what happens in a run, as it happens, to its end")
+    showing = actions.add_parser("show", help="a run: its status, what it waits for, its steps and answer")
+    watching = actions.add_parser("watch", help="follow a run to its end")
     for each in (listing, showing, watching):
         each.add_argument("--json", action="store_true", help="lines of JSON")
-    approving = actions.add_parser("approve", help="say yes to what a run waits for")
+    approving = actions.add_parser("approve", help="approve the calls that a run waits for")
     denying = actions.add_parser("deny", help="say no to it")
     denying.add_argument("--reason", default="", metavar="TEXT", help="what the model is told")
     cancelling = actions.add_parser("cancel", help="end a run, wherever it is")
     forking = actions.add_parser("fork", help="begin another run from a step of this one")
     forking.add_argument("--at", required=True, metavar="KEY", help="the step, as show names it")
-    forking.add_argument("--new", metavar="NAME", help="the new run's name; made up unless given")
+    forking.add_argument("--new", metavar="NAME", help="the new run's name (default: generated)")
     forgetting = actions.add_parser("gc", help="forget runs that have long been over")
     forgetting.add_argument(
-        "--older", type=float, default=30.0, metavar="DAYS", help="over for so long; 30 unless given"
+        "--older",
+        type=float,
+        default=30.0,
+        metavar="DAYS",
+        help="days since the run ended (default: 30)",
     )
     for each in (listing, forgetting):
         each.add_argument("where", metavar=_WHERE)
@@ -66,7 +68,7 @@ def runs(parser: ArgumentParser) -> None:
         each.add_argument("where", metavar=_WHERE)
         each.add_argument("run", metavar="RUN")
     for each in (approving, denying):
-        each.add_argument("calls", nargs="*", metavar="ID", help="the calls; all, unless given")
+        each.add_argument("calls", nargs="*", metavar="ID", help="the calls (default: all)")
     repeated(approving.add_argument, "--deny", "others", metavar="ID", words="say no to this one")
     repeated(denying.add_argument, "--approve", "others", metavar="ID", words="say yes to this one")
     parser.epilog = """\

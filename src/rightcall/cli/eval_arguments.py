@@ -22,7 +22,7 @@ def evaluate(parser: ArgumentParser) -> None:
     repeated(parser.add_argument, "-T", "--tools", "tools", metavar="PLACE", words=words)
     words = "the tools of MCP servers: a file of them (.json), an address, or a command in quotes"
     repeated(parser.add_argument, "--mcp", "servers", metavar="FILE|COMMAND", words=words)
-    parser.add_argument("-s", "--system", default="", metavar="TEXT", help="what the model is to be")
+    parser.add_argument("-s", "--system", default="", metavar="TEXT", help="the system prompt")
     parser.add_argument(
         "--choice",
         choices=("auto", "required"),
@@ -70,7 +70,7 @@ def _add_comparison(parser: ArgumentParser) -> None:
         "--compare", nargs=2, metavar=("A", "B"), help="two places of tools, or the names of two models"
     )
     group.add_argument(
-        "--alpha", type=float, default=0.05, metavar="P", help="what chance may explain (default: 0.05)"
+        "--alpha", type=float, default=0.05, metavar="P", help="the significance level (default: 0.05)"
     )
 
 

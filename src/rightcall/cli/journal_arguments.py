@@ -15,31 +15,31 @@ def journal(parser: ArgumentParser) -> None:
     listing = actions.add_parser("list", help="the last runs: when, which model, what, how it ended")
     listing.add_argument("where", nargs="*", metavar="FILE")
     count = listing.add_mutually_exclusive_group()
-    count.add_argument(
-        "--count", type=count_of, default=20, metavar="N", help="how many; 20 unless said"
-    )
+    count.add_argument("--count", type=count_of, default=20, metavar="N", help="how many (default: 20)")
     count.add_argument("--all", action="store_true", help="every one")
     listing.add_argument("--json", action="store_true", help="one line of JSON for each run")
-    showing = actions.add_parser("show", help="a run to read: what was said, and each call's outcome")
-    showing.add_argument("--reasoning", action="store_true", help="also what the model thought")
+    showing = actions.add_parser("show", help="print a run: messages, and each call's outcome")
+    showing.add_argument("--reasoning", action="store_true", help="include the model's reasoning")
     replaying = actions.add_parser(
         "replay", help="go through a run again from its record; nothing is asked"
     )
     exporting = actions.add_parser("export", help="print a run as JSON, Markdown or JSON lines")
     formats = ("json", "markdown", "jsonl")
-    exporting.add_argument("--format", choices=formats, default="json", help="json unless said")
+    exporting.add_argument("--format", choices=formats, default="json", help="default: json")
     exporting.add_argument("--all", action="store_true", help="every run")
-    resuming = actions.add_parser("resume", help="go on with a run that waits for a yes, or was cut off")
+    resuming = actions.add_parser(
+        "resume", help="continue a run that waits for approval, or was cut off"
+    )
     for each in (showing, replaying, exporting, resuming):
         each.add_argument("where", nargs="*", metavar="[FILE] [RUN]")
     _add_resume(resuming)
-    actions.add_parser("path", help="where ask and chat keep what is said")
+    actions.add_parser("path", help="where ask and chat store conversations")
     for name, words in (
-        ("on", "keep what is said; it is, unless off was said"),
+        ("on", "store conversations; on by default"),
         ("off", "keep nothing"),
     ):
         actions.add_parser(name, help=words)
-    checking = actions.add_parser("check", help="say what is damaged, and change nothing")
+    checking = actions.add_parser("check", help="print what is damaged, and change nothing")
     repairing = actions.add_parser("repair", help="set damaged runs aside, in FILE.damaged")
     for each in (checking, repairing):
         each.add_argument("files", nargs="+", metavar="FILE.jsonl")
@@ -55,7 +55,9 @@ exit codes: 0 done; 1 a run that is not as recorded or has no answer, or damage;
 
 def _add_resume(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--agent", metavar="MODULE:NAME", help="the agent that goes on, instead of the options below"
+        "--agent",
+        metavar="MODULE:NAME",
+        help="the agent that continues the run, instead of the options below",
     )
     for option, words in (("--allow", "run this call, by its id"), ("--deny", "do not run it")):
         repeated(parser.add_argument, option, option[2:], metavar="ID", words=words)

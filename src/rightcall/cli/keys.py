@@ -92,7 +92,7 @@ def _read() -> dict[str, str]:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError):
         # What is in it is not quoted: it may be a key.
-        raise UsageError(f"{file} holds no keys; mend it or delete it") from None
+        raise UsageError(f"{file} is not a file of keys; fix it or delete it") from None
 
 
 def _write(keys: dict[str, str]) -> None:

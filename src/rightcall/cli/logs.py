@@ -19,7 +19,7 @@ def add_verbose(parser: ArgumentParser) -> None:
         "--verbose",
         action="count",
         default=0,
-        help="say on standard error what happens: turns, calls, tracebacks; -vv for requests, too",
+        help="print turns, calls and tracebacks on standard error; -vv adds requests",
     )
 
 

@@ -16,9 +16,9 @@ def mcp(parser: ArgumentParser) -> None:
     Approved definitions are kept as hashes in a file (--pins), which connect(pins=...) holds servers to.
     """  # noqa: E501 - as wide as help is
     actions = parser.add_subparsers(dest="action", required=True, metavar="list|pin|verify")
-    listing = actions.add_parser("list", help="the tools of servers, and what is wrong with any")
+    listing = actions.add_parser("list", help="the tools of servers, and problems with them")
     pinning = actions.add_parser("pin", help="approve the tools of servers as they are now")
-    verifying = actions.add_parser("verify", help="say what changed since it was approved")
+    verifying = actions.add_parser("verify", help="print what changed since it was approved")
     listing.add_argument("--json", action="store_true", help="one line of JSON for each tool")
     pinning.add_argument("--yes", action="store_true", help="approve without asking")
     for each in (listing, pinning, verifying):
@@ -28,7 +28,7 @@ def mcp(parser: ArgumentParser) -> None:
         each.add_argument(
             "--config", metavar="FILE", help="a file of servers, as other programs keep them"
         )
-        each.add_argument("--name", help="what the one server is called in the file of pins")
+        each.add_argument("--name", help="the server's name in the file of pins")
         each.add_argument("--timeout", type=float, default=30.0, help="seconds a server has to start")
     for each in (pinning, verifying):
         each.add_argument("--pins", metavar="FILE", default=_PINS, help=f"{_PINS} unless given")
@@ -51,7 +51,7 @@ def serve_mcp(parser: ArgumentParser) -> None:
         words="the tools of an operator's manifest",
     )
     parser.add_argument("--sandbox", metavar="DIR", help="the directory that $SANDBOX stands for")
-    parser.add_argument("--name", default="rightcall", help="what clients are told it is called")
+    parser.add_argument("--name", default="rightcall", help="the server's name for clients")
     parser.add_argument(
         "--instructions", default="", metavar="TEXT", help="how to use the tools together"
     )
@@ -90,7 +90,11 @@ def _add_http(parser: ArgumentParser) -> None:
     )
     http.add_argument("--oauth-resource", metavar="URL", help="this server's address, as tokens name it")
     repeated(
-        http.add_argument, "--oauth-scope", "scopes", metavar="NAME", words="what a token must allow"
+        http.add_argument,
+        "--oauth-scope",
+        "scopes",
+        metavar="NAME",
+        words="the scope that a token must have",
     )
     repeated(
         http.add_argument,

@@ -34,7 +34,7 @@ def add_agent_options(parser: ArgumentParser) -> None:
         dest="instructions",
         default="",
         metavar="TEXT",
-        help="what the model is to be",
+        help="the system prompt",
     )
     add_tool_options(parser)
     _add_telling(parser)
@@ -47,14 +47,14 @@ def add_agent_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="once outsiders' text was read, ask about calls that act on what nobody trusted has named",
+        help="once untrusted text was read, ask about calls whose targets nobody trusted has named",
     )
     parser.add_argument(
         "--policy", metavar="FILE.toml", help="hold calls to an operator's rules; see rightcall policy"
     )
     parser.add_argument("--quiet", action="store_true", help="the answer, and nothing about the run")
     parser.add_argument(
-        "--reasoning", action="store_true", help="show what the model thinks; folded away unless said"
+        "--reasoning", action="store_true", help="print the model's reasoning; one line by default"
     )
     _add_wire_options(parser)
     _add_limits(parser)
@@ -72,7 +72,7 @@ def _add_telling(parser: ArgumentParser) -> None:
         "--descriptions",
         choices=("full", "short", "lines"),
         default="full",
-        help="what is sent of each tool: all, a line and its schema, or a line (default: full)",
+        help="how much of each tool is sent: all, a line and its schema, or a line (default: full)",
     )
 
 
@@ -81,20 +81,22 @@ def add_dry_run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="change nothing: only what looks is run, other calls are answered as not done",
+        help="change nothing: only reading tools run, other calls are answered as not done",
     )
 
 
 def _add_conversation_options(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("conversations", "What is said is kept, for -c to go on with.")
+    group = parser.add_argument_group(
+        "conversations", "Conversations are stored; -c continues the last one."
+    )
     group.add_argument(
-        "-c", "--continue", dest="go_on", action="store_true", help="go on with the last conversation"
+        "-c", "--continue", dest="go_on", action="store_true", help="continue the last conversation"
     )
     group.add_argument(
         *("--cid", "--conversation"),
         dest="conversation",
         metavar="ID",
-        help="go on with this one: a run, or how its name begins; 'rightcall journal list' shows them",
+        help="continue this run, by its name or its beginning; 'rightcall journal list' shows them",
     )
     group.add_argument("-n", "--no-log", action="store_true", help="do not keep this one")
 
@@ -118,7 +120,7 @@ def _add_wire_options(parser: ArgumentParser) -> None:
         "--raw", metavar="FILE", help="keep the vendor's own bytes; 'rightcall sse FILE' reads them"
     )
     group.add_argument(
-        "--show-prompt", action="store_true", help="show what the model is sent, on standard error"
+        "--show-prompt", action="store_true", help="print what the model is sent, on standard error"
     )
     group.add_argument(
         "--strict",
@@ -159,10 +161,12 @@ def add_tool_options(parser: ArgumentParser) -> None:
         action="store_false",
         help="do not offer the date, the time and arithmetic",
     )
-    group = parser.add_argument_group("gates", "What tools may touch; nothing, unless you say so.")
+    group = parser.add_argument_group("gates", "What tools may access; nothing by default.")
     which = "the programs that an operator's manifest allows"
     repeated(group.add_argument, "--manifest", "manifests", metavar="FILE", words=which)
-    group.add_argument("--sandbox", metavar="DIR", help="what $SANDBOX means in a manifest")
+    group.add_argument(
+        "--sandbox", metavar="DIR", help="the directory that $SANDBOX stands for in a manifest"
+    )
     group.add_argument(
         "--allow-fs",
         metavar="ROOT[:ro]",

@@ -44,7 +44,7 @@ async def resume_run(options: Namespace, journal: Journal, run: str) -> int:
 async def _paused(journal: Journal, run: str) -> RunResult[Any] | None:
     """The result of a run that waits for a person; None for one that was cut off."""
     if any(isinstance(entry, RunEnded) for entry in journal.entries(run)):
-        raise UsageError(f"run {run} has come to its end; there is nothing to go on with")
+        raise UsageError(f"run {run} has ended; there is nothing to continue")
     try:
         result = await replay(journal, run)
     except ReplayError:
@@ -71,7 +71,7 @@ def _which_model(entries: Iterable[Entry], run: str) -> str:
     known = f" Its replies came from {name}." if name else ""
     return (
         f"run {run} was a program's, and its record does not say how to connect its model.{known} "
-        "Say -m NAME for the model to go on with, or name the program's agent with --agent FILE.py:NAME"
+        "Say -m NAME for the model, or name the program's agent with --agent FILE.py:NAME"
     )
 
 

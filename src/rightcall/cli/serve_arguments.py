@@ -16,7 +16,7 @@ def serve(parser: ArgumentParser) -> None:
     """  # noqa: E501 - as wide as help is
     actions = parser.add_subparsers(dest="action", metavar="[keys|spend]")
     _keys(actions.add_parser("keys", help="the gateway's own keys: add, list, revoke"))
-    _spend(actions.add_parser("spend", help="what each key has spent on each model, by day"))
+    _spend(actions.add_parser("spend", help="spend of each key on each model, by day"))
     repeated(
         parser.add_argument,
         "--model",
@@ -25,10 +25,8 @@ def serve(parser: ArgumentParser) -> None:
         words="serve this model under a name, as fast=openai:gpt-5-mini or '*=embedded'",
     )
     parser.add_argument("--config", metavar="FILE.toml", help="everything else, and models too")
-    parser.add_argument(
-        "--listen", metavar="[HOST:]PORT", help=f"where to listen; {_LISTEN} unless given"
-    )
-    parser.add_argument("--keys", metavar="FILE", help=f"the file of keys; {_KEYS} unless given")
+    parser.add_argument("--listen", metavar="[HOST:]PORT", help=f"where to listen (default: {_LISTEN})")
+    parser.add_argument("--keys", metavar="FILE", help=f"the file of keys (default: {_KEYS})")
     parser.add_argument("--spend", metavar="PLACE", help="a file of SQLite, or postgresql://...")
     parser.add_argument(
         "--journal", metavar="FILE", help="record every exchange in a .jsonl or .sqlite file"
@@ -72,9 +70,7 @@ def _add_tools(parser: ArgumentParser) -> None:
 
 def _spend(parser: ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE.toml", help="the gateway's configuration")
-    parser.add_argument(
-        "--since", metavar="YYYY-MM-DD", default="", help="the first day; all unless given"
-    )
+    parser.add_argument("--since", metavar="YYYY-MM-DD", default="", help="the first day (default: all)")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each")
 
 
@@ -83,16 +79,18 @@ def _keys(parser: ArgumentParser) -> None:
     adding = actions.add_parser("add", help="make a key, and show it once")
     adding.add_argument("name", metavar="NAME", help="whose it is")
     adding.add_argument(
-        "--models", metavar="NAMES", help="names or patterns, with commas; all unless given"
+        "--models", metavar="NAMES", help="names or patterns, with commas (default: all)"
     )
     adding.add_argument("--per-minute", type=float, metavar="N", help="requests")
     adding.add_argument("--tokens-per-day", type=count_of, metavar="N")
     adding.add_argument("--dollars-per-day", type=float, metavar="N")
     adding.add_argument("--concurrency", type=count_of, metavar="N", help="requests at once")
-    listing = actions.add_parser("list", help="whose keys there are, and what they may; never the keys")
+    listing = actions.add_parser(
+        "list", help="list the keys and their limits; never the keys themselves"
+    )
     listing.add_argument("--json", action="store_true", help="a line of JSON for each")
     revoking = actions.add_parser("revoke", help="have a key hold no longer; running gateways notice")
     revoking.add_argument("name", metavar="NAME", help="its name, or its id")
     for each in (adding, listing, revoking):
-        each.add_argument("--keys", metavar="FILE", help=f"the file of keys; {_KEYS} unless given")
+        each.add_argument("--keys", metavar="FILE", help=f"the file of keys (default: {_KEYS})")
         each.add_argument("--config", metavar="FILE.toml", help="the configuration that names the file")

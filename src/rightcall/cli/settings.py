@@ -44,7 +44,7 @@ def read_settings() -> Settings:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} holds no settings ({error}); mend it or delete it") from error
+        raise UsageError(f"{file} is not a file of settings ({error}); fix it or delete it") from error
 
 
 def change_settings(**changes: object) -> None:

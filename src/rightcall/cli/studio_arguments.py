@@ -17,12 +17,12 @@ def studio(parser: ArgumentParser) -> None:
         metavar="FILE|URL|MODULE:APP",
         help="a journal (.jsonl, .sqlite, .db), or durable runs by their address or app",
     )
-    which = "an agent that goes on with runs and can be tried, as module:NAME or FILE.py:NAME"
+    which = "an agent that continues runs and can be tried, as module:NAME or FILE.py:NAME"
     repeated(parser.add_argument, "--agent", "agents", metavar="MODULE:NAME", words=which)
     parser.add_argument(
         "--write", action="store_true", help="allow to decide, fork, try tools and talk to agents"
     )
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="any that is free unless said")
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: any free port")
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: %(default)s)")
     which = "a name that it is reached under, with another --host"
     repeated(parser.add_argument, "--name", "names", metavar="NAME", words=which)
@@ -45,7 +45,7 @@ def watch(parser: ArgumentParser) -> None:
     is the last one unless it is named. It ends when the run does, or when it waits for a person.
     """
     parser.add_argument("where", nargs="*", metavar="[FILE] [RUN]")
-    parser.add_argument("--reasoning", action="store_true", help="also what the model thought")
+    parser.add_argument("--reasoning", action="store_true", help="include the model's reasoning")
     parser.add_argument("--json", action="store_true", help="every event as a line of JSON")
     parser.set_defaults(quiet=False)
     parser.epilog = """\

@@ -18,10 +18,13 @@ def tools(parser: ArgumentParser) -> None:
         "--turns", type=count_of, default=10, metavar="N", help="turns of a run (default: %(default)s)"
     )
     weighing.add_argument(
-        "--descriptions", choices=("full", "short", "lines"), default="full", help="what is sent of each"
+        "--descriptions",
+        choices=("full", "short", "lines"),
+        default="full",
+        help="how much of each tool is sent",
     )
     weighing.add_argument(
-        "--defer", action="store_true", help="count what is sent where the model searches for tools"
+        "--defer", action="store_true", help="count what is sent when the model searches for tools"
     )
     weighing.add_argument(
         "--fail-at",
@@ -32,11 +35,11 @@ def tools(parser: ArgumentParser) -> None:
     weighing.add_argument(
         "--most", type=count_of, metavar="N", help="so many tools are not too many (default: 20)"
     )
-    reading = actions.add_parser("lint", help="what makes tools hard to choose or to call")
+    reading = actions.add_parser("lint", help="find what makes tools hard to choose or to call")
     which = "a finding to leave out: its name, or NAME:TOOL"
     repeated(reading.add_argument, "--ignore", "ignore", metavar="NAME[:TOOL]", words=which)
     for each in (weighing, reading):
-        each.add_argument("--json", action="store_true", help="print what was found as JSON")
+        each.add_argument("--json", action="store_true", help="print the findings as JSON")
         add_sources(each)
     parser.epilog = """\
 examples:

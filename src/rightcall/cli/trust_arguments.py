@@ -31,7 +31,7 @@ def trust(parser: ArgumentParser) -> None:
     suggesting.add_argument(
         "--format",
         choices=("python", "toml"),
-        help="options of @rc.tool, or an operator's file; TOML for manifests and servers unless said",
+        help="options of @rc.tool, or an operator's file (default: TOML for manifests and servers)",
     )
     suggesting.add_argument("--json", action="store_true", help="print the drafts as JSON")
     add_sources(suggesting)
@@ -43,7 +43,7 @@ def trust(parser: ArgumentParser) -> None:
         "--rules",
         dest="rules",
         metavar="FILE.toml",
-        help="the rules; the usual ones unless given",
+        help="the rules (default: rc.trust.Rules())",
     )
     trying.add_argument("--tools", metavar="FILE.py[:NAME]", help="the tools, with their facts")
     trying.add_argument(

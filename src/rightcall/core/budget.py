@@ -15,24 +15,24 @@ _COST = 10.0
 
 
 class Budget(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Worded):
-    """What one run may use. Every run has a budget from birth; None lifts a limit."""
+    """Limits of one run. Every run has these by default; None lifts a limit."""
 
     turns: int | None = 32
     """How often the model may be asked."""
     calls: int | None = 128
     """How many calls may run."""
     seconds: float | None = 600.0
-    """Wall time in the model and in tools; a run that is paused for a person spends none."""
+    """Wall time in the model and in tools. A run that is paused for approval spends none."""
     tokens: int | None = 2_000_000
-    """Input and output tokens of all turns together, subagents' included."""
+    """Input and output tokens of all turns, including subagents."""
     cost: float | None = _COST
-    """US dollars, as far as prices are known: ``pip install 'rightcall[prices]'``. A limit that is given
-    here and cannot be held, because nobody knows what the model costs, is logged as a warning."""
+    """US dollars, if prices are known: ``pip install 'rightcall[prices]'``. If you set a limit and the
+    model's price is unknown, the limit cannot be enforced, and a warning is logged."""
     repeats: int | None = 3
-    """How often the same calls, or the same cycle of calls, may come in a row before the model is told;
-    if it goes on, the run stops."""
+    """How often the same calls, or the same cycle of calls, may come in a row before the model is
+    warned; if it continues, the run stops."""
     strict: bool = False
-    """Refuse to run a model whose costs nobody knows, instead of warning that ``cost`` is not held."""
+    """Refuse to run a model with an unknown price, instead of warning that ``cost`` is not enforced."""
 
     def __post_init__(self) -> None:
         for name in _AMOUNTS:

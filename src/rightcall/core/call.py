@@ -26,28 +26,28 @@ class Call(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag=
     """The reply stopped before this call was complete. Such a call is never run."""
     form: CallForm = "json"
     nulls: bool = False
-    """The vendor had every optional member written, so that null stands for one that is left out, where
-    the schema takes no null."""
+    """The vendor's strict mode made the model write every optional member, so null means "left out"
+    where the schema takes no null."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
+    """What the vendor attached, by dialect; sent back unchanged to the same dialect."""
 
     @property
     def as_json(self) -> str:
-        """The arguments as JSON text, as far as they are any."""
+        """The arguments as JSON text, if they are JSON."""
         return dump({TEXT_MEMBER: self.arguments}) if self.form == "text" else self.arguments
 
 
 class Repair(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One lossless change that made arguments fit their schema, or a null that stood for nothing at all.
+    """One lossless change that made arguments fit their schema, or a null that was removed.
 
-    Only where the tool allows it, or where the vendor's strict mode demands the null.
+    Only if the tool allows it, or if the vendor's strict mode demanded the null.
     """
 
     path: str
     before: JsonValue
     after: JsonValue
     removed: bool = False
-    """The member was left out altogether."""
+    """The member was removed."""
 
 
 class CheckedCall(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, eq=False):
@@ -56,7 +56,7 @@ class CheckedCall(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tru
     call: Call
     tool: Tool
     arguments: JsonObject
-    """The arguments as JSON, as validated; for policies and the record."""
+    """The validated arguments as JSON; for policies and the journal."""
     bound: Any
     """The arguments as the handler takes them: coerced Python values by parameter name, or, for a
     model used as a tool, the instance."""

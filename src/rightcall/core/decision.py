@@ -1,4 +1,4 @@
-"""What a policy or a person says to a proposed call."""
+"""Decisions of a policy or a person about a call."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
@@ -12,61 +12,60 @@ from rightcall.errors import UsageError
 Origin: TypeAlias = Literal[
     "user", "developer", "operator", "trusted", "listed", "unfit", "untrusted", "nowhere"
 ]
-"""Where a value was seen: in the words of the user, of the developer or of the operator; in a result
-that its tool vouches for; listed in one, where nobody said that it is the one; named by one of them, but
-as something else, for less, or as what is not to be; in text that outsiders could have written; or
-nowhere, so the model's own."""
+"""Where a value was seen: named by the user, the developer or the operator; in a trusted result; listed
+in one, but not described by the user (``listed``); named, but as something else, for less, or forbidden
+(``unfit``); in untrusted text; or nowhere, so the model made it up."""
 
 Scope: TypeAlias = Literal["once", "run", "target"]
-"""How far a person's yes goes: this call; every call of the tool in this run; every call of the tool in
-this run with the same targets."""
+"""What an approval covers: this call; every call of the tool in this run; every call of the tool in this
+run with the same targets."""
 
 
 class Evidence(Struct, frozen=True, gc=False, omit_defaults=True):
     """One value in a call's arguments, and where it was seen."""
 
     path: str
-    """Where it stands in the arguments."""
+    """Its path in the arguments."""
     value: str
     origin: Origin
     source: str = ""
-    """Whose words it was seen in, by name, where there is one."""
+    """Where it was seen, by name, if there is one: the tool, for example."""
 
     @property
     def is_vouched(self) -> bool:
-        """Whether somebody who may be relied on has named the value."""
+        """Whether the user, the developer, the operator or a trusted result named the value."""
         return self.origin not in ("listed", "unfit", "untrusted", "nowhere")
 
 
 class Allow(Struct, frozen=True, gc=False, omit_defaults=True, tag="allow", metaclass=Spelt):
-    """Run it."""
+    """Run the call."""
 
     scope: Scope = "once"
-    """How far the yes goes, where a person says it and rules of trust are in force."""
+    """What the approval covers, when a person decides under trust rules."""
 
 
 class Deny(Struct, frozen=True, gc=False, omit_defaults=True, tag="deny", metaclass=Spelt):
-    """Do not run it; the reason is for the model."""
+    """Do not run the call; the model reads the reason."""
 
     reason: str = ""
     then: str = ""
-    """What the model is to do instead. An agent says it in a turn of its own: results give no orders."""
+    """What the model should do instead. The agent sends it as a separate message, after the results."""
 
 
 class Ask(Struct, frozen=True, gc=False, omit_defaults=True, tag="ask", metaclass=Spelt):
-    """A person must decide; the reason is for them."""
+    """A person must decide; they read the reason."""
 
     reason: str = ""
 
 
 class Rewrite(Struct, frozen=True, gc=False, omit_defaults=True, tag="rewrite", metaclass=Spelt):
-    """Run it with these arguments instead. They are checked as the model's own would be."""
+    """Run the call with these arguments instead. They are checked like the model's own."""
 
     arguments: JsonObject
 
 
 class Answer(Struct, frozen=True, gc=False, omit_defaults=True, tag="answer", metaclass=Spelt):
-    """Do not run it; this is its result."""
+    """Do not run the call; this text is its result."""
 
     text: str
 
@@ -76,33 +75,34 @@ FinalDecision: TypeAlias = Allow | Deny | Rewrite | Answer
 
 
 class Proposal(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A call that waits for a person."""
+    """A call that waits for approval."""
 
     call_id: str
     name: str
     arguments: JsonObject
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
-    """What in it nobody has vouched for, and where that was seen."""
+    """The values that are not vouched for, and where each was seen."""
     agent: str = ""
-    """The agent whose call it is, where that is one that the run handed a task to: ``writer``, or
-    ``writer/checker`` for one that it in turn handed a task to."""
+    """The subagent that made the call, if any: ``writer``, or ``writer/checker`` for a subagent of
+    it."""
 
 
 class Approval(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A person's yes that goes beyond one call."""
+    """A person's approval that covers more than one call."""
 
     tool: str
     targets: tuple[str, ...] | None = None
-    """The values that the yes is for; None for any."""
+    """The approved values; None for any."""
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The same by parameter: a yes to a payment from one account to another is none to the way back."""
+    """The same by parameter: approving a payment from one account to another does not approve the
+    reverse."""
     most: Mapping[str, float] = field(default_factory=dict)
-    """By parameter: the amounts that were shown, and that no later call may exceed."""
+    """By parameter: the amounts that were shown; no later call may exceed them."""
 
 
 class Grant(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, metaclass=Spelt):
-    """What a request may do, fixed while nobody but the user and the developer has spoken."""
+    """The tools that a request may use, fixed before the run reads any untrusted text."""
 
     tools: tuple[str, ...] = ()
     """The consequential tools and those that read private data, by name or pattern (``calendar_*``)."""

@@ -1,4 +1,4 @@
-"""What the author of a tool says about it: what it does, whose words it returns, what its values are."""
+"""Facts that the author of a tool states about it, for trust rules."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from rightcall.core.options import Worded
 
 Effect: TypeAlias = Literal["pure", "read", "idempotent", "write"]
-"""What running a call again would mean: nothing ever (pure), nothing but a fresh look (read), the same
+"""Whether a call is safe to run again: no effect and the same result (pure), no effect (read), the same
 end state (idempotent), or a second act (write)."""
 
 Reach: TypeAlias = Literal["nothing", "user", "outside"]
@@ -26,64 +26,62 @@ other words."""
 
 
 Level: TypeAlias = Literal["data", "named", "choice"]
-"""What is asked of a planned call: that no target is outsiders' free words (data); also that they did
-not choose it, and decided whether the call is made only where the plan wrote all targets out (named); or
-that they chose and decided nothing at all (choice)."""
+"""How much untrusted text may influence a planned call: no target is made of it (data); it did not
+choose the targets either, and decides whether the call is made only if the plan wrote out all targets
+(named); or it decides nothing at all (choice)."""
 
 
 class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclass=Worded):
-    """What is known of a tool's dangers. None: nobody said, and rules must take that for the worst.
+    """The risks of a tool, for trust rules. A fact that is None is unknown; rules then assume the worst.
 
-    A field is named by its key, wherever it is in what the tool returns, or by the end of the path to
-    it: ``"body"``, ``"author.name"``. Everything below it is meant, too.
+    A field is named by its key, at any depth of the returned value, or by the end of its path:
+    ``"body"``, ``"author.name"``. Everything below it is included.
     """
 
     untrusted: bool | tuple[str, ...] | None = None
-    """Whether outsiders could have written what it returns; or the fields they could have written, and
-    the others are the system's own word."""
+    """Whether people other than the user, developer or operator may have written what it returns; or the
+    fields they may have written. Other fields are then trusted."""
     names: bool | tuple[str, ...] = ()
-    """The fields with names that outsiders chose and the system knows: of files, of channels, of people;
-    or True for every text. They count as untrusted, but each, as a whole, vouches for what it names."""
+    """The fields with names that others chose and the system knows: of files, channels, people; or True
+    for every text. They are untrusted, but each, as a whole, vouches for what it names."""
     identity: tuple[str, ...] | None = None
-    """The fields that say who sent, wrote, shared or joined. Whoever gets in touch chooses what stands
-    there, so that they count as untrusted. None: those that are named so (``sender``, ``cc``,
-    ``participants``, ``owner``, …); () where the user chose all of them, as in sent mail."""
+    """The fields that say who sent, wrote, shared or joined. The sender chooses their values, so they
+    are untrusted. None: the fields with such names (``sender``, ``cc``, ``participants``, ``owner``,
+    …). (): the user chose all of them, as in sent mail."""
     directory: bool = False
-    """It looks up what the user or the operator entered, such as contacts: the people in it are known,
-    and none of its fields is an outsider's identity."""
+    """It looks up what the user or the operator entered, such as contacts. The people in it are trusted,
+    and none of its fields counts as ``identity``."""
     private: bool | tuple[str, ...] | None = None
     """Whether it returns data that not everyone may see; or the fields that are."""
     reach: Reach | None = None
     dangers: tuple[Danger, ...] | None = None
-    """What else it does: moves money, deletes, touches credentials; () when it does nothing of it."""
+    """Whether it moves money, deletes or touches credentials; () if it does none of these."""
     targets: tuple[str, ...] | None = None
     """The parameters that say who, where or which account; () when none does."""
     content: tuple[str, ...] | None = None
-    """The parameters whose text travels to the targets. None: all that are no targets. Those in neither
-    are harmless."""
+    """The parameters whose text is sent to the targets. None: all that are not targets. Parameters in
+    neither are harmless."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """What parameters and fields hold, by name; ``"*"`` for the fields that are not named. A value
-    vouches only for its own kind. What is not said follows from the schema's format and from the name,
-    and else from how the value itself looks."""
+    """The kind of parameters and fields, by name; ``"*"`` for fields that are not listed. A value
+    vouches only for its own kind. The default comes from the schema's format, from the name, or else
+    from the form of the value."""
     sources: tuple[str, ...] | None = None
-    """The targets from which something is taken; into the others it goes. What the user named as one is
-    not vouched for as the other. None: those that are named so (``source``, ``from_account``, …)."""
+    """The targets from which something is taken; it goes into the others. A value that the user named as
+    one does not vouch for the other. None: those with such names (``source``, ``from_account``, …)."""
     bounded: tuple[str, ...] | None = None
-    """The parameters that may be no more than what was asked for: each amount was named, or is at most
-    the largest that the user or a trusted result named. None: the amounts of a tool that does
-    something."""
+    """The parameters that may not exceed what was asked for: each amount was named, or is at most the
+    largest that the user or a trusted result named. None: the amounts of a tool that acts."""
     widens: Mapping[str, tuple[str, ...]] | None = None
-    """By parameter: the choices that give others more access, which the user must have named. None:
-    those that are called so (``public``, ``everyone``, ``admin``, ``owner``, ``write``, …)."""
+    """By parameter: the choices that give others more access; the user must have named them. None: those
+    with such names (``public``, ``everyone``, ``admin``, ``owner``, ``write``, …)."""
     finds_by: tuple[str, ...] = ()
-    """The fields that decide what it finds, where outsiders could have written them: who writes into one
-    can have something else found."""
+    """The untrusted fields that decide what it finds: whoever writes there can change what is found."""
     what: str = ""
-    """What its result is, in a few words that the model reads beside those of outsiders: ``"a mail from
-    an unknown sender"``."""
+    """What its result is, in a few words that the model reads beside untrusted text: ``"a mail from an
+    unknown sender"``."""
     derived: bool = False
-    """What it returns is made of its arguments, as a model's answer is and a pure tool's: it vouches for
-    no more than they do."""
+    """What it returns is made from its arguments, as with a pure tool or a model's answer: it vouches
+    for no more than they do."""
     level: Level | None = None
-    """How much of a planned call outsiders may have decided (rc.Plan). None: ``choice`` where it has
-    dangers, ``named`` where it reaches outside, else ``data``."""
+    """How much untrusted text may influence a planned call (rc.Plan). None: ``choice`` if it has
+    dangers, ``named`` if it reaches outside, else ``data``."""

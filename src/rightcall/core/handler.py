@@ -40,25 +40,25 @@ class Context(Struct, Generic[D], frozen=True, kw_only=True, eq=False):
     call_id: str
     tool: str
     attempt: int = 1
-    """1 for the first try, more after a retryable failure."""
+    """1 for the first attempt, more after a retryable failure."""
     key: str = ""
-    """Stays the same over every attempt at this call: an idempotency key for the outside world."""
+    """The same for every attempt at this call; use it as an idempotency key."""
     run: str = ""
     """The run's name; empty outside of runs."""
     dependencies: D
-    """Whatever the caller passed for tools to share: a client, a database, the current user."""
+    """What the caller passed for tools to share: a client, a database, the current user."""
     dry_run: bool = False
-    """Nothing may be changed in this run: a tool that takes part in it says what it would do."""
+    """True in a dry run: the tool must change nothing, and should say what it would do."""
     is_cancelled: Callable[[], bool] = bool
-    """True once nobody waits for this call any more. A function in a thread cannot be interrupted;
-    one that loops should ask."""
+    """True once the call was cancelled. A function in a thread cannot be interrupted; one that loops
+    should check this."""
     spend: Callable[[Usage], None] = ignore
-    """Tell the run what this call spends on models, so that its budget counts it."""
+    """Report what this call spends on models, so that the run's budget counts it."""
     tell: Callable[[CallProgress], None] = ignore
     """Takes what ``progress`` says."""
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Say how far the call is: so much done, of so much, and with what. From any thread."""
+        """Report progress: how much is done, of how much, with a text. Works from any thread."""
         if type(done) is not float or total is not None or text:
             _check_progress(done, total, text)
         self.tell(CallProgress(self.call_id, done, total, text))

@@ -1,4 +1,4 @@
-"""What a tool may cost: how long, how often, how many at once, how much text."""
+"""Limits of a tool: time, retries, rate, concurrency, sizes."""
 
 from collections.abc import Mapping
 from typing import Any, TypedDict
@@ -18,30 +18,30 @@ _MORE_THAN_NONE = (
 
 
 class Limits(Struct, frozen=True, kw_only=True, metaclass=Worded):
-    """What a tool may cost. Every tool has limits from birth."""
+    """Limits of a tool: time, retries, rate, concurrency, sizes. Every tool has limits by default."""
 
     timeout: float = 60.0
-    """Seconds for one call, retries and the waits between them included."""
+    """Seconds for one call, including retries and the waits between them."""
     retries: int = 0
-    """How often a failure that the tool marks retryable, or that ``retry_on`` names, is tried again."""
+    """How often a call is retried, after a failure marked ``retryable`` or listed in ``retry_on``."""
     retry_on: type[Exception] | tuple[type[Exception], ...] = ()
-    """Exceptions after which a call is tried again. Whoever names one says that a call which raised it
-    may be made a second time, whatever the tool's effect is."""
+    """Exceptions after which a call is retried. Listing one states that a call that raised it may be
+    made again, whatever the tool's effect is."""
     backoff: float = 0.5
     """Seconds before the first retry; doubled before each further one."""
     rate: tuple[int, float] | None = None
-    """At most so many calls in so many seconds: ``(5, 60)``. A call over it waits."""
+    """At most this many calls in this many seconds: ``(5, 60)``. A call beyond it waits."""
     concurrency: int | None = None
-    """How many calls of this tool may run at once, in all runs of an agent together: what is protected
-    is outside of them. Unless it is said, only a run's own calls wait for each other."""
+    """How many calls of this tool may run at once, over all runs of an agent. None: only the limit of
+    each run applies."""
     max_output_bytes: int = 64 * 1024
     """Text beyond it is cut in the middle, with a marker that says so."""
     max_failure_bytes: int = 2048
-    """The same for the words of a failure, and for what was wrong with a call."""
+    """The same for a failure's message, and for the problems of a call."""
     max_media_bytes: int = 5 * 1024 * 1024
     """A larger image or file is left out, with a note that says so."""
     max_arguments_bytes: int = 1024 * 1024
-    """Longer arguments are refused unread."""
+    """Longer arguments are refused without parsing."""
 
     def __post_init__(self) -> None:
         for name in _MORE_THAN_NONE:

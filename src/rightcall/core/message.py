@@ -15,30 +15,30 @@ from rightcall.core.parts import Media, Result, Text, Usage
 StopReason: TypeAlias = Literal[
     "end", "calls", "length", "stop_sequence", "refusal", "pause", "filtered", "error"
 ]
-"""Why generation stopped. ``pause``: the vendor wants to be asked to go on. ``error``: the reply broke
-off, and nothing in it can be relied on to be complete."""
+"""Why generation stopped. ``pause``: the vendor wants to be asked to continue. ``error``: the reply
+broke off, and may be incomplete."""
 
 Author: TypeAlias = Literal["user", "developer", "runtime", "agent"]
-"""Who speaks in a user message: the person, the application, rightcall itself, or another agent's model
-that hands on a task."""
+"""Who wrote a user message: the person, the application, rightcall itself, or another agent's model
+that delegates a task."""
 
 
 class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True, tag="reasoning"):
-    """What the model thought, as far as the vendor shows it."""
+    """The model's reasoning, as far as the vendor shows it."""
 
     text: str
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Signatures and encrypted thoughts, by dialect; given back to the same dialect untouched."""
+    """Signatures and encrypted thoughts, by dialect; sent back unchanged to the same dialect."""
 
 
 class Unknown(Struct, frozen=True, gc=False, omit_defaults=True, tag="unknown"):
-    """A part that the decoder did not know; kept, and given back to the same dialect."""
+    """A part that the decoder did not know; kept, and sent back to the same dialect."""
 
     vendor: Mapping[str, JsonValue]
 
 
 class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metaclass=Spelt):
-    """What is said to the model."""
+    """A message to the model."""
 
     content: tuple[Text | Media, ...]
     author: Author = "user"
@@ -51,30 +51,30 @@ class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metacl
 
 
 class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
-    """What the model said: its parts in order, and why it stopped."""
+    """A reply of the model: its parts in order, and why it stopped."""
 
     content: tuple[Text | Reasoning | Call | Media | Unknown, ...]
     stop: StopReason = "end"
     stop_word: str = ""
-    """The vendor's own word for why it stopped; of one that broke off, what broke it."""
+    """The vendor's own word for why it stopped; for a reply that broke off, the cause."""
     usage: Usage = Usage()
     model: str = ""
     """The model that answered, as the vendor names it."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     answered_by: str = ""
-    """Which of several models answered, by the name it was given to ``fallback`` with."""
+    """Which of several models answered, by its name in ``fallback``."""
     fault: str = ""
-    """What the vendor could not take of what the model wrote, in words for the model."""
+    """What the vendor could not accept of the model's output, as a message for the model."""
     written_by: str = ""
-    """The host that it came from: what only that one understands is given back to it alone."""
+    """The host that it came from. Parts that only this host understands are sent back only to it."""
     citations: tuple[Citation, ...] = ()
-    """What its words are from, where the vendor says; spans are those of ``text``."""
+    """The sources of its text, if the vendor gives them; spans refer to ``text``."""
     logprobs: tuple[Token, ...] = ()
-    """How likely each token was, where that was asked for."""
+    """The probability of each token, if requested."""
     tainted: bool | None = None
-    """Whether outsiders had spoken when it was written; None where no rules of trust watched."""
+    """Whether the run had read untrusted text when it was written; None without trust rules."""
     elsewhere: Mapping[str, Usage] = field(default_factory=dict)
-    """What of ``usage`` other models took, by their names: an advisor, or one that stood in."""
+    """The part of ``usage`` that other models took, by model: an advisor, or a vendor's fallback."""
 
     @property
     def text(self) -> str:
@@ -88,7 +88,7 @@ class Reply(Struct, frozen=True, gc=False, omit_defaults=True, tag="reply"):
 
     @property
     def media(self) -> tuple[Media, ...]:
-        """The pictures, sounds and files that the model made, in order."""
+        """The images, audio and files that the model produced, in order."""
         return tuple([part for part in self.content if isinstance(part, Media)])
 
     @property

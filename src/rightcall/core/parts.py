@@ -12,7 +12,7 @@ from rightcall.core.outcome import OutcomeKind
 from rightcall.errors import UsageError
 
 Way: TypeAlias = Literal["bytes", "address", "id"]
-"""How media are given: by themselves, by where the vendor finds them, or by the vendor's own name."""
+"""How media are given: as bytes, by the address where the vendor finds them, or by the vendor's id."""
 
 _MUCH = 256 * 1024
 
@@ -22,29 +22,29 @@ class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag="text"):
 
     text: str
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Whatever the vendor attached, by dialect; given back to the same dialect untouched."""
+    """What the vendor attached, by dialect; sent back unchanged to the same dialect."""
     cache: bool = False
-    """Have the vendor keep the prompt up to its end, where that can be said of a part."""
+    """Have the vendor cache the prompt up to the end of this part, if it supports that."""
 
 
 class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", metaclass=Spelt):
-    """An image, a sound, a document: bytes with a type, or where they are. A tool may return one.
+    """An image, audio, a document: bytes with a type, or where they are. A tool may return one.
 
-    ``rc.image`` and ``rc.file`` make them of paths, bytes, addresses and the ids of uploaded files.
+    ``rc.image`` and ``rc.file`` make them from paths, bytes, URLs and ids of uploaded files.
     """
 
     data: bytes = b""
     media_type: str = ANY_BYTES
     name: str | None = None
-    """A file name, where there is one."""
+    """A file name, if there is one."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Whatever a vendor wants said of it besides, by dialect."""
+    """More fields for a vendor, by dialect."""
     url: str | None = None
-    """Where the vendor fetches it, in place of bytes."""
+    """Where the vendor fetches it, instead of bytes."""
     id: str | None = None
-    """What the vendor calls it, once it was uploaded there; in place of bytes."""
+    """The vendor's id of an uploaded file, instead of bytes."""
     cache: bool = False
-    """Have the vendor keep the prompt up to its end, where that can be said of a part."""
+    """Have the vendor cache the prompt up to the end of this part, if it supports that."""
 
     def __post_init__(self) -> None:
         if (self.url is not None) + (self.id is not None) + bool(self.data) > 1:
@@ -64,7 +64,7 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag="media", meta
 
     @property
     def about(self) -> str:
-        """What can be said of it in words: ``image/png 'cat.png', 2,008 bytes``."""
+        """A short description: ``image/png 'cat.png', 2,008 bytes``."""
         name = f" {self.name!r}" if self.name else ""
         if self.url is not None:
             # An address of data would be the data again.
@@ -77,33 +77,34 @@ Part: TypeAlias = Text | Media
 
 
 class Result(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
-    """An outcome, worded, labelled and encoded. Every call has exactly one."""
+    """What the model reads of a call: its outcome, worded, labelled and encoded. One per call."""
 
     call_id: str
     name: str
     outcome: OutcomeKind
     content: tuple[Part, ...]
     source: str | None = None
-    """Whose words these are, when they are not to be trusted; None when the tool vouches for them."""
+    """Where the text comes from, if it is untrusted; None if it is trusted."""
     vouched: tuple[str, ...] = ()
-    """What in it is the system's own word, although the source is not to be trusted."""
+    """The trusted values in it, although the source is untrusted."""
     names: tuple[str, ...] = ()
-    """What in it names something that the system knows, although outsiders chose the name."""
+    """The values in it that name something the system knows, although others chose the name."""
     fields: tuple[str, ...] = ()
-    """The field that each of ``vouched``, and then of ``names``, stood in, by the path to it."""
+    """The path of the field that each of ``vouched``, and then of ``names``, was in."""
     suspected: bool = False
-    """A screen took it for an attempt to give orders. One more label, and never the only wall."""
+    """A screen suspects it of containing instructions to the model. One more label, never the only
+    protection."""
     what: str = ""
-    """What it is, in the words of the tool's author."""
+    """What it is, described by the tool's author."""
     planted: tuple[str, ...] = ()
-    """What in it this agent itself wrote, in an earlier run and after outsiders had spoken."""
+    """The values in it that this agent itself wrote, in an earlier tainted run."""
     own: bool = False
-    """The words are the runtime's, or the tool's own: nobody else could have written any of them."""
+    """The text is the runtime's or the tool's own, and contains nothing untrusted."""
     withheld: bool = False
-    """The tool has run, and a no that came afterwards stands in place of what it returned."""
+    """The tool has run, and a later refusal replaced what it returned."""
     vendor: Mapping[str, JsonValue] = field(default_factory=dict)
     offers: tuple[str, ...] = ()
-    """The deferred tools that the model is offered because of it, from its next turn on."""
+    """The deferred tools that are offered because of it, from the next turn on."""
 
     @property
     def is_error(self) -> bool:
@@ -124,17 +125,17 @@ def is_much(part: object) -> bool:
 
 
 class Usage(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """Tokens and money. Cached and reasoning tokens are parts of input and output, not on top."""
+    """Tokens and cost. Cached and reasoning tokens are parts of input and output, not on top."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """Input tokens that the vendor had in its cache."""
+    """Input tokens that the vendor had cached."""
     cache_written_tokens: int = 0
-    """Input tokens that the vendor put into its cache."""
+    """Input tokens that the vendor wrote to its cache."""
     reasoning_tokens: int = 0
     cost: float | None = None
-    """US dollars, where the price is known."""
+    """US dollars, if the price is known."""
 
     @property
     def tokens(self) -> int:

@@ -27,11 +27,11 @@ class Tools(Protocol):
 
 @runtime_checkable
 class LiveTools(Protocol):
-    """Tools that may change while a run goes on. An agent looks at them again before each turn."""
+    """Tools that may change during a run. An agent checks them again before each turn."""
 
     @property
     def version(self) -> int:
-        """Another number whenever the tools are not the same any more."""
+        """A number that changes whenever the tools change."""
         ...
 
     def __iter__(self) -> Iterator[Tool]:
@@ -40,11 +40,11 @@ class LiveTools(Protocol):
 
 
 class Model(Protocol):
-    """Something that answers requests."""
+    """Answers requests."""
 
     @property
     def profile(self) -> Profile:
-        """What is known about it."""
+        """Facts about it."""
         ...
 
     def stream(self, request: Request, /) -> AsyncIterator[ModelEvent]:
@@ -188,14 +188,14 @@ class Keeping(Protocol):
 
 
 class Journal(Protocol):
-    """An append-only record of runs. Appending must have happened when it returns."""
+    """An append-only record of runs. The entry must be written when ``append`` returns."""
 
     def append(self, run: str, entry: Entry, /) -> None:
         """Write one entry at the end of a run's record."""
         ...
 
     def entries(self, run: str, /) -> Iterable[Entry]:
-        """Everything recorded of a run, in order; nothing for a run that is not known."""
+        """All entries of a run, in order; empty for an unknown run."""
         ...
 
     def runs(self) -> Sequence[str]:
@@ -204,10 +204,10 @@ class Journal(Protocol):
 
 
 class Hold(Protocol):
-    """A run in the hands of one holder: nobody else can append to it until it is released."""
+    """A run locked by one holder: nobody else can append to it until it is released."""
 
     def append(self, entry: Entry, /) -> None:
-        """Write one entry at the end of the run's record; RunHeld if somebody has taken it over."""
+        """Write one entry at the end of the run's record; RunHeld if another holder took it over."""
         ...
 
     def release(self) -> None:
@@ -217,22 +217,22 @@ class Hold(Protocol):
 
 @runtime_checkable
 class HoldingJournal(Protocol):
-    """A journal that gives each run to one holder at a time. The journals of ``record`` are such."""
+    """A journal that gives each run to one holder at a time. The journals of ``record`` do."""
 
     def hold(self, run: str, /) -> Hold:
-        """Hold a run; RunHeld, with who it is, where somebody does already."""
+        """Hold a run; RunHeld, with the holder, if another one holds it."""
         ...
 
 
 class AsyncJournal(Protocol):
-    """A journal whose writes and reads are awaited, as those of a database elsewhere are."""
+    """A journal whose methods are async, for a database for example."""
 
     async def append(self, run: str, entry: Entry, /) -> None:
         """Write one entry at the end of a run's record."""
         ...
 
     async def entries(self, run: str, /) -> Iterable[Entry]:
-        """Everything recorded of a run, in order; nothing for a run that is not known."""
+        """All entries of a run, in order; empty for an unknown run."""
         ...
 
     async def runs(self) -> Sequence[str]:
@@ -241,26 +241,26 @@ class AsyncJournal(Protocol):
 
 
 class Steps(Protocol):
-    """Takes every effect of a run by its key, so that one which has happened need not happen again.
+    """Stores every effect of a run under its key, so that one that has happened is not repeated.
 
-    An agent makes its own from its journal; a durable engine gives others (``run(steps=...)``).
+    An agent makes its own from its journal; a durable engine passes others (``run(steps=...)``).
     """
 
     async def step(self, key: str, body: Callable[[], Awaitable[Entry]], /) -> Entry:
-        """The recorded entry of that key, or what ``body`` gives, recorded."""
+        """The recorded entry of that key, or what ``body`` returns, recorded."""
         ...
 
     async def note(self, key: str, entry: Entry, /) -> bool:
-        """Record something that happened on the way to a step, once; False if it was known already."""
+        """Record something on the way to a step, once; False if it was recorded already."""
         ...
 
     def was_started(self, key: str, /) -> bool:
-        """Whether an earlier attempt at the run started this call, and nobody knows how it ended."""
+        """Whether an earlier attempt at the run started this call, and its end is unknown."""
         ...
 
 
 class Observer(Protocol):
-    """Watches runs, as a plain function does: it changes nothing, and what it raises is only logged."""
+    """A function that watches runs. It changes nothing, and its exceptions are only logged."""
 
     def __call__(self, run: str, happened: Entry | StreamEvent, /) -> None:
         """Take what happened in a run: an entry of its record, or an event of its stream."""
@@ -268,33 +268,33 @@ class Observer(Protocol):
 
 
 class Watch(Protocol):
-    """An observer's own view of one thing that lasts."""
+    """An observer's view of one run, request or call."""
 
     @property
     def trace(self) -> str:
-        """What names it outside this process, as W3C's ``traceparent`` does; empty for nothing."""
+        """Its name outside this process, such as W3C's ``traceparent``; empty for none."""
         ...
 
     def end(self, end: End | None, error: BaseException | None, /) -> None:
-        """It is over: what it came to, or what it broke off with."""
+        """Called at the end, with the result or the error."""
         ...
 
 
 @runtime_checkable
 class AroundObserver(Protocol):
-    """Watches runs from around what lasts in them: it is there before each begins, and until it ends.
+    """An observer that is called before a run, a request or a call begins, and when it ends.
 
-    It changes nothing of the run. What it sets in context variables holds inside; what it raises is only
+    It changes nothing. Context variables that it sets are visible inside; its exceptions are only
     logged.
     """
 
     def around(self, lasting: Lasting, /) -> Watch | None:
-        """Something begins, in this very context; None to hear no more of it."""
+        """Called when something begins, in the same context; return None to ignore it."""
         ...
 
 
 class TokenCounter(Protocol):
-    """Says how many tokens a message is worth to a model."""
+    """Counts the tokens of a message for a model."""
 
     def __call__(self, message: Message, /) -> int:
         """The tokens of one message."""

@@ -42,20 +42,20 @@ class Conversation:
 
 
 class Request(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
-    """One question to a model."""
+    """One request to a model."""
 
     messages: Transcript
     system: str = ""
     specs: tuple[Spec, ...] = ()
     choice: ToolChoice = "auto"
     output: JsonObject | None = None
-    """The JSON Schema that the answer must satisfy, for models that can be held to one; ``ANY_OBJECT``
-    asks for JSON and says nothing of what is in it."""
+    """The JSON Schema that the answer must satisfy, for models that support one; ``ANY_OBJECT`` asks for
+    any JSON object."""
     max_tokens: int | None = None
     options: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Whatever else the model takes, as ``ModelOptions`` names it."""
+    """Other options of the model, see ``ModelOptions``."""
     conversation: Conversation = field(default_factory=Conversation)
-    """The one that this continues, for models that remember what they have sent of it."""
+    """The conversation that this continues, for models that cache what they have sent of it."""
 
     def __post_init__(self) -> None:
         if self.options:
@@ -63,7 +63,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
 
 
 class ModelOptions(TypedDict, total=False):
-    """The options that every dialect knows, each in its own words."""
+    """The options that every dialect has; each is translated into the vendor's own field."""
 
     temperature: float
     top_p: float
@@ -71,32 +71,32 @@ class ModelOptions(TypedDict, total=False):
     stop: Sequence[str]
     """Stop sequences."""
     parallel: bool
-    """Whether one reply may hold several calls."""
+    """Whether one reply may contain several calls."""
     reasoning: str | int
-    """How much to think: none, minimal, low, medium, high, max, or so many tokens."""
+    """How much to think: none, minimal, low, medium, high, xhigh, max, or a number of tokens."""
     foreign_reasoning: Literal["leave_out", "text"]
-    """What becomes of the reasoning that another vendor's model wrote: left out unless said, or given as
+    """What happens to reasoning that another vendor's model wrote: left out, the default, or sent as
     text."""
     system_turns: bool
-    """Whether Claude takes what the developer says amid a conversation as a system message in its place;
-    True unless said where that is documented. The others have a role for it, or none."""
+    """Whether Claude gets developer messages in the middle of a conversation as system messages; True by
+    default for models that document it. Other vendors have a role for it, or none."""
     strict: bool | Literal["auto"]
-    """Hold the model to the schemas of tools and answer while it writes: ``auto``, unless said, where
-    the vendor's strict mode can express them without loss; True for all, or an error; False for none."""
+    """Have the vendor enforce the schemas of tools and answer: ``auto``, the default, where its strict
+    mode can express them without loss; True for all, or an error; False for none."""
     cache: bool
-    """Mark the stable beginning for the vendor's prompt cache; True unless said."""
+    """Mark the stable beginning for the vendor's prompt cache; True by default."""
     cache_ttl: Literal["5m", "30m", "1h", "12h", "24h"]
-    """How long the vendor keeps it; each vendor has some of these."""
+    """How long the vendor keeps the cache; each vendor supports some of these."""
     cache_key: str
-    """Requests with the same key are sent to where their beginning is kept, by vendors that take one."""
+    """Requests with the same key use the same cache, at vendors that take one."""
     logprobs: bool | int
-    """Have the reply tell how likely each token was, and, as a number, so many alternatives to it."""
+    """Return the log probability of each token; a number also returns that many alternatives."""
     eager: bool
-    """Have arguments streamed as the model writes them, before the vendor has checked them."""
+    """Stream arguments as the model writes them, before the vendor has checked them."""
     user: str
     """An opaque name for the end user."""
     vendor_tools: Sequence[JsonObject]
-    """The vendor's own tools (web search, code, computer use), as the vendor writes them."""
+    """The vendor's own tools (web search, code, computer use), in the vendor's format."""
     extra: JsonObject
     """Members to put into the request's body as they are."""
 
@@ -183,9 +183,9 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     """Tokens of input and output together."""
     structured: OutputMode = "tool"
     forced_choice: bool = True
-    """Whether it can be made to call a tool."""
+    """Whether it can be forced to call a tool."""
     priced: bool = False
-    """Whether it is known what a reply costs: from price tables, from the vendor, or because it is free.
-    Without that a limit in dollars cannot be held."""
+    """Whether the cost of a reply is known: from price tables, from the vendor, or because it is free.
+    Otherwise a limit in dollars cannot be enforced."""
     has_another: bool = False
-    """Whether another model stands behind it, which can give an answer whole that broke off."""
+    """Whether there is a fallback model, which can be asked again when an answer broke off."""

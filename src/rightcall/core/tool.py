@@ -1,4 +1,4 @@
-"""A tool: what the model is told, what runs, under which limits, and what is known of its dangers."""
+"""A tool: spec, handler, limits and security facts."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from rightcall.core.schema import Schema
 
 ErrorWords: TypeAlias = Literal["words", "neutral"]
-"""What the model reads of an exception that a tool did not mean for it: the exception's own message, or
-one neutral sentence."""
+"""What the model reads when a tool raises anything but a ToolFailure: the exception's message, or one
+neutral sentence."""
 
 InputForm: TypeAlias = Literal["json", "text"]
-"""What a model writes for a tool: arguments as JSON, or one text as it is."""
+"""What a model writes for a tool: arguments as JSON, or one plain text."""
 
 # The strictest of the vendors: Gemini wants a letter or underscore first, OpenAI stops at 64.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -44,15 +44,15 @@ class Spec(Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=Spel
     native: Mapping[str, JsonObject] = field(default_factory=dict)
     """The vendor's own definition of this tool, by dialect, for one that its models were trained on."""
     strict: bool | None = None
-    """Whether the model is held to the schema while it writes; as the request says, unless said."""
+    """Whether the vendor enforces the schema while the model writes; None: as the request says."""
     origin: str = ""
-    """Who wrote this, where it was a stranger."""
+    """Who wrote this, if it was a stranger."""
     input: "InputForm" = "json"
-    """``text``: the model writes text, where the vendor has such tools, and no JSON."""
+    """``text``: the model writes plain text instead of JSON, at vendors that have such tools."""
     grammar: Mapping[str, str] = field(default_factory=dict)
-    """What the text is held to, by the notation it is written in."""
+    """The grammar of the text, by notation."""
     cache: bool = False
-    """Have the vendor keep the tools up to this one, where that can be said of a tool."""
+    """Have the vendor cache the tools up to this one, if it supports that."""
     found: bool = False
     """The model found it by a search, and the vendor is to load it in the search's place, instead of
     among the tools; for dialects in which that can be said."""
@@ -94,21 +94,22 @@ def worded_limits(tool: str, options: Mapping[str, Any], base: Limits | None = N
 
 
 class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
-    """What can be said of any tool, however it was declared."""
+    """The options of any tool, however it was declared."""
 
     short: str = ""
     """One line, for places where the whole description is too long."""
     examples: Sequence[JsonObject] = ()
-    """Worked arguments for the model to see; each must be valid."""
+    """Example arguments for the model; each must be valid."""
     questions: Sequence[str] = ()
     """What a user would say for each of the examples; small models learn from the pair."""
     native: Mapping[str, JsonObject] = field(default_factory=dict)
-    """By dialect: the vendor's own definition, sent in place of ours. Its models call what they know."""
+    """By dialect: the vendor's own definition, sent instead of ours, for tools that its models were
+    trained on."""
     effect: Effect = "write"
     approval: bool = False
-    """A person must say yes to each call."""
+    """A person must approve each call."""
     serial: bool = False
-    """Runs alone: calls before it finish first, calls after it wait."""
+    """Runs alone: earlier calls finish first, later calls wait."""
     delegates: bool = False
     """A call of it is a run, kept by the run around it: started again, it goes on where it was."""
     inside: Callable[[str], "Tool[Any] | None"] | None = None
@@ -118,43 +119,43 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     repair: bool = False
     """Arguments that fit the schema after a lossless change are changed, and the change recorded."""
     dry_run: bool = False
-    """Takes part in dry runs whatever its effect: it is run, and ``Context.dry_run`` tells it so."""
+    """Runs in dry runs whatever its effect; ``Context.dry_run`` is then true."""
     reconcile: Callable[[str], Any] | None = None
-    """Says what became of a ``write`` that was cut off by a crash, given its ``Context.key``: what it
-    returned, or None if it did not happen, and then it is run. Plain or async. Without it, or where it
-    raises, the model is told that the call may have run."""
+    """A function, sync or async, that finds out what happened to a ``write`` that a crash cut off. It
+    gets the call's ``Context.key`` and returns what the call returned, or None if it did not happen;
+    then it is run. Without it, or if it raises, the model is told that the call may have run."""
     errors: ErrorWords | None = None
-    """What the model reads of an exception that is no ToolFailure: ``"words"`` for the first line of its
-    message, ``"neutral"`` for a sentence that says nothing of it. None leaves it to the agent."""
+    """What the model reads when it raises anything but a ToolFailure: ``"words"``, the first line of the
+    message, or ``"neutral"``, a fixed sentence. None: the agent's setting."""
     strict: bool | None = None
-    """Whether the vendor's strict mode holds the model to this tool's schema. None leaves it to the
-    agent's options, and those, unless said, to whether that loses anything; True demands it."""
+    """Whether the vendor's strict mode enforces this tool's schema. None: the agent's option, whose
+    default is strict where that loses nothing. True demands it."""
     deferred: bool = False
-    """Not sent with every request: the model finds it by a search, and is offered it from then on."""
+    """Not sent with every request: the model finds it by a search, and it is sent from then on."""
     origin: str = ""
-    """Who wrote the description and the schema, where it was a stranger, as an MCP server is."""
+    """Who wrote the description and the schema, if it was a stranger, such as an MCP server."""
     input: InputForm = "json"
-    """``"text"`` for a tool with one parameter, a string that the model writes as it is: code."""
+    """``"text"`` for a tool with one string parameter, which the model writes as plain text: code."""
     grammar: Mapping[str, str] = field(default_factory=dict)
-    """What the text must look like: ``{"lark": "…"}`` or ``{"regex": "…"}``. The vendor holds the model
-    to it where it can, and elsewhere the model is told."""
+    """The grammar of the text: ``{"lark": "…"}`` or ``{"regex": "…"}``. The vendor enforces it if it
+    can; otherwise the description contains it."""
     cache: bool = False
-    """Have the vendor keep the tools up to this one in its prompt cache, where it can be told to."""
+    """Have the vendor keep the tools up to this one in its prompt cache, if it supports that."""
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
     formats: bool = False
-    """In a raw schema, demand ``format`` instead of treating it as a note."""
+    """In a raw schema, enforce ``format`` instead of treating it as an annotation."""
     resources: Mapping[str, JsonObject] = field(default_factory=dict)
     """Schemas that a raw schema's ``$ref`` may name, by URI. Nothing is ever fetched."""
     validator: Validator | None = None
-    """Judges arguments in place of the schema; ``@tool`` puts pydantic here."""
+    """Validates arguments instead of the schema; ``@tool`` puts pydantic here."""
     calling: Handler | None = None
-    """How the handler is called; read from its signature unless given."""
+    """How the handler is called; by default read from its signature."""
 
 
 class RawOptions(LimitOptions, total=False):
-    """What a tool takes by keyword; ``Options`` documents each."""
+    """The keyword options of a tool; ``Options`` documents each."""
 
     short: str
     examples: Sequence[JsonObject]
@@ -182,7 +183,7 @@ class RawOptions(LimitOptions, total=False):
 
 
 Needs_contra = TypeVar("Needs_contra", contravariant=True, default=Any)
-"""What a tool's Context must hold as its dependencies."""
+"""The type of the dependencies in a tool's Context."""
 
 
 class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, weakref=True):
@@ -291,7 +292,7 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
         return tuple(_unexpected(extra, self.accepted)) or verdict
 
     def replace(self, **changes: Any) -> "Tool[Needs_contra]":
-        """The same tool with some things changed; limits may be given one by one."""
+        """A copy of the tool with other options; limits may be given one by one."""
         check_options(self.name, _TOOL, changes)
         if "handler" in changes:
             changes.setdefault("calling", None)

@@ -35,10 +35,10 @@ class Incoming(Struct, frozen=True, eq=False):
 
 
 class Transport(Protocol):
-    """Carries requests. Its errors are TransportErrors.
+    """Sends requests. Its errors are TransportErrors.
 
-    It follows no redirect, which would take the key and the conversation to another address: one is a
-    VendorError that says where it pointed.
+    It follows no redirect, which would take the key and the conversation to another address: a redirect
+    is a VendorError that says where it pointed.
     """
 
     def post(

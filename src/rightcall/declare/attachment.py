@@ -19,7 +19,7 @@ from rightcall.core.parts import Media, Part, Text
 from rightcall.errors import UsageError
 
 Piece: TypeAlias = str | Text | Media | Path | bytes
-"""What a prompt is made of. A path is a file to read; bytes tell by their beginning what they are."""
+"""A part of a prompt. A path is a file to read; the type of bytes is detected from their beginning."""
 Prompt: TypeAlias = Piece | User | Sequence[Piece]
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -42,12 +42,12 @@ def image(
     vendor: Mapping[str, JsonValue] | None = None,
     cache: bool = False,
 ) -> Media:
-    """An image for a prompt, or for a tool to return: a path, bytes, an address, an uploaded one's id.
+    """An image for a prompt, or for a tool to return: a path, bytes, a URL, or the id of an upload.
 
-    A text that begins with ``https://`` is an address, which the vendor fetches and we do not; with
-    ``data:``, the bytes themselves; any other is a path, which is read now. ``vendor`` is what a dialect
-    wants said besides: ``{"openai_chat": {"detail": "low"}}``. With ``cache`` the vendor keeps the
-    prompt up to its end, where that can be said of a part.
+    A text that begins with ``https://`` is a URL, which the vendor fetches; with ``data:``, the bytes
+    themselves; any other is a path, which is read now. ``vendor`` has more fields for a dialect:
+    ``{"openai_chat": {"detail": "low"}}``. With ``cache`` the vendor caches the prompt up to its end,
+    if it supports that.
     """
     made = file(source, id=id, media_type=media_type, name=name, vendor=vendor, cache=cache)
     if made.kind == "image":
@@ -67,10 +67,11 @@ def file(
     vendor: Mapping[str, JsonValue] | None = None,
     cache: bool = False,
 ) -> Media:
-    """A file for a prompt, or for a tool to return: a PDF, a text, a sound, a video, an image.
+    """A file for a prompt, or for a tool to return: a PDF, a text, audio, video, an image.
 
-    The source is as for ``image``. The type is told by the first bytes, else by the ending of the name,
-    unless it is given. More than 32 MB are an error: upload such a file, and give its ``id``.
+    The source is as for ``image``. The type is detected from the first bytes, or else from the file's
+    extension, unless it is given. More than 32 MB are an error: upload such a file, and pass its
+    ``id``.
     """
     made = _made(source, id, media_type, name, vendor or {})
     return replace(made, cache=True) if cache else made

@@ -1,4 +1,4 @@
-"""What can be said of how a model is told of its tools: in short, or once it has found them."""
+"""Settings for sending less of the tools: short descriptions, and tools that the model searches for."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, TypeAlias
@@ -17,26 +17,26 @@ Embedder: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[floa
 """Gives each text a vector, such that the vectors of texts that mean the same are near each other."""
 
 Descriptions: TypeAlias = Literal["full", "short", "lines"]
-"""What a model is sent of its tools: everything; a short line and the schema of each; or a short line of
-each and no schema. What is left out is had with ``tool_lookup``."""
+"""How much of each tool is sent: everything; a short line and the schema; or only a short line. The
+model gets the rest with ``tool_lookup``."""
 
 
 class Defer(Struct, frozen=True, kw_only=True, eq=False, metaclass=Worded):
-    """Which tools are sent only once the model has found them, and how it finds them."""
+    """Which tools are sent only after the model has found them, and how it finds them."""
 
     which: Selection | None = None
-    """Their names, or a question asked of each; None for all."""
+    """Their names, or a function of a tool; None for all."""
     limit: int = 5
     """How many tools one search finds."""
     tokens: int = 4_000
-    """How many tokens their definitions may have together; the best one is always found."""
+    """The token limit for their definitions together; the best match is always included."""
     by_name: bool = True
-    """A call of a tool that was not found yet is taken, if there is the tool; else the model is told to
-    find it first."""
+    """Whether the model may call a tool that it has not found yet; otherwise it is told to search
+    first."""
     embed: Embedder | None = None
-    """Ranks by meaning, too; the words of names, descriptions and schemas alone unless given."""
+    """Ranks by meaning, too; by default only by the words of names, descriptions and schemas."""
     vendor: bool = False
-    """Have the vendor load what is found where the search stands (Anthropic's tool references, OpenAI's
+    """Have the vendor load found tools at the place of the search (Anthropic's tool references, OpenAI's
     ``tool_search``), so that the tools before it never change."""
 
     def __post_init__(self) -> None:

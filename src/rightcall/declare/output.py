@@ -29,20 +29,20 @@ def asked_in_words(system: str, schema: JsonObject) -> str:
 
 class _Typed(Struct, frozen=True, eq=False, metaclass=Worded):
     type: Any = dict
-    """The type, or a JSON Schema as a mapping: then the answer is plain JSON values. Unless given, any
+    """The type, or a JSON Schema as a mapping: then the answer is plain JSON values. The default is any
     JSON object."""
 
 
 class Output(_Typed, frozen=True, kw_only=True, eq=False):
-    """How an answer is to be given, where the type alone does not say enough."""
+    """The type of a structured answer, with more settings than the type alone."""
 
     mode: OutputMode | None = None
-    """How the model is held to it; what its profile says, unless given. ``json`` is the vendors' JSON
-    mode: the model is held to the syntax, and told of the type."""
+    """How it is enforced; the default comes from the model's profile. ``json`` is the vendors' JSON
+    mode: the vendor enforces the syntax, and the prompt describes the type."""
     reasoning: bool = False
     """Ask for free text before the answer itself, for the model to think in."""
     retries: int = 2
-    """How often a bad answer may be given back with what is wrong with it."""
+    """How often an invalid answer goes back to the model with its errors."""
 
 
 class Form(Struct, frozen=True, eq=False):

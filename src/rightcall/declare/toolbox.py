@@ -35,18 +35,18 @@ ToolSource: TypeAlias = Union[
     Mapping[str, Any],
     Iterable["ToolSource[D]"],
 ]
-"""Whatever can become tools: a function, a model, a tool, a toolbox, a vendor's definition of one, or
-any nesting of lists of them."""
+"""What can become tools: a function, a model, a tool, a toolbox, a vendor's definition of one, or any
+nesting of lists of them."""
 
 Selection: TypeAlias = Collection[str] | Callable[[Tool], bool]
-"""Which tools: their names, or a question asked of each."""
+"""Which tools: their names, or a function of a tool."""
 
 
 class Toolbox:
-    """An ordered set of tools with unique names. Every operation gives a new toolbox.
+    """An ordered set of tools with unique names. Every operation returns a new toolbox.
 
-    Everything that takes tools takes functions, models, tools, toolboxes and lists of them, and so
-    does this.
+    Everything that takes tools takes functions, models, tools, toolboxes and lists of them, and so does
+    this.
     """
 
     __slots__ = ("_tools", "get")
@@ -91,12 +91,12 @@ class Toolbox:
         return tuple(self._tools)
 
     def filter(self, keep: Selection) -> "Toolbox":
-        """Only the tools that are named, or for which ``keep`` says yes."""
+        """Only the tools that are named, or for which ``keep`` returns true."""
         selected = self._selected(keep)
         return Toolbox([each for each in self if each.name in selected])
 
     def prefix(self, text: str) -> "Toolbox":
-        """Every name with ``text`` before it."""
+        """Every name with ``text`` in front."""
         return Toolbox([_renamed(each, text + each.name) for each in self])
 
     def rename(self, names: Mapping[str, str]) -> "Toolbox":
@@ -105,12 +105,12 @@ class Toolbox:
         return Toolbox([_renamed(each, names.get(each.name, each.name)) for each in self])
 
     def require_approval(self, which: Selection | None = None) -> "Toolbox":
-        """A person must say yes to calls of these tools; of all, unless told which."""
+        """A person must approve calls of these tools; by default of all."""
         selected = set(self._tools) if which is None else self._selected(which)
         return Toolbox([each.replace(approval=True) if each.name in selected else each for each in self])
 
     def deferred(self, which: Selection | None = None) -> "Toolbox":
-        """These tools are sent once the model has found them by a search; all, unless told which."""
+        """These tools are sent only after the model has found them by a search; by default all."""
         selected = set(self._tools) if which is None else self._selected(which)
         return Toolbox([each.replace(deferred=True) if each.name in selected else each for each in self])
 

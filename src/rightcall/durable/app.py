@@ -256,7 +256,7 @@ class App:
         job = found.segment.job
         stand = await _decisions_in(engine, job)
         if not stand or stand.keys() != decisions.keys():
-            raise UsageError(f"the run {job.run!r} waits for nobody: it is {found.status}")
+            raise UsageError(f"the run {job.run!r} has no pending calls: it is {found.status}")
         given = {name: final_decision(each) for name, each in decisions.items()}
         if given != stand:
             raise AlreadyDecided(job.run, stand, advice=_ADVICE)

@@ -14,20 +14,20 @@ from rightcall.log import tool_logger
 
 
 class Execution(Struct, frozen=True, kw_only=True, eq=False, gc=False):
-    """What became of one call."""
+    """One executed call: its outcome and its result."""
 
     call: Call
     outcome: Outcome
     result: Result
     seconds: float = 0.0
-    """From the start of the first attempt to the outcome; waiting for a slot is not counted."""
+    """From the start of the first attempt to the outcome; waiting for a slot does not count."""
     attempts: int = 0
     """How often the handler was started."""
     repairs: tuple[Repair, ...] = ()
     original: Result | None = None
-    """The result as the tool gave it, where a hook put another in its place."""
+    """The tool's own result, if a hook replaced it."""
     notes: tuple[User, ...] = ()
-    """What hooks have the model told after the results."""
+    """Messages from hooks for the model, sent after the results."""
 
 
 def not_run(call: Call, outcome: Outcome) -> Execution:

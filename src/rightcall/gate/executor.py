@@ -28,7 +28,7 @@ _PLAIN = Setting()
 
 
 class Executor:
-    """Runs calls under their tools' limits and its own. Keep one, and the limits hold across calls."""
+    """Runs calls under their tools' limits and its own. Keep one to share the limits across calls."""
 
     __slots__ = ("_approve", "_clock", "_slots")
 
@@ -150,7 +150,7 @@ def _cancelled(call: Call) -> Execution:
 
 @checked("rc.check")
 def check(call: Call, tools: ToolSource) -> CheckedCall | Outcome:
-    """Judge one call without running it: a checked call, or the outcome that says why not."""
+    """Check one call without running it: a checked call, or the outcome that says why not."""
     return gate_check.check(call, _toolbox(tools))
 
 
@@ -165,10 +165,10 @@ async def run_calls(
 ) -> tuple[Execution, ...]:
     """Check and run a model's calls: one execution for each, in the same order.
 
-    ``dependencies`` reach the tools through ``Context``. ``approve`` is asked about calls of tools
-    that require approval, as an agent's is; without it they are denied. With ``dry_run`` what does more
-    than look is not run. Limits on rate and concurrency hold within one execution; keep an ``Executor``
-    to make them hold across several.
+    ``dependencies`` reach the tools through ``Context``. ``approve`` is asked about calls of tools that
+    need approval, as with an agent; without it they are denied. With ``dry_run`` only reading tools
+    run. Rates and concurrency are limited within this call; keep an ``Executor`` to share them across
+    several.
     """
     setting = Setting(dependencies=dependencies, dry_run=dry_run)
     executor = Executor() if approve is None else Executor(approve=approve)

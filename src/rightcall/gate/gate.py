@@ -366,7 +366,7 @@ def decided_about(pending: Sequence[Proposal], decisions: Decisions) -> dict[str
     if missing := [call_id for call_id in waiting if call_id not in decisions]:
         raise UsageError(f"no decision about {', '.join(missing)}")
     if unknown := [call_id for call_id in decisions if call_id not in waiting]:
-        raise UsageError(f"a decision about {', '.join(unknown)}, which nobody asked for")
+        raise UsageError(f"a decision about {', '.join(unknown)}, which is not pending")
     return {call_id: final_decision(decision) for call_id, decision in decisions.items()}
 
 

@@ -34,9 +34,9 @@ from rightcall.gate.render import reworded
 
 
 class Veto(Struct, frozen=True, metaclass=Spelt):
-    """A hook's no.
+    """A hook's refusal.
 
-    Around a model call it ends the run. Before a tool call it denies the call; after one it withholds
+    Around a model call it ends the run. Before a tool call it denies the call. After one it withholds
     the result, and the model is told that the tool ran.
     """
 
@@ -50,10 +50,10 @@ ResultAnswer: TypeAlias = Veto | Answer | User | Sequence[Answer | User] | None
 
 
 class Hooks(Struct, frozen=True, kw_only=True, metaclass=Worded):
-    """Functions, sync or async, that may change or veto what happens. None of them need be given.
+    """Functions, sync or async, that may change or veto what happens. All are optional.
 
-    A ``before_tool`` hook keeps calls from starting while the reply still streams, unless it is declared
-    to return None, and so only watches.
+    A ``before_tool`` hook keeps calls from starting while the reply still streams, unless it is
+    annotated to return None and so only watches.
     """
 
     before_model: Callable[[Request], ModelAnswer | Awaitable[ModelAnswer]] | None = None

@@ -186,9 +186,7 @@ class Basis(Struct, frozen=True, kw_only=True, eq=False):
         """How a run begins, with everything that was said of it checked."""
         wanted, grant = self.wanted(self.mode), options.get("grant")
         if grant is not None and setup.trust is None:
-            raise UsageError(
-                "a grant needs rules to hold the run to it; give the agent some with trust="
-            )
+            raise UsageError("a grant needs trust rules; give the agent some with trust=")
         budget = options.get("budget") or defaults.budget
         check_cost_limit(budget, setup.model, setup.tools)
         check_choice(options.get("choice"), setup)

@@ -61,10 +61,10 @@ async def replay(
     model: Model | None = None,
     tools: ToolSource | None = None,
 ) -> RunResult[Any]:
-    """Run a recorded run again. What is not given live is taken from the journal.
+    """Run a recorded run again. What you do not pass live is taken from the journal.
 
     With neither, nothing outside is touched and the transcript is the recorded one, to the byte: a
-    regression test of the loop. With ``tools``, the recorded model calls them anew; with ``model``, a
+    regression test of the loop. With ``tools``, the recorded model calls them again; with ``model``, a
     live model gets the recorded results for the calls it repeats.
     """
     entries = await entries_of(journal, run)

@@ -32,15 +32,15 @@ _FENCED = re.compile(r"\s*```[A-Za-z]*\n(.*)\n```\s*", re.DOTALL)
 
 
 class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call of a run, and what became of it."""
+    """One call of a run, with its outcome and result."""
 
     call: Call
     result: Result
     seconds: float = 0.0
     attempts: int = 0
     error: str = ""
-    """What the tool raised, as ``ValueError: no account 7``, without what looks like a secret. Empty for
-    a ToolFailure, whose words are in the result. The traceback is in the log and in the journal."""
+    """What the tool raised, such as ``ValueError: no account 7``, with secrets redacted. Empty for a
+    ToolFailure, whose message is in the result. The traceback is in the log and in the journal."""
 
     @property
     def name(self) -> str:
@@ -59,37 +59,37 @@ class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PlanRecord(Struct, frozen=True, kw_only=True):
-    """What was decided before anything was read."""
+    """The plan of a planned run."""
 
     source: str
-    """The program, as it was last."""
+    """The program, in its last version."""
     calls: tuple[CallRecord, ...]
-    """The calls that were made for it, in order."""
+    """The calls that it made, in order."""
     earlier: tuple[str, ...] = ()
-    """The programs before it, which had to be repaired."""
+    """The earlier versions, which had to be repaired."""
     ordinary: str = ""
-    """Why the run went on without a plan, under the ordinary rules; empty where it did not."""
+    """Why the run continued without a plan, under the ordinary rules; empty if it did not."""
 
 
 class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=True):
-    """What a run came to. Pass ``transcript`` as the next run's ``history`` to go on talking."""
+    """The result of a run. Pass ``transcript`` as the next run's ``history`` to continue."""
 
     run: str
     """The run's name in the journal."""
     stop: Stop
     state: State
-    """Where the run stood at its end: enough to go on with it."""
+    """The state of the run at its end: enough to continue it."""
     begins: int = 0
     """Where in the transcript this run's own messages begin."""
     calls: tuple[CallRecord, ...] = ()
     pending: tuple[Proposal, ...] = ()
-    """Calls that wait for a person, when ``stop.reason`` is ``pending``."""
+    """Calls that wait for approval, if ``stop.reason`` is ``pending``."""
     output: Out = None  # type: ignore[assignment]
-    """The output asked for, validated; None when none was asked for or given."""
+    """The validated structured answer; None if none was requested or given."""
 
     @property
     def transcript(self) -> Transcript:
-        """Everything said, with the history that the run began with."""
+        """All messages, including the history that the run started with."""
         return self.state.messages
 
     @property
@@ -105,7 +105,7 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def plan(self) -> PlanRecord | None:
-        """The plan of a planned run, and what was called for it; None for an ordinary run."""
+        """The plan of a planned run, and its calls; None for an ordinary run."""
         steps = [(_planned(reply), reply) for reply in self.replies]
         sources = [reply.text for step, reply in steps if step == "source"]
         ordinary = [reply.text for step, reply in steps if step == "ordinary"]
@@ -121,33 +121,33 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def reasoning(self) -> str:
-        """Everything the model thought in this run, as far as it is shown."""
+        """The model's reasoning in this run, as far as the vendor shows it."""
         return "".join(reply.reasoning for reply in self.replies)
 
     @property
     def media(self) -> tuple[Media, ...]:
-        """The pictures, sounds and files that the model made in this run, in order."""
+        """The images, audio and files that the model produced in this run, in order."""
         return tuple(media for reply in self.replies for media in reply.media)
 
     @property
     def citations(self) -> tuple[Citation, ...]:
-        """What the answer is from, where the vendor says; spans are those of ``text``."""
+        """The sources of the answer, if the vendor gives them; spans refer to ``text``."""
         replies = self.replies
         return replies[-1].citations if replies else ()
 
     @property
     def usage(self) -> Usage:
-        """What the run cost, subagents included."""
+        """Tokens and cost of the run, including subagents."""
         return used(self.state)
 
     @property
     def turns(self) -> tuple[Usage, ...]:
-        """What each of the model's replies cost."""
+        """Tokens and cost of each of the model's replies."""
         return tuple(reply.usage for reply in self.replies)
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Which model gave each of the replies: as it was named to ``fallback``, or by its vendor."""
+        """Which model gave each reply: its name in ``fallback``, or the vendor's name for it."""
         return tuple(reply.answered_by or reply.model for reply in self.replies)
 
     def to_json(self) -> bytes:
@@ -174,7 +174,7 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
 
     @staticmethod
     def from_json(data: bytes | str, *, output: Any = None) -> "RunResult[Any]":
-        """The result that ``to_json`` wrote. ``output`` is the agent's, and gives the output back."""
+        """Load a result that ``to_json`` wrote. Pass the agent's ``output`` to restore the output."""
         try:
             result: RunResult[Any] = json.decode(data, type=RunResult)
         except DecodeError as error:

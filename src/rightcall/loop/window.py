@@ -33,16 +33,16 @@ _SNIPPET = 80
 
 
 class Window(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
-    """How much of a transcript may be sent."""
+    """How much of a transcript is sent."""
 
     tokens: int
-    """The budget for messages. The system prompt, the tools and the answer need room besides."""
+    """The token limit for messages. The system prompt, the tools and the answer need more room."""
     keep: float = 0.6
-    """The part of the budget that stays filled after a cut; more only where recent messages fill it."""
+    """The share of the limit that is kept after a cut; more only if recent messages fill it."""
     stub_tokens: int = 500
-    """Results larger than this give way to stubs once they are old."""
+    """Results larger than this become stubs once they are old."""
     recent: int = 4
-    """The newest so many messages are not stubbed or left out as long as anything else helps."""
+    """How many of the newest messages are stubbed or dropped only if nothing else helps."""
 
     def __post_init__(self) -> None:
         if self.tokens < 1 or not 0 < self.keep <= 1 or self.stub_tokens < 0 or self.recent < 0:

@@ -145,7 +145,7 @@ def _read() -> _File:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is not a list of models ({error}); mend it or delete it") from error
+        raise UsageError(f"{file} is not a list of models ({error}); fix it or delete it") from error
     if known.version != VERSION:
         raise UsageError(f"{file} has version {known.version}, and this rightcall knows {VERSION}")
     return known

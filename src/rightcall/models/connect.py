@@ -29,10 +29,10 @@ from rightcall.wire.dialects import DIALECTS, load
 
 
 class Connected(Model, Protocol):
-    """A model that holds something open: connections, or weights in memory."""
+    """A model with open resources: connections, or weights in memory."""
 
     async def close(self) -> None:
-        """Let go of it, and end the streams that go on. Asked again, the model opens what it needs."""
+        """Close them, and end open streams. A closed model that is asked again reopens them."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -58,16 +58,16 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
     state: Literal["vendor"] | None = None,
     background: bool = False,
 ) -> Connected:
-    """A model by name. The key comes from the provider's usual environment variable unless given.
+    """A model by name. By default the key comes from the provider's usual environment variable.
 
-    ``api_key`` is a text, or a function, plain or async, that is asked for one at every request.
-    Close the model, or use it in ``async with``; one that is not closed is when its event loop ends, at
-    the latest with the program. ``transport`` is closed with it, so that each model needs its own.
-    ``keep_raw`` puts the vendor's own bytes of each reply into the journal. ``template`` and ``family``
-    are for local models: the chat template, as text or a file, and how the model writes calls. For a
-    server like OpenAI's Chat that leaves calls in its text, ``family`` is ``"qwen3"``, or ``"auto"``.
-    ``state="vendor"`` has the vendor keep the conversation, where it can, and sends only what is new.
-    ``background=True`` has replies made there and fetched when they are done, however long they take.
+    ``api_key`` is a text, or a function, sync or async, that is called for every request. Close the
+    model, or use it in ``async with``; otherwise it is closed with its event loop, at the latest with
+    the program. ``transport`` is closed with it, so each model needs its own. ``keep_raw`` stores the
+    vendor's raw bytes of each reply in the journal. ``template`` and ``family`` are for local models:
+    the chat template, as text or a file, and the format in which the model writes calls. For an
+    OpenAI-compatible server that leaves calls in its text, set ``family`` to ``"qwen3"``, for example,
+    or ``"auto"``. ``state="vendor"`` has the vendor keep the conversation, if it can, and sends only
+    what is new. ``background=True`` has replies made in the background and fetched when they are done.
     """
     carrier = transport or AiohttpTransport()
     if name not in PROVIDERS and is_local(name):

@@ -40,7 +40,7 @@ from rightcall.request.retry import Retry
 from rightcall.wire.dialects import DIALECTS
 
 Condition: TypeAlias = str | type[Exception] | Callable[[Exception], object]
-"""For what the next model is asked: a kind of error, a type of exception, or a function of one."""
+"""When the next model is asked: a kind of error, a type of exception, or a function of one."""
 
 DOWN_OR_BUSY = ("connection", "timeout", "protocol", "rate_limit", "overloaded", "server")
 """The kinds of errors for which the next model is asked, unless said."""
@@ -80,7 +80,7 @@ class Member(Struct, frozen=True, eq=False):
 
 
 class Fallback:
-    """Models of which the first that can answers. A reply says in ``answered_by`` which one it was."""
+    """Several models, of which the first that can answers; ``Reply.answered_by`` says which one."""
 
     def __init__(self, members: Sequence[Member], on: Sequence[Condition] = DOWN_OR_BUSY) -> None:
         self.members = tuple(members)
@@ -97,11 +97,11 @@ class Fallback:
 
     @property
     def profile(self) -> Profile:
-        """The first model's. A request that suits it is fitted to the one that is asked."""
+        """The first model's. Each request is adapted to the model that is asked."""
         return self._profile
 
     async def close(self) -> None:
-        """Close the models that were connected by their names; those that were given stay open."""
+        """Close the models that were connected by name. Models that you passed in stay open."""
         for member in self.members:
             if member.opened is not None:
                 await member.opened.close()
@@ -297,14 +297,14 @@ def _matches(condition: Condition, error: Exception) -> bool:
 
 @checked("rc.fallback")
 def fallback(*models: Model | str, on: Condition | Sequence[Condition] = DOWN_OR_BUSY) -> Fallback:
-    """Several models as one: when one is down or refuses for load, the next goes on.
+    """Several models as one: if one is down or overloaded, the next is asked.
 
-    ``models`` are models or names of them, as ``connect`` takes them; what was connected by name is
-    closed by ``close``. ``on`` says for what the next is asked: kinds of errors (``"connection"``,
-    ``"timeout"``, ``"protocol"``, ``"rate_limit"``, ``"overloaded"``, ``"server"``, which it is unless
-    said, ``"auth"``, ``"quota"``, ``"not_found"``, ``"context_overflow"``, ``"bad_request"``,
-    ``"filtered"``), types of exceptions, functions that say yes or no to an exception, or several of
-    those.
+    ``models`` are models or names, as for ``connect``; ``close`` closes those that were connected by
+    name. ``on`` says for which errors the next is asked: kinds of errors, types of exceptions,
+    functions of an exception, or several of those. The default kinds are ``"connection"``,
+    ``"timeout"``, ``"protocol"``, ``"rate_limit"``, ``"overloaded"`` and ``"server"``; there are also
+    ``"auth"``, ``"quota"``, ``"not_found"``, ``"context_overflow"``, ``"bad_request"`` and
+    ``"filtered"``.
     """
     if not models:
         raise UsageError("fallback needs at least one model")

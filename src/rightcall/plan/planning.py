@@ -55,24 +55,24 @@ _HANDED_ON = "the task was handed on by another model, and is not the user's own
 
 
 class Plan(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
-    """A run is planned before anything is read: what outsiders wrote changes values, not what is done.
+    """Plan mode: the model writes a program before it reads anything.
 
-    For an agent with rules of trust: ``Agent(model, tools, trust=rules, plan=rc.Plan(reader=small))``.
+    Untrusted text can change values, not what is done. For an agent with trust rules: ``Agent(model,
+    tools, trust=rules, plan=rc.Plan(reader=small))``.
     """
 
     reader: ModelSource
-    """The model that reads free text for the plan: it has no tools and no history, and its answers stay
-    outsiders' words."""
+    """The model that reads free text for the plan. It has no tools and no history, and its answers stay
+    untrusted."""
     repairs: int = 1
-    """How often a plan that failed while it ran may be written anew, from errors that tell no value."""
+    """How often a plan that failed while running may be rewritten, from errors without values."""
     otherwise: Literal["ask", "stop"] = "ask"
-    """What becomes of a request that cannot be planned: an ordinary run under the rules, which ask; or
-    nothing."""
+    """What happens to a request that cannot be planned: an ordinary run under the rules, or nothing."""
     show: bool = False
-    """Show the plan to a person before anything runs. A yes vouches for what stands in the plan, and not
-    for outsiders' words, which are still asked about."""
+    """Show the plan to a person before anything runs. Approval vouches for values in the plan, not for
+    untrusted text, which still needs approval."""
     levels: Mapping[str, Level] = field(default_factory=dict)
-    """By tool: how much of its calls outsiders may have decided, in place of what its facts say."""
+    """By tool: how much untrusted text may influence its calls; overrides its facts."""
 
     def __post_init__(self) -> None:
         for name, level in self.levels.items():

@@ -69,11 +69,11 @@ def code(
     memory: int = 64 * 1024 * 1024,
     timeout: float = 600.0,
 ) -> Tool[Any]:
-    """One tool that runs a Python program which may call ``tools``; only what it returns is read.
+    """One tool that runs a Python program, which may call ``tools``; only its output is read.
 
-    A program may make so many ``calls``, compute for so many ``seconds``, hold so many bytes of
-    ``memory``, and take no longer than ``timeout`` seconds, its calls included. It has no files, no
-    network and no environment. Needs ``rightcall[code]``.
+    ``calls`` limits its calls, ``seconds`` its own CPU time, ``memory`` its bytes, and ``timeout`` the
+    total seconds, including its calls. It has no files, no network and no environment. Needs
+    ``rightcall[code]``.
     """
     require("pydantic_monty")
     box = Toolbox([_wide(each) for each in Toolbox(tools)])

@@ -123,7 +123,7 @@ def _lock(descriptor: int) -> None:
 
 
 def _cannot_hold(why: object) -> None:
-    logger.warning("runs cannot be held here, so two processes may take one: %s", why)
+    logger.warning("runs cannot be locked here, so two processes may take the same run: %s", why)
 
 
 def myself() -> str:

@@ -7,14 +7,14 @@ from rightcall.errors import RightcallError, TransportError, VendorError
 
 
 class Retry(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
-    """How often and how patiently an exchange is tried again."""
+    """How often a request is retried, and how long the waits may be."""
 
     attempts: int = 4
-    """Tries in all."""
+    """Attempts in total."""
     base: float = 0.5
     """Seconds before the first retry; doubled before each further one."""
     longest: float = 60.0
-    """A vendor that asks for a longer wait is not waited for."""
+    """If a vendor asks for a longer wait, the request is not retried."""
 
     def delay(self, error: RightcallError, tried: int, luck: float) -> float | None:
         """Seconds to wait after so many tries, or None to give up.

@@ -47,43 +47,43 @@ class _Prices(Protocol):
 
 
 class Weight(Struct, frozen=True):
-    """One tool, and the tokens that it has on every turn."""
+    """One tool, and its tokens on every turn."""
 
     name: str
     tokens: int
 
 
 class Resent(Struct, frozen=True, kw_only=True):
-    """What sending the same tools again with every turn of a run comes to."""
+    """The total of sending the same tools with every turn of a run."""
 
     turns: int
     tokens: int
     cost: float | None = None
-    """US dollars, where the price is known."""
+    """US dollars, if the price is known."""
     cached_cost: float | None = None
-    """The same where the vendor caches them: written once, and read on every other turn."""
+    """The same with the vendor's cache: written once, and read on every other turn."""
 
 
 class Footprint(Struct, frozen=True, kw_only=True):
-    """What tools cost a model."""
+    """The tokens and cost of tools."""
 
     tools: tuple[Weight, ...]
     """In the order in which they are sent."""
     tokens: int
     """Their sum."""
     context: int
-    """How many tokens the model has room for; 128,000 where nobody knows."""
+    """The model's context in tokens; 128,000 if unknown."""
     counted: str
-    """What they were counted by."""
+    """How they were counted."""
     verdicts: tuple[Verdict, Verdict]
-    """Of their number, and of their tokens."""
+    """For the number of tools, and for their tokens."""
     resent: Resent
     choice: ChoiceCost | None = None
-    """What the vendor adds on top, where it says so."""
+    """The tokens that the vendor adds, if published."""
 
     @property
     def share(self) -> float:
-        """The part of the context that they take."""
+        """The share of the context that they take."""
         return self.tokens / self.context
 
     @property
@@ -113,13 +113,12 @@ def footprint(
     descriptions: Descriptions = "full",
     defer: Deferred = False,
 ) -> Footprint:
-    """What tools cost a model on every turn, and over a run of ``turns``.
+    """Count the tokens of tools on every turn, and over a run of ``turns``.
 
-    ``model`` is a model or the name of one, for which no key is needed; without it, definitions are
-    counted as plain JSON. Each is counted as the model's dialect or chat template writes it, by the
-    model's own tokenizer where that is on this machine, else by an estimate. ``descriptions`` and
-    ``defer`` are an agent's: what is counted is what it would send first. Models that are given are left
-    open.
+    ``model`` is a model or its name, for which no key is needed; without it, definitions are counted as
+    plain JSON. Each is counted in the form of the model's dialect or chat template, by the model's own
+    tokenizer if that is on this machine, else by an estimate. ``descriptions`` and ``defer`` are as for
+    an agent: the count is what it would send first. Models that you pass stay open.
     """
     if turns < 1:
         raise UsageError(f"a run has a turn at least, and not {turns}")

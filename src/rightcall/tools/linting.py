@@ -39,11 +39,11 @@ _VENDORS: Sequence[tuple[str, Rules]] = (("OpenAI", OPENAI), ("Anthropic", ANTHR
 
 @checked("rc.lint", say="rc.lint(…, {}=…)")
 def lint(tools: ToolSource, *, ignore: Collection[str] = ()) -> tuple[Finding, ...]:
-    """What makes tools hard to choose or to call, each with why it matters and what to write instead.
+    """Find what makes tools hard to choose or to call, with why it matters and what to write.
 
     ``tools`` are whatever an agent takes: functions, schemas, toolboxes, those of a manifest or of an
-    MCP server. ``ignore`` holds names of findings to leave out: ``"no-when"`` of all tools, or
-    ``"no-when:send_email"`` of one.
+    MCP server. ``ignore`` lists rules to ignore: ``"no-when"`` for all tools, or
+    ``"no-when:send_email"`` for one.
     """
     box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     ignored = frozenset([ignore] if isinstance(ignore, str) else ignore)

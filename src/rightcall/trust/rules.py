@@ -43,30 +43,30 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metaclass=Spelt):
-    """One rule. It fits a call when everything that it says is true of the call."""
+    """One rule of a policy. It matches a call if all of its conditions do."""
 
     action: Action
     tools: tuple[str, ...] = ("*",)
     """Names of tools, or patterns of names."""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """By parameter: a pattern (``*@example.com``), or a bound (``<= 100``). An ``allow`` wants every
-    value in the argument to fit; any other action is content with one."""
+    """By parameter: a pattern (``*@example.com``), or a bound (``<= 100``). For ``allow`` every value in
+    the argument must match; for any other action one is enough."""
     tainted: bool | None = None
-    """Whether text that outsiders could have written has been read."""
+    """Whether the run has read untrusted text."""
     private: bool | None = None
     """Whether private data has been read."""
     suspected: bool | None = None
-    """Whether a screen took some result for an attack."""
+    """Whether a screen suspects some result of being an attack."""
     vouched: bool | None = None
-    """Whether everything that says who or where has been vouched for."""
+    """Whether all targets are vouched for."""
     origins: tuple[Origin, ...] = ()
-    """Everything that says who or where was seen in one of these."""
+    """All targets were seen in one of these."""
     effects: tuple[Effect, ...] = ()
     reaches: tuple[Reach, ...] = ()
     dangers: tuple[Danger, ...] = ()
     """It has one of these dangers."""
     after: int | None = None
-    """The tool has been called so often before in this conversation."""
+    """The tool has been called at least this often before in this conversation."""
     set: Mapping[str, JsonValue] = field(default_factory=dict)
     """For ``rewrite``: the arguments to put in place of the model's."""
     reason: str = ""
@@ -106,38 +106,37 @@ def _is(wanted: bool | None, given: bool) -> bool:  # noqa: FBT001 - a compariso
 
 
 Screen: TypeAlias = Callable[[str], Awaitable[bool | Answer | Deny]]
-"""Says whether a text that outsiders wrote looks like an attempt to give orders: False for no; True to
-have it labelled; ``Answer`` with other words, such as a summary, for the model; ``Deny`` to have it
-withheld, with a reason for the model."""
+"""Checks an untrusted text for instructions to the model: False for none; True to label it; ``Answer``
+with another text, such as a summary; ``Deny`` to withhold it, with a reason for the model."""
 
 
 class Rules(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """The rules of an agent. As they are, they already hold when the model is hijacked.
+    """The trust rules of an agent. The defaults already protect a run with a hijacked model.
 
-    Once text that outsiders could have written has been read, a call that does something needs all that
-    says who or where to be vouched for: by the user, the developer, ``vouched``, or a trusted result.
+    Once a run has read untrusted text, the targets of a consequential call must be vouched for: by the
+    user, the developer, ``vouched``, or a trusted result.
     """
 
     vouched: tuple[str, ...] = ()
     """The operator's allowlist: values, or patterns such as ``*@example.com``."""
     directories: tuple[str, ...] = ()
     """Tools, by name or pattern, that look up what the user or the operator entered: contacts, staff.
-    The people in their results are known."""
+    The people in their results are trusted."""
     grant: Grant | Literal["model"] | None = None
-    """What a request may do. ``"model"``: the model is asked, before it has read anything."""
+    """The tools that a request may use. ``"model"``: the model states them before it reads anything."""
     policy: tuple[Rule, ...] | None = None
-    """Ordered rules for every call, also before outsiders have spoken. Where there are any, a call that
-    does something and fits none of them is denied."""
+    """Ordered rules for every call, tainted or not. If there are any, a consequential call that matches
+    none of them is denied."""
     otherwise: Literal["ask", "deny"] = "ask"
-    """What becomes of a call that the rules do not let pass."""
+    """What happens to a call that the rules refuse: ask a person, or deny it."""
     secrets: bool = True
     """Look for keys and passwords in what goes outside."""
     screen: Screen | None = None
-    """Looks at every untrusted result, and labels, rewords or withholds what looks like an attack."""
+    """Checks every untrusted result, and labels, replaces or withholds what looks like an attack."""
     memory: Ledger | None = None
-    """Remembers what was written after outsiders had spoken, so that a later run knows it again."""
+    """A file that remembers what tainted runs wrote, so that a later run recognises it."""
     unguarded: Mapping[str, str] = field(default_factory=dict)
-    """Agents below that do not inherit these rules, by name, each with why. The audit prints it."""
+    """Subagents that do not inherit these rules, by name, each with the reason. The audit prints it."""
 
     def __post_init__(self) -> None:
         for name, words in self.unguarded.items():

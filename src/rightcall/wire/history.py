@@ -209,11 +209,11 @@ def history_of(given: "Said | Sequence[Any]") -> Said:
 
 @checked("rc.from_messages")
 def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
-    """A conversation in a vendor's shape as a transcript, with the system text beside it.
+    """Convert a conversation in a vendor's format to a transcript, and its system text.
 
-    The messages are dictionaries or the SDK's own objects, of OpenAI's Chat or Responses, Anthropic's,
-    Gemini's or those of Bedrock's Converse. The dialect is told by their shape, unless it is given. What
-    is not understood is an error that names its place.
+    The messages are dictionaries or the SDK's own objects, of OpenAI's Chat or Responses, Anthropic,
+    Gemini or Bedrock's Converse. The dialect is detected from their form, unless it is given. What is
+    not understood is an error that names its place.
     """
     plain = [_plain(message) for message in messages]
     for at, message in enumerate(plain):
@@ -226,10 +226,10 @@ def from_messages(messages: Sequence[Any], dialect: str | None = None) -> Said:
 
 @checked("rc.to_messages")
 def to_messages(transcript: Transcript, dialect: str, *, system: str = "") -> list[Any]:
-    """A transcript in a vendor's shape, as its SDK takes it.
+    """Convert a transcript to a vendor's format, as its SDK takes it.
 
     ``dialect`` is ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``,
-    ``gemini_interactions``, ``bedrock``, ``cohere`` or ``ollama``. The system text goes first where the
+    ``gemini_interactions``, ``bedrock``, ``cohere`` or ``ollama``. The system text goes first if the
     vendor takes it among the messages.
     """
     name = _known(dialect)

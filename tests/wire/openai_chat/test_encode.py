@@ -473,7 +473,7 @@ def test_a_host_that_only_chooses_by_itself():
     off = {"thinking": {"type": "disabled"}}
     assert sent == {"model": "m", "tools": [TOOL], "messages": [HI], **off}
     assert "tools" not in body(ask(specs=(SPEC,), choice="none"), at=at)
-    with pytest.raises(EncodeError, match="cannot be told to call a tool"):
+    with pytest.raises(EncodeError, match="cannot be forced to call a tool"):
         body(ask(specs=(SPEC,), choice="required"), at=at)
 
 

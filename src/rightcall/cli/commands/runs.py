@@ -160,7 +160,7 @@ async def _deny(app: App, options: Namespace) -> int:
 async def _decide(app: App, options: Namespace, said: FinalDecision, other: FinalDecision) -> int:
     names = {each.call_id: each.name for each in (await app.show(options.run)).info.pending}
     if not names and not options.calls:
-        raise UsageError(f"the run {options.run!r} waits for nobody")
+        raise UsageError(f"the run {options.run!r} has no pending calls")
     calls = options.calls or [each for each in names if each not in options.others]
     decisions = {**dict.fromkeys(calls, said), **dict.fromkeys(options.others, other)}
     await app.decide(options.run, decisions)

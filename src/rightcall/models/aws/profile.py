@@ -56,7 +56,7 @@ def credentials() -> Credentials | None:
     for setting, does in _ELSEWHERE.items():
         if setting in found:
             raise UsageError(
-                f"bedrock: the AWS profile {name!r} {does} ({setting}), which is not done here; set the "
+                f"bedrock: the AWS profile {name!r} {does} ({setting}), which is not supported; set the "
                 "variables that `aws configure export-credentials --format env` prints"
             )
     return None
@@ -84,5 +84,5 @@ def _section(file: Path, name: str) -> dict[str, str]:
         raise UsageError(f"bedrock: {file} cannot be read: {error.strerror}") from None
     except (BadFile, UnicodeDecodeError):
         # They quote the line, which may hold a secret.
-        raise UsageError(f"bedrock: {file} is not a file of AWS profiles; mend it") from None
+        raise UsageError(f"bedrock: {file} is not a file of AWS profiles; fix it") from None
     return {key: value.strip() for key, value in parser.items(name)} if name in parser else {}

@@ -85,7 +85,7 @@ def _from_file(file: Path) -> Credentials:
     kind = value.get("type") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind in _ELSEWHERE:
         raise UsageError(
-            f"vertex: {file} holds {_ELSEWHERE[kind]} ({kind}), which is not done here; pass api_key= "
+            f"vertex: {file} holds {_ELSEWHERE[kind]} ({kind}), which is not supported; pass api_key= "
             "what `gcloud auth application-default print-access-token` prints, or a function that does"
         )
     if kind == "service_account":

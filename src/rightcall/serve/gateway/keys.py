@@ -104,7 +104,7 @@ def revoked(keys: Keys, name: str, today: str) -> Keys:
     """The keys without one, by its name or id."""
     fits = [key for key in keys.all if name in (key.name, key.id) and not key.revoked]
     if not fits:
-        raise UsageError(f"there is no key {name!r} that holds; rightcall serve keys list shows them")
+        raise UsageError(f"there is no active key {name!r}; rightcall serve keys list shows them")
     return Keys([replace(key, revoked=today) if key in fits else key for key in keys.all])
 
 

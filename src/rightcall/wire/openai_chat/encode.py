@@ -153,7 +153,7 @@ def _tools(request: Request, host: Host, ours: _Ours) -> dict[str, Any]:
     if host.only_auto and request.choice != "auto":
         if request.choice == "none":
             return {}
-        raise EncodeError(NAME, "this host cannot be told to call a tool.", where="choice")
+        raise EncodeError(NAME, "this host cannot be forced to call a tool.", where="choice")
     match request.choice:
         case "auto":
             pass
