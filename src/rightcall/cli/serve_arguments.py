@@ -81,8 +81,10 @@ def _keys(parser: ArgumentParser) -> None:
         "--models", metavar="NAMES", help="names or patterns, with commas; all unless given"
     )
     adding.add_argument("--per-minute", type=float, metavar="N", help="requests")
-    adding.add_argument("--tokens-per-day", type=count_of, metavar="N")
-    adding.add_argument("--dollars-per-day", type=float, metavar="N")
+    adding.add_argument(
+        "--tokens-per-day", type=count_of, metavar="N", help="tokens that it may use in a day"
+    )
+    adding.add_argument("--dollars-per-day", type=float, metavar="N", help="what it may cost in a day")
     adding.add_argument("--concurrency", type=count_of, metavar="N", help="requests at once")
     listing = actions.add_parser("list", help="whose keys there are, and what they may; never the keys")
     listing.add_argument("--json", action="store_true", help="a line of JSON for each")

@@ -64,11 +64,13 @@ class Overrides(TypedDict, total=False):
     """What a run may have in place of its agent's, also when it is gone on with."""
 
     model: ModelSource
+    """In place of the agent's."""
     tools: ToolSource
+    """In place of the agent's."""
     options: ModelOptions
     """The model's options, each in place of the agent's of that name."""
     max_tokens: int | None
-    """Tokens that one reply may have."""
+    """Tokens that one reply may have, in place of the agent's."""
 
 
 class RecoverOptions(Overrides, Generic[Deps], total=False):
@@ -106,6 +108,7 @@ class QuestionOptions(TypedDict, Generic[Deps], total=False):
     sticky_choice: bool
     """The choice holds for every turn."""
     budget: Budget
+    """What the run may use, in place of the agent's."""
     run: str
     """The run's name in the journal; made up unless given."""
     grant: Grant
@@ -147,6 +150,7 @@ class AgentSettings(TypedDict, total=False):
     summarise: Summarise | None
     """Puts words in place of the history that is not sent."""
     count: TokenCounter
+    """Says how many tokens messages have, for ``window``; an estimate by their length, unless given."""
     options: ModelOptions
     """The model's options."""
     max_tokens: int | None
@@ -159,10 +163,15 @@ class AgentOptions(AgentSettings, total=False):
     """Everything that can be said of an agent by keyword, besides its output."""
 
     name: str
+    """What it is called in journals and traces, and as another agent's tool."""
     budget: Budget | None
+    """What each run may use; ``rc.Budget()`` unless given."""
     journal: Journal | AsyncJournal | None
+    """Where runs are recorded. Without one a run that dies cannot be recovered."""
     concurrency: int
+    """How many calls of one run may run at once."""
     retry_broken: bool | None
+    """Whether a reply that broke off is asked for again. None: where there is another model to ask."""
     errors: ErrorWords
     """What the model reads of an exception that a tool did not mean for it, where the tool does not say:
     ``"words"`` for its message, ``"neutral"``, unless given, for a sentence that says nothing of it."""
