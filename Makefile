@@ -61,7 +61,7 @@ browser: $(READY)
 		|| { echo "install Debian's chromium-headless-shell first"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
 
-test-browser: browser ## run the tests that need a real browser (installs Debian's, where it may; axe-core by npm)
+test-browser: browser docs ## run the tests that need a real browser (installs Debian's, where it may; axe-core by npm)
 	@npm install --silent --prefix .node axe-core@4.14.0
 	@RIGHTCALL_BROWSER=1 $(BIN)/python -m pytest -q tests/builtin/screen tests/web
 
