@@ -6,6 +6,10 @@ const correct = () => {
   document.querySelectorAll(".md-code__nav").forEach((nav, index) => (nav.ariaLabel = `Code ${index + 1}`))
   // The empty corner of a table heads nothing.
   for (const corner of document.querySelectorAll("th:empty")) corner.replaceWith(document.createElement("td"))
+  // GitHub wants a bar in a table's code with a backslash, which the site's generator would show.
+  for (const code of document.querySelectorAll("td code")) {
+    if (code.textContent.includes("\\|")) code.textContent = code.textContent.replaceAll("\\|", "|")
+  }
 }
 correct()
 new MutationObserver(correct).observe(document.body, { childList: true, subtree: true })
