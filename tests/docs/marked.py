@@ -1,5 +1,6 @@
 """The parts of pages that programs write: what stands between two comments of one name."""
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -8,23 +9,23 @@ DOCS = ROOT / "docs"
 
 def written(page: Path, name: str, comment: str = "<!-- {} -->") -> str:
     """What a page has between the comments of this name."""
-    begin, end = _comments(name, comment)
-    _, found, rest = page.read_text().partition(begin)
-    assert found, f"{page.name} has no line {begin!r}"
-    return rest.partition(end)[0]
+    return _parted(page, name, comment)[1]
 
 
 def write(page: Path, name: str, text: str, comment: str = "<!-- {} -->") -> None:
     """Put a text there, in place of what the page has."""
-    begin, end = _comments(name, comment)
-    before, _, rest = page.read_text().partition(begin)
-    _, found, after = rest.partition(end)
-    assert found, f"{page.name} has no place for {name!r}"
-    page.write_text(f"{before}{begin}{text}{end}{after}")
+    before, _, after = _parted(page, name, comment)
+    page.write_text(f"{before}{text}{after}")
 
 
-def _comments(name: str, comment: str) -> tuple[str, str]:
-    return comment.format(f"{name}: written by make tables") + "\n", comment.format(f"/{name}")
+def _parted(page: Path, name: str, comment: str) -> tuple[str, str, str]:
+    """A page up to the end of the first comment, between the two, and from the second on."""
+    text = page.read_text()
+    begin = re.search(re.escape(comment.partition("{")[0] + name) + ":.*\n", text)
+    assert begin, f"{page.name} has no place for {name!r}"
+    inside, end, after = text[begin.end() :].partition(comment.format(f"/{name}"))
+    assert end, f"{page.name} has no end for {name!r}"
+    return text[: begin.end()], inside, end + after
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

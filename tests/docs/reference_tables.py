@@ -39,6 +39,6 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "reference/command-line.md": command_tables.TABLES,
     "reference/environment.md": environment_tables.TABLES,
     "reference/stability.md": {"stability": stability},
-    "models.md": {"features": feature_table.table, **_some(outcome_tables.TABLES, "error kinds")},
+    "models.md": {"features": feature_table.table},
     "gateway.md": {"untranslated": untranslated_table.table},
 }

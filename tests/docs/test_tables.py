@@ -36,6 +36,13 @@ def test_every_word_for_a_stop_and_an_error_has_its_row():
         assert sorted(rows) == sorted(get_args(words))
 
 
+def test_the_page_of_models_says_what_to_do_about_every_kind_of_error():
+    _, _, rest = (DOCS / "models.md").read_text().partition("| `error.kind` |")
+    assert sorted(re.findall(r"^\| `(\w+)` \|", rest.partition("\n\n")[0], re.MULTILINE)) == sorted(
+        get_args(ErrorKind)
+    )
+
+
 @pytest.mark.parametrize("path", STABILITY)
 def test_every_public_name_is_stable_or_provisional(path):
     listed = [name for level in LEVELS for name in STABILITY[path][level]]
