@@ -31,9 +31,18 @@ def pages_of(section: dict[str, Any]) -> list[str]:
 
 
 def title(page: str) -> str:
-    """A page's heading, up to the colon, as it stands in a list."""
-    heading = (DOCS / page).read_text().partition("\n")[0].removeprefix("# ")
-    return heading.partition(":")[0].replace("`", "")
+    """A page's heading as it stands in a list: up to the colon, if that names no other page as well."""
+    headings = _headings()
+    short = headings[page].partition(":")[0]
+    same = [each for each in headings.values() if each.partition(":")[0] == short]
+    return short if len(same) == 1 else headings[page]
+
+
+def _headings() -> dict[str, str]:
+    found = {str(path.relative_to(DOCS)): path.read_text() for path in DOCS.rglob("*.md")}
+    return {
+        page: text.partition("\n")[0].removeprefix("# ").replace("`", "") for page, text in found.items()
+    }
 
 
 def navigation() -> str:
@@ -72,7 +81,7 @@ def _rows(section: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((_link(page), section["pages"][page]) for page in pages)
     elif pages:
         first, *others = pages
-        yield _link(first), ", ".join(map(_link, others))
+        yield _link(first), "<br>".join(map(_link, others))
 
 
 def _link(page: str) -> str:

@@ -21,11 +21,13 @@ KINDS = {
     "home": "index.html",
     "page with examples": "agent.html",
     "page with pictures": "studio.html",
-    "table": "reference/settings.html",
-    "commands": "reference/command-line.html",
-    "list of modules": "api/index.html",
-    "module": "api/record.html",
     "nowhere": "404.html",
+    # Of every folder of pages the first and the last.
+    **{
+        f"{folder.parent.name}, {each.stem}": str(each.relative_to(SITE))
+        for folder in sorted(SITE.glob("*/index.html"))
+        for each in (folder, max(folder.parent.glob("*.html")))
+    },
 }
 LOOKS = {"light": (False, WIDE), "dark": (True, WIDE), "narrow": (True, NARROW)}
 
