@@ -8,7 +8,7 @@ TORCH ?= torch
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tour test chaos browser screenshots test-browser test-clients test-durable test-install test-langchain test-otel \
-	test-pythons test-recordings test-transformers conformance features check format clean \
+	test-pythons test-recordings test-transformers conformance docs docs-material tables check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-durable bench-embedded bench-evals bench-gateway bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
 
@@ -61,7 +61,7 @@ browser: $(READY)
 		|| { echo "install Debian's chromium-headless-shell first"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
 
-test-browser: browser ## run the tests that need a real browser (installs Debian's, where it may; axe-core by npm)
+test-browser: browser docs ## run the tests that need a real browser (installs Debian's, where it may; axe-core by npm)
 	@npm install --silent --prefix .node axe-core@4.14.0
 	@RIGHTCALL_BROWSER=1 $(BIN)/python -m pytest -q tests/builtin/screen tests/web
 
@@ -126,9 +126,22 @@ format: $(READY) ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-features: $(READY) ## write the tables in docs/models.md and docs/gateway.md anew, from the code
-	@PYTHONPATH=tests $(BIN)/python tests/docs/feature_table.py
-	@PYTHONPATH=tests $(BIN)/python tests/docs/untranslated_table.py
+tables: $(READY) ## write the tables, the API pages and the navigation of the docs anew, from the code
+	@PYTHONPATH=tests $(BIN)/python tests/docs/write_tables.py
+
+DOCS := .venv-docs/bin
+
+.venv-docs/.ready: constraints.txt
+	@test -x $(DOCS)/python || $(PYTHON) -m venv .venv-docs
+	@$(DOCS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		zensical mkdocs-material mkdocstrings-python
+	@touch $@
+
+docs: .venv-docs/.ready ## build the docs as a site, into site/; needs no network once .venv-docs is there
+	@rm -rf site && $(DOCS)/zensical build --clean --strict
+
+docs-material: .venv-docs/.ready ## the same by mkdocs-material, from the same mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet --clean --strict
 
 conformance: $(READY) ## run MCP's own conformance suite against our client and server (needs npm)
 	@npm install --silent --prefix .node @modelcontextprotocol/server-everything@2026.8.31 \
@@ -217,5 +230,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .node .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .venv-docs .cache site .node .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -65,9 +65,12 @@ class Agent(Generic[Deps, Out]):
 
     ``Agent[Deps, Output]`` says what its tools share and what it answers with, for type checkers.
 
-    ``model`` is a model, or the name of one, as ``connect`` takes it, or a list of those, to fall back
-    on in order. ``instructions`` are a text, or a function that gives one for each run. ``output`` is
-    the type that an answer must have, and then the type of ``result.output``.
+    Args:
+        model: A model, or the name of one, as ``rc.connect`` takes it, or a list of those, to fall back
+            on in order.
+        tools: The tools that the model may call: functions, tools, toolboxes, MCP servers, or a list.
+        instructions: What the model is told first: a text, or a function that gives one for each run.
+        output: The type that the answer must have, and then the type of ``result.output``.
     """
 
     @overload

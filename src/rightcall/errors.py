@@ -43,8 +43,23 @@ ErrorKind: TypeAlias = Literal[
     "connection",
     "protocol",
 ]
-"""What went wrong between here and a model, whoever its vendor is; ``docs/models.md`` says what each
-means and what to do about it."""
+"""What went wrong between here and a model, whoever its vendor is, and what to do about it.
+
+- ``auth``: the key is missing, wrong, or may not do this. Use another key.
+- ``quota``: the money, or the day's share, is used up. Pay, or wait for the next day.
+- ``rate_limit``: too many requests or tokens for now. Wait for ``retry_after`` seconds.
+- ``overloaded``: the vendor has no room for anybody. Wait, or ask another model.
+- ``context_overflow``: the request is longer than the model or the host takes. Send less.
+- ``filtered``: a filter of the vendor's refused what was said. Say something else.
+- ``not_found``: no such model, or no API at this address. Check both.
+- ``bad_request``: the vendor does not take this request. The message says which part.
+- ``cancelled``: a batch was cancelled before the prompt was worked on. Submit it again, if it is wanted.
+- ``timeout``: the vendor, or the way to it (``TransportTimeout``), took too long. Try again.
+- ``server``: the vendor broke, or did not say how. Try again.
+- ``connection``: never reached, or lost (``TransportError``). Try again.
+- ``protocol``: what came breaks the format (``ProtocolError``). Check the address; else it is a fault of
+  the vendor's or ours.
+"""
 
 _KINDS: Mapping[int, ErrorKind] = {
     401: "auth",

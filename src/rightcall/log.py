@@ -58,7 +58,9 @@ def _logger(name: str) -> logging.Logger:
 
 
 logger = _logger("rightcall")
+"""Everything that has no logger of its own: fallbacks, limits that cannot be held, durable workers."""
 mcp_logger = _logger("rightcall.mcp")
+"""What MCP servers and clients do wrong, and their own messages."""
 tool_logger = _logger("rightcall.gate")
 """What tools raise, with the traceback (WARNING), and each call's outcome (INFO)."""
 run_logger = _logger("rightcall.loop")

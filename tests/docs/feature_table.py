@@ -1,16 +1,16 @@
 """The table of vendors and what each takes, made by asking the encoders and the decoders.
 
 No cell is written down: a request with a feature is encoded for each provider of the list, and what it
-changes is the cell. A new provider, dialect or maker is a new row by itself. Run it to write the page.
+changes is the cell. A new provider, dialect or maker is a new row by itself.
 """
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from docs.marked import DOCS
 from rightcall.core.media_type import MediaKind
 from rightcall.core.message import Reply, User, said
 from rightcall.core.parts import Media, Text
@@ -23,8 +23,7 @@ from rightcall.wire.bedrock.tables import MAKERS
 from rightcall.wire.dialects import DIALECTS, load
 from wire.made import MADE
 
-PAGE = Path(__file__).parents[2] / "docs/models.md"
-BEGIN, END = "<!-- features: made by tests/docs/feature_table.py -->\n", "<!-- /features -->"
+PAGE = DOCS / "models.md"
 NO = "no"
 
 LOOK = Spec(
@@ -201,14 +200,3 @@ def table() -> str:
     for cells, names in sorted(rows.items(), key=lambda row: list(DIALECTS).index(row[0][0])):
         lines.append(f"| {', '.join(names)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-def written(page: str) -> str:
-    """The table that the page has."""
-    return page.partition(BEGIN)[2].partition(END)[0]
-
-
-if __name__ == "__main__":
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}")

@@ -1,11 +1,12 @@
 """The table of vendors in the docs is what the encoders and the decoders do."""
 
-from docs.feature_table import COLUMNS, PAGE, table, vendors, written
+from docs.feature_table import COLUMNS, PAGE, table, vendors
+from docs.marked import written
 from rightcall.models.providers import PROVIDERS
 
 
 def test_the_page_has_the_table_that_the_code_makes():
-    assert written(PAGE.read_text()) == table(), "make features"
+    assert written(PAGE, "features") == table(), "make tables"
 
 
 def test_every_provider_has_a_row_and_every_row_a_cell_for_each_feature():

@@ -1,12 +1,13 @@
 """The table of what is not translated is what the code says, and no dialect is forgotten."""
 
-from docs.untranslated_table import PAGE, table, written
+from docs.marked import written
+from docs.untranslated_table import PAGE, table
 from rightcall.wire.dialects import SERVED
 from rightcall.wire.untranslated import UNPLACED, UNREAD, UNTOLD
 
 
 def test_the_page_has_the_table_that_the_code_makes():
-    assert written(PAGE.read_text()) == table(), "make features"
+    assert written(PAGE, "untranslated") == table(), "make tables"
 
 
 def test_every_dialect_that_is_served_has_its_rows():

@@ -1,12 +1,9 @@
-"""The table of what is lost between dialects, made from the code. Run it to write the page."""
+"""The table of what is lost between dialects, made from the code."""
 
-from pathlib import Path
-
+from docs.marked import DOCS
 from rightcall.wire.untranslated import rows
 
-PAGE = Path(__file__).parents[2] / "docs/gateway.md"
-BEGIN = "<!-- untranslated: made by tests/docs/untranslated_table.py -->\n"
-END = "<!-- /untranslated -->"
+PAGE = DOCS / "gateway.md"
 
 
 def table() -> str:
@@ -23,14 +20,3 @@ def table() -> str:
 
 def _spelt(what: str) -> str:
     return what if " " in what or what in ("citations", "thoughts") else f"`{what}`"
-
-
-def written(page: str) -> str:
-    """The table that a page has."""
-    return page.partition(BEGIN)[2].partition(END)[0]
-
-
-if __name__ == "__main__":
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN)
-    PAGE.write_text(before + BEGIN + table() + END + rest.partition(END)[2])

@@ -104,7 +104,9 @@ def batch(parser: ArgumentParser) -> None:
     parser.add_argument("--run", metavar="NAME", help="its name there (default: from model and file)")
     parser.add_argument("--poll", type=float, default=30.0, metavar="SECONDS", help="between two looks")
     parser.add_argument("--max-tokens", type=count_of, metavar="N", help="tokens that a reply may have")
-    parser.add_argument("--temperature", type=float, metavar="NUMBER")
+    parser.add_argument(
+        "--temperature", type=float, metavar="NUMBER", help="how freely the next token is chosen"
+    )
     parser.add_argument(
         "--adopt", metavar="ID", help="the vendor's batch that it is, or 'new', where nobody can tell"
     )
@@ -114,12 +116,12 @@ def batch(parser: ArgumentParser) -> None:
 
 def specs(parser: ArgumentParser) -> None:
     """Print what a model is told about the tools in a file."""
-    parser.add_argument("tools", metavar=_TOOLS)
+    parser.add_argument("tools", metavar=_TOOLS, help="the file with the tools, or one of them")
 
 
 def call(parser: ArgumentParser) -> None:
     """Put a call through the gate, as if a model had asked for it, and print the result."""
-    parser.add_argument("tools", metavar=_TOOLS)
+    parser.add_argument("tools", metavar=_TOOLS, help="the file with the tools, or one of them")
     _add_call(parser)
     add_dry_run(parser)
     asked = "A tool that wants a person's yes is asked about on a terminal; elsewhere it is no."
@@ -133,11 +135,11 @@ def manifest(parser: ArgumentParser) -> None:
     """
     actions = parser.add_subparsers(dest="action", required=True, metavar="check|show|run")
     checking = actions.add_parser("check", help="say everything that is wrong with manifests")
-    checking.add_argument("files", nargs="+", metavar="FILE.json")
+    checking.add_argument("files", nargs="+", metavar="FILE.json", help="the manifests")
     showing = actions.add_parser("show", help="what a manifest lets a model run, and how")
     running = actions.add_parser("run", help="call one of its tools, as a model would")
     for each in (showing, running):
-        each.add_argument("file", metavar="FILE.json")
+        each.add_argument("file", metavar="FILE.json", help="the manifest")
     _add_call(running)
     add_dry_run(running)
     for each in (checking, showing, running):
@@ -148,9 +150,9 @@ def policy(parser: ArgumentParser) -> None:
     """Rules of trust from a TOML file: check the file, or explain what would become of a call under it."""  # noqa: E501
     actions = parser.add_subparsers(dest="action", required=True, metavar="check|explain")
     checking = actions.add_parser("check", help="say everything that is wrong with files of rules")
-    checking.add_argument("files", nargs="+", metavar="FILE.toml")
+    checking.add_argument("files", nargs="+", metavar="FILE.toml", help="the files of rules")
     explaining = actions.add_parser("explain", help="print what would happen to a call, and why")
-    explaining.add_argument("file", metavar="FILE.toml")
+    explaining.add_argument("file", metavar="FILE.toml", help="the file of rules")
     explaining.add_argument("tools", metavar=_TOOLS, help="the file with the tools")
     _add_call(explaining, words="as a model would write them")
     explaining.add_argument("--said", default="", metavar="TEXT", help="what the user has said")
@@ -229,10 +231,10 @@ def models(parser: ArgumentParser) -> None:
     listing = actions.add_parser("list", help="every name, its file, and the model in it")
     listing.add_argument("--json", action="store_true", help="one line of JSON for each")
     adding = actions.add_parser("add", help="give a file a name")
-    adding.add_argument("name", metavar="NAME")
-    adding.add_argument("path", metavar="PATH.gguf")
+    adding.add_argument("name", metavar="NAME", help="what to call it")
+    adding.add_argument("path", metavar="PATH.gguf", help="where the file is")
     removing = actions.add_parser("remove", help="take a name away; the file stays")
-    removing.add_argument("name", metavar="NAME")
+    removing.add_argument("name", metavar="NAME", help="the name to take away")
 
 
 def keys(parser: ArgumentParser) -> None:

@@ -63,10 +63,10 @@ def runs(parser: ArgumentParser) -> None:
         help="days since the run ended (default: 30)",
     )
     for each in (listing, forgetting):
-        each.add_argument("where", metavar=_WHERE)
+        each.add_argument("where", metavar=_WHERE, help="where the runs are kept")
     for each in (showing, watching, approving, denying, cancelling, forking):
-        each.add_argument("where", metavar=_WHERE)
-        each.add_argument("run", metavar="RUN")
+        each.add_argument("where", metavar=_WHERE, help="where the runs are kept")
+        each.add_argument("run", metavar="RUN", help="the run's name")
     for each in (approving, denying):
         each.add_argument("calls", nargs="*", metavar="ID", help="the calls (default: all)")
     repeated(approving.add_argument, "--deny", "others", metavar="ID", words="say no to this one")

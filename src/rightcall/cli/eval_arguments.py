@@ -30,8 +30,12 @@ def evaluate(parser: ArgumentParser) -> None:
         help="let the model choose (auto), or make it call some tool",
     )
     parser.add_argument("--max-tokens", type=count_of, metavar="N", help="tokens of one reply")
-    parser.add_argument("--temperature", type=float, metavar="NUMBER")
-    parser.add_argument("--seed", type=int, metavar="N")
+    parser.add_argument(
+        "--temperature", type=float, metavar="NUMBER", help="how freely the next token is chosen"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="the same seed gives the same reply, where the model can"
+    )
     parser.add_argument(
         "--at-once", type=count_of, default=4, metavar="N", help="questions under way (default: 4)"
     )

@@ -13,7 +13,9 @@ def journal(parser: ArgumentParser) -> None:
     """
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="the last runs: when, which model, what, how it ended")
-    listing.add_argument("where", nargs="*", metavar="FILE")
+    listing.add_argument(
+        "where", nargs="*", metavar="FILE", help="the journals; what ask and chat keep, unless given"
+    )
     count = listing.add_mutually_exclusive_group()
     count.add_argument("--count", type=count_of, default=20, metavar="N", help="how many (default: 20)")
     count.add_argument("--all", action="store_true", help="every one")
@@ -31,7 +33,9 @@ def journal(parser: ArgumentParser) -> None:
         "resume", help="continue a run that waits for approval, or was cut off"
     )
     for each in (showing, replaying, exporting, resuming):
-        each.add_argument("where", nargs="*", metavar="[FILE] [RUN]")
+        each.add_argument(
+            "where", nargs="*", metavar="[FILE] [RUN]", help="the journal, and how the run's name begins"
+        )
     _add_resume(resuming)
     actions.add_parser("path", help="where ask and chat store conversations")
     for name, words in (
@@ -42,7 +46,7 @@ def journal(parser: ArgumentParser) -> None:
     checking = actions.add_parser("check", help="print what is damaged, and change nothing")
     repairing = actions.add_parser("repair", help="set damaged runs aside, in FILE.damaged")
     for each in (checking, repairing):
-        each.add_argument("files", nargs="+", metavar="FILE.jsonl")
+        each.add_argument("files", nargs="+", metavar="FILE.jsonl", help="the journals")
     parser.epilog = """\
 examples:
   rightcall journal list

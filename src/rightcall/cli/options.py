@@ -110,8 +110,12 @@ def _add_limits(parser: ArgumentParser) -> None:
     limits.add_argument(
         "--max-tokens", type=count_of, metavar="N", help="tokens that one reply may have"
     )
-    limits.add_argument("--temperature", type=_number, metavar="NUMBER")
-    limits.add_argument("--seed", type=int, metavar="N")
+    limits.add_argument(
+        "--temperature", type=_number, metavar="NUMBER", help="how freely the next token is chosen"
+    )
+    limits.add_argument(
+        "--seed", type=int, metavar="N", help="the same seed gives the same reply, where the model can"
+    )
 
 
 def _add_wire_options(parser: ArgumentParser) -> None:

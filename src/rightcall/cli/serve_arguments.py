@@ -82,8 +82,10 @@ def _keys(parser: ArgumentParser) -> None:
         "--models", metavar="NAMES", help="names or patterns, with commas (default: all)"
     )
     adding.add_argument("--per-minute", type=float, metavar="N", help="requests")
-    adding.add_argument("--tokens-per-day", type=count_of, metavar="N")
-    adding.add_argument("--dollars-per-day", type=float, metavar="N")
+    adding.add_argument(
+        "--tokens-per-day", type=count_of, metavar="N", help="tokens that it may use in a day"
+    )
+    adding.add_argument("--dollars-per-day", type=float, metavar="N", help="what it may cost in a day")
     adding.add_argument("--concurrency", type=count_of, metavar="N", help="requests at once")
     listing = actions.add_parser(
         "list", help="list the keys and their limits; never the keys themselves"

@@ -44,7 +44,9 @@ def watch(parser: ArgumentParser) -> None:
     Without a FILE it is one that ask or chat keeps. A RUN is named by its name or how that begins, and
     is the last one unless it is named. It ends when the run does, or when it waits for a person.
     """
-    parser.add_argument("where", nargs="*", metavar="[FILE] [RUN]")
+    parser.add_argument(
+        "where", nargs="*", metavar="[FILE] [RUN]", help="the journal, and how the run's name begins"
+    )
     parser.add_argument("--reasoning", action="store_true", help="include the model's reasoning")
     parser.add_argument("--json", action="store_true", help="every event as a line of JSON")
     parser.set_defaults(quiet=False)

@@ -53,7 +53,7 @@ def trust(parser: ArgumentParser) -> None:
     listing = actions.add_parser(
         "starters", help="the MCP servers for which facts ship; with a name, they"
     )
-    listing.add_argument("name", nargs="?", metavar="NAME")
+    listing.add_argument("name", nargs="?", metavar="NAME", help="show this one; list all unless given")
     parser.epilog = """\
 examples:
   rightcall trust suggest shop.py

@@ -68,9 +68,17 @@ StopWord: TypeAlias = Literal[
 class Stop(Struct, frozen=True, gc=False, omit_defaults=True):
     """Why a run ended.
 
-    ``end``: the model answered. ``output``: it gave the output asked for. ``no_output``: it failed to,
-    as often as it was allowed to try. ``limit``: the budget ended it, and ``limit`` says which part.
-    ``pending``: it waits for decisions. ``veto``: a hook said no. The rest are the model's own reasons.
+    - ``end``: the model answered.
+    - ``output``: the model gave the output that was asked for.
+    - ``stop_sequence``: the model wrote one of the stop sequences of ``options``.
+    - ``length``: the reply reached the most tokens that it may have.
+    - ``refusal``: the model declined to answer.
+    - ``filtered``: a filter of the vendor's withheld the reply.
+    - ``error``: the vendor says that its model failed, or the reply broke off.
+    - ``no_output``: the model did not give the output asked for, as often as it was allowed to try.
+    - ``limit``: the budget ended the run, and ``limit`` says which part of it.
+    - ``veto``: a hook said no.
+    - ``pending``: the run waits for a person's decisions; ``agent.resume`` goes on with it.
     """
 
     reason: StopWord

@@ -71,7 +71,9 @@ class Answer(Struct, frozen=True, gc=False, omit_defaults=True, tag="answer", me
 
 
 Decision: TypeAlias = Allow | Deny | Ask | Rewrite | Answer
+"""What a policy says of a checked call."""
 FinalDecision: TypeAlias = Allow | Deny | Rewrite | Answer
+"""What is decided in the end, when nobody is asked any more."""
 
 
 class Proposal(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

@@ -129,6 +129,7 @@ ModelEvent: TypeAlias = (
     | ReplyEnd
     | ModelChange
 )
+"""What one reply of a model streams as."""
 StreamEvent: TypeAlias = ModelEvent | TurnStart | CallProgress | ResultEnd | SubagentEvent
 """What happens while a run goes on; RunEnd follows at its end."""
 Emit: TypeAlias = Callable[[StreamEvent], None]

@@ -54,6 +54,7 @@ class Facts(Struct, frozen=True, kw_only=True, repr_omit_defaults=True, metaclas
     private: bool | tuple[str, ...] | None = None
     """Whether it returns data that not everyone may see; or the fields that are."""
     reach: Reach | None = None
+    """What it touches: nothing, the user's own data, or the world outside."""
     dangers: tuple[Danger, ...] | None = None
     """Whether it moves money, deletes or touches credentials; () if it does none of these."""
     targets: tuple[str, ...] | None = None

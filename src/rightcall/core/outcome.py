@@ -126,3 +126,4 @@ Outcome: TypeAlias = (
     | Interrupted
     | DryRun
 )
+"""Everything that can happen to a call."""

@@ -66,8 +66,11 @@ class ModelOptions(TypedDict, total=False):
     """The options that every dialect has; each is translated into the vendor's own field."""
 
     temperature: float
+    """How freely the next token is chosen; 0 for the likeliest."""
     top_p: float
+    """Choose only among the likeliest tokens that have this much probability together."""
     seed: int
+    """The same seed gives the same reply, as far as the vendor can."""
     stop: Sequence[str]
     """Stop sequences."""
     parallel: bool
@@ -182,6 +185,8 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     context_window: int | None = None
     """Tokens of input and output together."""
     structured: OutputMode = "tool"
+    """How it is held to an output type: ``native`` by the vendor, ``tool`` by a forced call, ``json`` by
+    the vendor's JSON mode, ``text`` by asking and checking."""
     forced_choice: bool = True
     """Whether it can be forced to call a tool."""
     priced: bool = False

@@ -106,6 +106,8 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     """By dialect: the vendor's own definition, sent instead of ours, for tools that its models were
     trained on."""
     effect: Effect = "write"
+    """What a call does to the world. Calls of ``pure`` and ``read`` tools may start while the reply
+    streams. What a crash cut off is run again, unless it is a ``write``: then the model is told."""
     approval: bool = False
     """A person must approve each call."""
     serial: bool = False
@@ -144,6 +146,7 @@ class Options(Struct, frozen=True, kw_only=True, eq=False, metaclass=_Declared):
     limits: Limits = Limits()
     """May be given one by one, too: ``timeout=5``."""
     facts: Facts = Facts()
+    """What is known of its dangers, for rules of trust."""
     formats: bool = False
     """In a raw schema, enforce ``format`` instead of treating it as an annotation."""
     resources: Mapping[str, JsonObject] = field(default_factory=dict)
@@ -193,7 +196,9 @@ class Tool(Options, Generic[Needs_contra], frozen=True, eq=False, dict=True, wea
     """
 
     name: str
+    """What the model calls it; of a function its own name, unless given."""
     description: str
+    """What the model is told of it; of a function its docstring, unless given."""
     parameters: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
     handler: Callable[..., Any] | None = None
 

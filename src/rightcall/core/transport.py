@@ -17,6 +17,7 @@ class Timeouts(Struct, frozen=True, kw_only=True, gc=False, metaclass=Worded):
     """How long each part of an exchange may take, in seconds. None lifts a limit."""
 
     connect: float | None = 10.0
+    """To open the connection."""
     first_byte: float | None = 120.0
     """From the request being sent to the head of the reply."""
     between_chunks: float | None = 120.0

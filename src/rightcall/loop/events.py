@@ -46,6 +46,7 @@ __all__ = [
 
 
 Event: TypeAlias = StreamEvent | RunEnd
+"""What ``agent.stream`` yields."""
 
 
 async def events_of(

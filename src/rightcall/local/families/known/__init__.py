@@ -18,6 +18,7 @@ FAMILIES: Mapping[str, Family] = {
     for each in vars(module).values()
     if isinstance(each, Family)
 }
+"""Every family that is known, by name."""
 _BY_RANK = sorted(FAMILIES.values(), key=lambda family: family.rank)
 
 
