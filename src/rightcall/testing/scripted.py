@@ -137,5 +137,8 @@ def call(
     if not issubclass(type(id), str):
         given_so = f"call({name!r}, {{'id': {id!r}}})"
         raise UsageError(f"id= is the call's own, and a text; a tool's goes in a mapping: {given_so}")
+    if text is not None and (given or arguments):
+        given_so = f"call({name!r}, {{'text': {text!r}, …}})"
+        raise UsageError(f"text= is all of the arguments, raw; a tool's goes in a mapping: {given_so}")
     raw = dump({**(given or {}), **arguments}) if text is None else text
     return Call(id=id, name=name, arguments=raw)
