@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "docs" / "recipes"
 MAIN = 'if __name__ == "__main__":'
 BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-NAMED = re.compile(r"^`(?P<name>[\w.-]+)`:\n\n```\w+\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"`(?P<name>[\w.-]+)`:\n\n```\w+\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 """A file by the line before it, as in "`mcp.json`:"."""
 
 
@@ -38,7 +38,8 @@ def commands(page: Path) -> list[tuple[list[str], str]]:
     """The commands of a page and what each prints; else its program is run without arguments."""
     shown = "".join(blocks(page, "console"))
     if not shown:
-        return [(["python", file_name(blocks(page, "python")[0])], "".join(blocks(page, "text")))]
+        program = next(block for block in blocks(page, "python") if MAIN in block)
+        return [(["python", file_name(program)], "".join(blocks(page, "text")))]
     found = re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", shown, re.MULTILINE)
     return [(shlex.split(command), printed) for command, printed in found]
 
@@ -50,7 +51,12 @@ def program_of(name: str) -> list[str]:
 
 
 async def start(*command: str, cwd: Path, **more: str) -> asyncio.subprocess.Process:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **more}
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        **more,
+    }
     return await asyncio.create_subprocess_exec(
         *command,
         cwd=cwd,

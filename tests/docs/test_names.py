@@ -11,7 +11,7 @@ import rightcall
 from rightcall.observe import conventions
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "CHANGELOG.md", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "CHANGELOG.md", ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PUBLIC = re.compile(r"(?<![\w./-])rc((?:\.[A-Za-z_]\w*)+)")
 MODULE = re.compile(r"(?<![\w./-])rightcall((?:\.[A-Za-z_]\w*)+)")
 TRACED = {name for name in vars(conventions).values() if isinstance(name, str)}
@@ -50,7 +50,7 @@ def is_inside(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_names_only_what_is_there(page):
     assert list(missing(page.read_text())) == []
 

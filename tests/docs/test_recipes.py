@@ -1,7 +1,7 @@
-"""Every recipe runs as a file: with a scripted model, as its page says, and as it stands, with a vendor's name.
+"""Every recipe runs as a file: with a scripted model, as its page says, and as it stands.
 
-For the second, the gateway is the vendor: it answers on loopback in the vendor's own form, with the words of
-the page's scripted model. The commands that a page shows are run, and print what the page says.
+For the second, the gateway is the vendor: it answers on loopback in the vendor's own form, with the
+words of the page's scripted model. The commands that a page shows print what the page says.
 """
 
 import ast
@@ -29,8 +29,8 @@ from rightcall.serve.gateway import Gateway, Place, Served, Settings
 INDEX = RECIPES / "index.md"
 PAGES = sorted(set(RECIPES.glob("*.md")) - {INDEX})
 PROGRAMS = [page for page in PAGES if MAIN in "".join(blocks(page, "python"))]
-APART = {"fallback", "limit-cost-per-user", "web-streaming"}
-"""What needs two vendors, prices or a client: test_recipes_apart.py."""
+APART = {"fallback", "limit-cost-per-user", "migrate-a-journal", "web-streaming"}
+"""What needs two vendors, prices, a client or nobody: test_recipes_apart.py."""
 LONGEST = 90
 
 
@@ -44,19 +44,21 @@ async def vendor(model: object) -> AsyncIterator[dict[str, str]]:
     while not server.started:
         await asyncio.sleep(0.01)
     at = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    yield {"ANTHROPIC_BASE_URL": at, "ANTHROPIC_API_KEY": "key"}
-    server.should_exit = True
-    await serving
-    await gateway.close()
+    try:
+        yield {"ANTHROPIC_BASE_URL": at, "ANTHROPIC_API_KEY": "key"}
+    finally:
+        server.should_exit = True
+        await serving
+        await gateway.close()
 
 
 def scripted(page: Path) -> object:
     """The page's scripted model, with the files that the page makes before it."""
-    program, *later = blocks(page, "python")
-    lines = ast.parse("".join(later)).body
-    last = max(at for at, line in enumerate(lines) if ast.unparse(line).startswith("MODEL = "))
+    *programs, later = blocks(page, "python")
+    lines = ast.parse(later).body
+    last = next(at for at, line in enumerate(lines) if ast.unparse(line).startswith("MODEL = "))
     namespace: dict[str, object] = {"__name__": "recipe"}
-    exec(compile(program, str(page), "exec"), namespace)
+    exec(compile("\n".join(programs), str(page), "exec"), namespace)
     exec(compile(ast.Module(lines[: last + 1], []), str(page), "exec"), namespace)
     return namespace["MODEL"]
 

@@ -1,15 +1,19 @@
-"""Recipes that need more than one vendor and one process: as they stand, with what they need around them."""
+"""Recipes that need more than one vendor and one process, with what they need around them."""
 
 import asyncio
 import json
 import re
+import shlex
 import socket
 
 import aiohttp
 import pytest
 
-from docs.recipe_pages import RECIPES, program_of, run, start, write_files
+from docs.recipe_pages import RECIPES, blocks, program_of, run, start, write_files
 from examples.vendor import Script, vendor
+from rightcall import Agent
+from rightcall.record import JsonLinesJournal
+from rightcall.testing import ScriptedModel
 
 
 async def until_listening(port: int) -> None:
@@ -130,3 +134,82 @@ async def test_a_chat_message_decides_in_another_process(tmp_path, words):
         assert len(at.requests) == 2
         server.terminate()
         await server.wait()
+
+
+async def test_recorded_once_and_replayed_under_pytest(tmp_path):
+    script: Script = [
+        [("get_order", {"number": 17})],
+        [("refund", {"number": 17, "euros": 40})],
+        "Refunded.",
+    ]
+    write_files(RECIPES / "test-an-agent.md", tmp_path)
+    options = (
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        "-W",
+        "ignore",
+        "test_refunds.py",
+    )
+    async with vendor(script) as at:
+        keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": at.url}
+        before = await run(*program_of("pytest"), *options, cwd=tmp_path)
+        await run(*program_of("pytest"), *options, cwd=tmp_path, **keys, RECORD="1")
+        asked = len(at.requests)
+        after = await run(*program_of("pytest"), *options, cwd=tmp_path)
+    assert "2 passed, 1 skipped" in before
+    assert "3 passed" in after
+    assert (asked, len(at.requests)) == (3, 3)
+
+
+async def test_descriptions_are_compared_with_the_embedded_model(tmp_path):
+    page = RECIPES / "evaluate-descriptions.md"
+    write_files(page, tmp_path)
+    (name, *arguments) = shlex.split(blocks(page, "sh")[0])
+    printed = await run(*program_of(name), *arguments, cwd=tmp_path)
+    (shown,) = blocks(page, "text")
+    assert printed.endswith(shown)
+
+
+async def test_a_moved_journal_lists_and_replays_its_runs(tmp_path):
+    model = ScriptedModel(["Hello Ann!"])
+    with JsonLinesJournal(tmp_path / "runs.jsonl") as journal:
+        await Agent(model, journal=journal).run("I am Ann.", run="greeting")
+    page = RECIPES / "migrate-a-journal.md"
+    write_files(page, tmp_path)
+    await run(*program_of("python"), "migrate.py", "runs.jsonl", "runs.db", cwd=tmp_path)
+    journal_command = [*program_of("rightcall"), "journal"]
+    assert "greeting" in await run(*journal_command, "list", "runs.db", cwd=tmp_path)
+    replaying = await start(*journal_command, "replay", "runs.db", "greeting", cwd=tmp_path)
+    answer, told = await replaying.communicate()
+    assert (answer, told) == (b"Hello Ann!\n", b"2 messages, as recorded: end\n")
+    back = await run(*journal_command, "export", "runs.db", "--all", "--format", "jsonl", cwd=tmp_path)
+    (tmp_path / "back.jsonl").write_text(back)
+    with (
+        JsonLinesJournal(tmp_path / "runs.jsonl") as old,
+        JsonLinesJournal(tmp_path / "back.jsonl") as new,
+    ):
+        assert list(new.entries("greeting")) == list(old.entries("greeting"))
+
+
+async def test_a_client_of_the_gateway_gets_an_answer(tmp_path):
+    write_files(RECIPES / "coding-agent.md", tmp_path)
+    port = free_port()
+    config = tmp_path / "gateway.toml"
+    local = re.sub(r'"openai:[\w-]+\d"', '"vendor.py:model"', config.read_text())
+    config.write_text(local.replace(":9000", f":{port}"))
+    said = "from rightcall.testing import ScriptedModel\n\nmodel = ScriptedModel(['Paris.'])\n"
+    (tmp_path / "vendor.py").write_text(said)
+    serve = [*program_of("rightcall"), "serve"]
+    add = ["keys", "add", "laptop", "--config", "gateway.toml", "--dollars-per-day", "5"]
+    adding = await start(*serve, *add, cwd=tmp_path)
+    key = (await adding.communicate())[0].decode().strip()
+    server = await start(*serve, "--config", "gateway.toml", cwd=tmp_path, OPENAI_API_KEY="key")
+    await until_listening(port)
+    client = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}", "GATEWAY_KEY": key}
+    assert await run(*program_of("python"), "check.py", cwd=tmp_path, **client) == "Paris.\n"
+    server.terminate()
+    await server.wait()
+    assert "laptop" in await run(*serve, "spend", "--config", "gateway.toml", cwd=tmp_path)
