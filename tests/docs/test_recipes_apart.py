@@ -136,6 +136,23 @@ async def test_a_chat_message_decides_in_another_process(tmp_path, words):
         await server.wait()
 
 
+async def test_pictures_and_files_are_sent_as_what_they_are(tmp_path):
+    write_files(RECIPES / "images-and-pdfs.md", tmp_path)
+    (tmp_path / "pages").mkdir()
+    for name in ("receipt.png", "pages/3.png"):
+        (tmp_path / name).write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "report.pdf").write_bytes(b"%PDF-1.7\n")
+    async with vendor([[("get_page", {"number": 3})], "Yes."]) as at:
+        keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": at.url}
+        words = ["look.py", "receipt.png", "report.pdf", "Is the receipt in the report?"]
+        await run(*program_of("python"), *words, cwd=tmp_path, **keys)
+    asked, answered = at.requests
+    sent = [part["type"] for part in asked["messages"][0]["content"]]
+    assert sent == ["image", "document", "text"]
+    (result,) = answered["messages"][2]["content"]
+    assert [part["type"] for part in result["content"]] == ["text", "image"]
+
+
 async def test_recorded_once_and_replayed_under_pytest(tmp_path):
     script: Script = [
         [("get_order", {"number": 17})],
