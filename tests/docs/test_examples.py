@@ -8,12 +8,15 @@ import asyncio
 import contextlib
 import inspect
 import io
+import os
 import re
 import sys
 import types
 from pathlib import Path
 
 import pytest
+
+from docs.recipe_pages import write_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -48,6 +51,10 @@ def run_block(
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # What a page shows as a file is one, and can be imported; commands are those of this environment.
+    write_files(page, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         # What the command line keeps is not the developer's.
         monkeypatch.setenv(name, str(tmp_path / name.lower()))

@@ -50,7 +50,7 @@ def is_inside(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_names_only_what_is_there(page):
     assert list(missing(page.read_text())) == []
 
