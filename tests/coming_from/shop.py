@@ -27,6 +27,8 @@ def shop(asked: Asked) -> Reply:
         return _refund(asked, tools)
     if question == "Which order was it?":
         return Reply("Order 17." if "order 17" in asked.text else "I do not know.")
+    if question == "Are you open?":
+        return Reply("Every day but Sunday.")
     return Reply(f"I was not asked about this shop: {question}")
 
 
@@ -81,4 +83,6 @@ def environment(upstream: Upstream) -> dict[str, str]:
         "ANTHROPIC_API_KEY": "sk-none",
         "GOOGLE_GEMINI_BASE_URL": root,
         "GEMINI_API_KEY": "none",
+        # LiteLLM fetches its prices when it is imported, unless told not to.
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }

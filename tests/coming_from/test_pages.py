@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def programs(page: Path) -> dict[str, list[Block]]:
     text = page.read_text()
     found = list(BLOCK.finditer(text))
     peers: dict[str, list[Block]] = {each["peer"]: [] for each in found if each["peer"]}
-    for each, following in zip(found, [*found[1:], None], strict=True):
+    for each, following in pairwise([*found, None]):
         line = text[: each.start("code")].count("\n")
         if each["both"]:
             for blocks in peers.values():
