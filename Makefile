@@ -111,7 +111,7 @@ test-clients: $(READY) ## drive other people's SDKs and coding agents, offline, 
 
 test-coming-from: $(READY) ## run both programs of every page in docs/coming-from: ours, and those of the libraries one comes from (1 GB)
 	@$(BIN)/python tests/clients/install.py pip.sdks pip.langchain peer.pydantic-ai peer.openai-agents peer.litellm
-	@$(BIN)/python -m pytest -q tests/coming_from
+	@RIGHTCALL_COMING_FROM=1 $(BIN)/python -m pytest -q tests/coming_from
 	@$(BIN)/python -m pytest -q tests/docs/test_examples.py -k coming-from
 
 CHAOS_SECONDS ?= 120
@@ -222,5 +222,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .node .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-bench-gateway .venv-bench-tools .venv-langchain .venv-otel .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .node .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,8 +1,8 @@
 """Installs what clients.toml names, each table into a folder of its own.
 
-``python install.py`` installs every table of npm and pip; ``python install.py pip.sdks peer.litellm`` those that are
-named, and ends with an error where one of them cannot be installed. What a registry does not have is said, and noted
-for the tests, which skip its rows in those words.
+``python install.py`` installs every table of npm and pip; ``python install.py pip.sdks peer.litellm``
+those that are named, and ends with an error where one of them cannot be installed. What a registry does
+not have is said, and noted for the tests, which skip its rows in those words.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Runs the blocks of a page in a peer's environment: standard library only, one namespace, as in one file.
+"""Runs the blocks of a page in a peer's environment, in one namespace; standard library only.
 
 Reads ``{"page": …, "blocks": [[line, code], …]}`` and prints what each block printed, as a JSON list.
 """

@@ -1,7 +1,7 @@
-"""The model behind the pages in docs/coming-from: a scripted vendor on loopback that minds a shop's orders.
+"""The model behind the pages in docs/coming-from: a scripted vendor that minds a shop's orders.
 
-It goes by what was asked last, what the client offers and what came back, as a model would. Its first call
-has arguments that do not fit.
+It goes by what was asked last, what the client offers and what came back, as a model would. Its first
+call has arguments that do not fit.
 """
 
 import json
@@ -33,7 +33,7 @@ def shop(asked: Asked) -> Reply:
 
 
 def _form(asked: Asked) -> Reply | None:
-    """The order as data, where that is what the answer must be, by a schema or by a tool of that form."""
+    """The order as data, where the answer must be that, by a schema or by a tool of that form."""
     if _fields(asked.schema) == set(ORDER):
         return Reply(json.dumps(ORDER))
     for tool in asked.tools:

@@ -1,8 +1,8 @@
-"""The programs of those one comes from run too, in their own environments, and print what the page says.
+"""On the pages in docs/coming-from the peers' programs run, too, and print what the page says.
 
-A peer's block is fenced as ```py title="with NAME". It prints what the text block right after it says or,
-where there is none, what our block that follows prints: then both programs print the same. One of our blocks
-below the comment `both` belongs to everybody's program.
+A peer's block is fenced as ```py title="with NAME". It prints what the text block right after it says
+or, where there is none, what our block that follows prints: then both programs print the same. One of
+our blocks below the comment `both` belongs to everybody's program.
 """
 
 import json
@@ -15,26 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from clients.places import absence, program
+from coming_from.peers import command
 from coming_from.shop import environment, vendor
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 PAGES = sorted((ROOT / "docs" / "coming-from").glob("*.md"))
 BLOCK = re.compile(
-    r'^(?P<both><!-- both -->\n)?```(?P<fence>python|py title="with (?P<peer>[^"]+)")\n(?P<code>.*?)^```\n'
+    r'^(?P<both><!-- both -->\n)?```(?P<fence>python|py title="with (?P<peer>[^"]+)")\n'
+    r"(?P<code>.*?)^```\n"
     r"(?:\n```text\n(?P<output>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
-PLACES = {
-    "pydantic-ai": ("peer", "pydantic-ai"),
-    "openai-agents": ("peer", "openai-agents"),
-    "langchain": ("pip", "langchain"),
-    "openai": ("pip", "sdks"),
-    "anthropic": ("pip", "sdks"),
-    "google-genai": ("pip", "sdks"),
-    "litellm": ("peer", "litellm"),
-}
 LONGEST = 150
 
 
@@ -71,9 +63,8 @@ ROWS = [(page, peer) for page in PAGES for peer in programs(page)]
 
 def play(page: Path, peer: str, blocks: list[Block], folder: Path, address: dict[str, str]) -> list[str]:
     asked = {"page": str(page), "blocks": [[each.line, each.code] for each in blocks]}
-    python = program(*PLACES[peer], "python")
     done = subprocess.run(
-        [python, str(HERE / "play.py")],
+        [command(peer), str(HERE / "play.py")],
         input=json.dumps(asked),
         cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), **address},
@@ -89,8 +80,6 @@ def play(page: Path, peer: str, blocks: list[Block], folder: Path, address: dict
 
 @pytest.mark.parametrize(("page", "peer"), ROWS, ids=lambda each: getattr(each, "stem", each))
 def test_the_program_that_one_comes_from_runs(page, peer, tmp_path):
-    if missing := absence(*PLACES[peer]):
-        pytest.skip(missing.replace("test-clients", "test-coming-from"))
     blocks = programs(page)[peer]
     with vendor() as upstream:
         printed = play(page, peer, blocks, tmp_path, environment(upstream))
