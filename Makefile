@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos browser screenshots test-browser test-clients test-durable test-install test-langchain test-otel \
+.PHONY: help setup demo tour test chaos browser screenshots test-browser test-clients test-coming-from test-durable test-install test-langchain test-otel \
 	test-pythons test-recordings test-transformers conformance docs docs-material tables check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-durable bench-embedded bench-evals bench-gateway bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
@@ -108,6 +108,11 @@ CLIENTS ?=
 test-clients: $(READY) ## drive other people's SDKs and coding agents, offline, by a scripted vendor (installs 3 GB; CLIENTS)
 	@$(BIN)/python tests/clients/install.py
 	@$(BIN)/python tests/clients/run.py $(CLIENTS)
+
+test-coming-from: $(READY) ## run both programs of every page in docs/coming-from: ours, and those of the libraries one comes from (1 GB)
+	@$(BIN)/python tests/clients/install.py pip.sdks pip.langchain peer.pydantic-ai peer.openai-agents peer.litellm
+	@RIGHTCALL_COMING_FROM=1 $(BIN)/python -m pytest -q tests/coming_from
+	@$(BIN)/python -m pytest -q tests/docs/test_examples.py -k coming-from
 
 CHAOS_SECONDS ?= 120
 CHAOS_RUNS ?= 5000
@@ -230,5 +235,5 @@ bench-transports: ## measure the HTTP libraries that were considered
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) .venv-bench .venv-bench-tools .venv-peers .bench .venv-transformers .venv-agentdojo .venv-durable .venv-3.* .venv-install .venv-docs .cache site .node .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(wildcard .venv-*) .bench .cache .clients .node .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

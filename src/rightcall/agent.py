@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from os import urandom
-from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from msgspec.structs import replace
 
 from rightcall.background import run_sync
+from rightcall.core.attributes import elsewhere
 from rightcall.core.budget import Budget
 from rightcall.core.entry import RunResumed, RunStarted
 from rightcall.core.events import Emit
@@ -72,6 +73,20 @@ class Agent(Generic[Deps, Out]):
         instructions: What the model is told first: a text, or a function that gives one for each run.
         output: The type that the answer must have, and then the type of ``result.output``.
     """
+
+    if not TYPE_CHECKING:  # checkers know what is there
+        __getattr__ = elsewhere(
+            {
+                **dict.fromkeys(["tool", "tool_plain"], "@rc.tool, and tools=[…] of rc.Agent"),
+                **dict.fromkeys(["system_prompt", "clone"], "another rc.Agent(…, instructions=…)"),
+                **dict.fromkeys(["run_stream", "run_stream_sync", "astream"], "agent.stream(…)"),
+                **dict.fromkeys(["run_stream_events", "run_streamed", "iter"], "agent.stream(…)"),
+                **dict.fromkeys(["ainvoke", "arun"], "agent.run(…)"),
+                "invoke": "agent.run_sync(…)",
+                "override": "agent.run(…, model=…)",
+                "output_validator": "a validator of the output's own pydantic model",
+            }
+        )
 
     @overload
     def __init__(

@@ -1,6 +1,8 @@
 """Installs what clients.toml names, each table into a folder of its own.
 
-What a registry does not have is said, and noted for the tests, which skip its rows in those words.
+``python install.py`` installs every table of npm and pip; ``python install.py pip.sdks peer.litellm``
+those that are named, and ends with an error where one of them cannot be installed. What a registry does
+not have is said, and noted for the tests, which skip its rows in those words.
 """
 
 import os
@@ -51,25 +53,34 @@ def say(words: str) -> None:
     sys.stdout.flush()
 
 
-def main() -> None:
-    for kind, make in (("npm", npm), ("pip", pip)):
-        for name, packages in PINNED[kind].items():
-            place = folder(kind, name)
-            ready, missing = place / ".ready", place / MISSING
-            if ready.exists() and ready.read_text() == repr(packages):
-                continue
-            say(f"installing {', '.join(packages)} into {place} ...")
-            try:
-                make(place, packages)
-            except OSError as error:
-                place.mkdir(parents=True, exist_ok=True)
-                missing.write_text(str(error))
-                say(f"  not to be had: {error}")
-            else:
-                missing.unlink(missing_ok=True)
-                ready.write_text(repr(packages))
-    say(f"the clients are in {HOME}")
+def install(kind: str, name: str) -> bool:
+    """Whether the table is there now."""
+    packages, place = PINNED[kind][name], folder(kind, name)
+    ready, missing = place / ".ready", place / MISSING
+    if ready.exists() and ready.read_text() == repr(packages):
+        return True
+    say(f"installing {', '.join(packages)} into {place} ...")
+    try:
+        MAKERS[kind](place, packages)
+    except OSError as error:
+        place.mkdir(parents=True, exist_ok=True)
+        missing.write_text(str(error))
+        say(f"  not to be had: {error}")
+        return False
+    missing.unlink(missing_ok=True)
+    ready.write_text(repr(packages))
+    return True
 
+
+def main() -> int:
+    every = [(kind, name) for kind in ("npm", "pip") for name in PINNED[kind]]
+    named = [(kind, name) for kind, _, name in (each.partition(".") for each in sys.argv[1:])]
+    done = [install(kind, name) for kind, name in named or every]
+    say(f"the clients are in {HOME}")
+    return int(bool(named) and not all(done))
+
+
+MAKERS = {"npm": npm, "pip": pip, "peer": pip}
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

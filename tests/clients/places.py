@@ -34,4 +34,4 @@ def absence(kind: str, name: str) -> str | None:
 def program(kind: str, name: str, command: str) -> str:
     """The path of a command that a client's folder holds."""
     place = folder(kind, name)
-    return str(place / "bin" / command if kind == "pip" else place / "node_modules" / ".bin" / command)
+    return str(place / "node_modules" / ".bin" / command if kind == "npm" else place / "bin" / command)

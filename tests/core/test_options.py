@@ -1,7 +1,9 @@
 """Whatever a developer names is there, and of the right kind; or is refused with what was meant."""
 
 import asyncio
+import copy
 import inspect
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -93,6 +95,11 @@ ELSEWHERE = {
     "reasoning_effort": "options={'reasoning': …} of rc.Agent",
     "api_key": "rc.Agent(rc.connect(name, api_key=…))",
     "thread_id": "run=… of agent.run",
+    "instrument": "observers=[rc.observe.OpenTelemetry()] of rc.Agent",
+    "middleware": "hooks=rc.Hooks(…) of rc.Agent",
+    "handoffs": "tools=[other.as_tool()] of rc.Agent",
+    "fallbacks": "rc.Agent([first, second])",
+    "deferred_tool_results": "agent.resume(paused, {call_id: True})",
 }
 
 
@@ -100,6 +107,32 @@ ELSEWHERE = {
 async def test_another_librarys_word_is_answered_with_ours(word):
     assert ELSEWHERE[word] in await words_of(lambda: agent(**{word: 1}))
     assert ELSEWHERE[word] in await words_of(lambda: agent().run("x", **{word: 1}))
+
+
+ATTRIBUTES = {
+    "run_stream": (lambda: agent().run_stream, "agent.stream(…)"),
+    "tool": (lambda: agent().tool, "@rc.tool, and tools=[…] of rc.Agent"),
+    "invoke": (lambda: agent().invoke, "agent.run_sync(…)"),
+    "final_output": (lambda: agent().run_sync("x").final_output, "result.text or result.output"),
+    "all_messages": (lambda: agent().run_sync("x").all_messages, "result.transcript"),
+    "interruptions": (lambda: agent().run_sync("x").interruptions, "result.pending"),
+}
+
+
+@pytest.mark.parametrize(("look", "here"), ATTRIBUTES.values(), ids=ATTRIBUTES)
+def test_another_librarys_attribute_is_answered_with_ours(look, here):
+    with pytest.raises(AttributeError) as caught:
+        look()
+    assert f"(here it is {here})" in str(caught.value)
+
+
+def test_any_other_attribute_is_missing_in_pythons_words():
+    result = agent().run_sync("x")
+    for owner, kind in ((agent(), "Agent"), (result, "RunResult")):
+        assert not hasattr(owner, "nonsense")
+        with pytest.raises(AttributeError, match=f"'{kind}' object has no attribute 'nonsense'$"):
+            _ = owner.nonsense
+    assert copy.deepcopy(result) == pickle.loads(pickle.dumps(result)) == result
 
 
 KINDS = {

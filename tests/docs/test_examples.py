@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from coming_from.shop import environment, vendor
 from docs.recipe_pages import write_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +49,20 @@ def run_block(
     return printed.getvalue()
 
 
+@pytest.fixture
+def scripted(page, monkeypatch):
+    """The pages in coming-from ask a real vendor by its name; a scripted one answers, on loopback."""
+    if page.parent.name != "coming-from":
+        yield
+        return
+    with vendor() as upstream:
+        for name, value in environment(upstream).items():
+            monkeypatch.setenv(name, value)
+        yield
+        assert upstream.refused == []
+
+
+@pytest.mark.usefixtures("scripted")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

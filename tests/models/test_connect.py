@@ -34,6 +34,9 @@ def _no_keys(monkeypatch):
 
 WRONG = {
     "an unknown provider": ("antropic:claude", r"no provider 'antropic'; did you mean 'anthropic'\?"),
+    "another library's word": ("google-gla:flash", r"no provider 'google-gla'; did you mean 'gemini'\?"),
+    "another library's slash": ("openai/gpt-5", "provider:model, as in 'openai:gpt-5'"),
+    "a model alone": ("claude-opus-4-8", "provider:model, as in 'anthropic:claude-opus-4-8'"),
     "no model": ("openai", "write the provider and the model as provider:model"),
     "an address without a model": ("http://localhost:8080/v1", "as address|model"),
     "no key": ("openai:gpt-4o", "openai: no key; set OPENAI_API_KEY, or pass api_key="),

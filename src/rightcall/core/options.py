@@ -72,13 +72,26 @@ _ELSEWHERE = {
     **dict.fromkeys(
         ["needs_approval", "require_approval", "requires_approval"], "approval=True of a tool"
     ),
-    **dict.fromkeys(["max_retries", "num_retries", "tries"], _RETRY),
+    **dict.fromkeys(["retries", "max_retries", "num_retries", "tries"], _RETRY),
     **dict.fromkeys(
         ["args_schema", "input_schema", "inputSchema"], "rc.Tool(name, description, schema)"
     ),
     **dict.fromkeys(["readOnlyHint", "read_only"], 'effect="read" of a tool'),
     "idempotentHint": 'effect="idempotent" of a tool',
-    "stream": "agent.stream(…)",
+    **dict.fromkeys(["stream", "event_stream_handler"], "agent.stream(…)"),
+    **dict.fromkeys(
+        ["instrument", "instrumentation"], "observers=[rc.observe.OpenTelemetry()] of rc.Agent"
+    ),
+    **dict.fromkeys(
+        ["middleware", "capabilities", "guardrails", "input_guardrails", "output_guardrails"],
+        "hooks=rc.Hooks(…) of rc.Agent",
+    ),
+    "handoffs": "tools=[other.as_tool()] of rc.Agent",
+    **dict.fromkeys(["fallbacks", "fallback_models"], "rc.Agent([first, second])"),
+    "deferred_tool_results": "agent.resume(paused, {call_id: True})",
+    **dict.fromkeys(["deps_type", "context_schema"], "rc.Agent[Deps, Output](…), for type checkers"),
+    "name_override": "name=… of a tool",
+    "description_override": "description=… of a tool",
 }
 """Words of other libraries, and what they are called here."""
 

@@ -1,12 +1,13 @@
 """What a run came to, and whether its answer has the form that was asked for."""
 
 import re
-from typing import Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from msgspec import DecodeError, Struct, json, to_builtins
 from msgspec.structs import replace
 from typing_extensions import TypeVar
 
+from rightcall.core.attributes import elsewhere
 from rightcall.core.budget import Stop
 from rightcall.core.call import Call, CheckedCall
 from rightcall.core.citation import Citation
@@ -86,6 +87,18 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     """Calls that wait for approval, if ``stop.reason`` is ``pending``."""
     output: Out = None  # type: ignore[assignment]
     """The validated structured answer; None if none was requested or given."""
+
+    if not TYPE_CHECKING:  # checkers know what is there
+        __getattr__ = elsewhere(
+            {
+                **dict.fromkeys(["all_messages", "messages", "to_input_list"], "result.transcript"),
+                "new_messages": "result.transcript[result.begins:]",
+                "all_messages_json": "result.to_json()",
+                **dict.fromkeys(["final_output", "content", "choices"], "result.text or result.output"),
+                **dict.fromkeys(["data", "structured_response", "parsed"], "result.output"),
+                "interruptions": "result.pending",
+            }
+        )
 
     @property
     def transcript(self) -> Transcript:

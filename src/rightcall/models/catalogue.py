@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.errors import UsageError
+from rightcall.models.providers import PROVIDERS
 
 EMBEDDED = "embedded"
 """The name of the model that comes with rightcall, which no other can have."""
@@ -69,9 +70,18 @@ def file_of(name: str) -> Path:
         names = [EMBEDDED, *[entry.name for entry in entries()]]
         raise UsageError(
             f"{name!r} is no local model: there is {', '.join(names)}, and any file that ends in .gguf; "
-            "a model elsewhere is provider:model"
+            f"a model elsewhere is provider:model{_meant(name)}"
         )
     return known
+
+
+def _meant(name: str) -> str:
+    """What a name is here that other libraries would have understood."""
+    place, slash, model = name.partition("/")
+    if slash and place in PROVIDERS:
+        return f", as in {f'{place}:{model}'!r}"
+    maker = {"gpt": "openai", "claude": "anthropic", "gemini": "gemini"}.get(name.partition("-")[0])
+    return f", as in {f'{maker}:{name}'!r}" if maker else ""
 
 
 def place() -> Path:

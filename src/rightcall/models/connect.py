@@ -145,6 +145,13 @@ def _local(
     return local_model(name, file, carrier, key=key, profile=profile, template=template, family=family)
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(["google", "google-gla", "google_genai", "google-genai"], "gemini"),
+    **dict.fromkeys(["google-vertex", "google_vertexai", "vertex_ai", "vertexai"], "vertex"),
+}
+"""What other libraries call a provider."""
+
+
 def _resolve(name: str) -> tuple[Provider, str, str]:
     if name.startswith(("http://", "https://")):
         url, bar, model = name.partition("|")
@@ -154,7 +161,9 @@ def _resolve(name: str) -> tuple[Provider, str, str]:
     place, _, model = name.partition(":")
     provider = PROVIDERS.get(place)
     if provider is None:
-        near = difflib.get_close_matches(place, PROVIDERS, n=1)
+        near = (
+            [_ELSEWHERE[place]] if place in _ELSEWHERE else difflib.get_close_matches(place, PROVIDERS)
+        )
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise UsageError(f"no provider {place!r}; {hint}there is {', '.join([*PROVIDERS, *SERVERS])}")
     if not model:
