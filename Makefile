@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test chaos browser screenshots test-browser test-clients test-durable test-install test-langchain test-otel \
+.PHONY: help setup demo tour test chaos browser picture screenshots test-browser test-clients test-durable test-install test-langchain test-otel \
 	test-pythons test-recordings test-transformers conformance features check format clean \
 	bench bench-setup bench-parts bench-agentdojo bench-durable bench-embedded bench-evals bench-gateway bench-grammar bench-programs bench-tau \
 	bench-tools bench-tools-peers bench-transports
@@ -64,6 +64,9 @@ browser: $(READY)
 test-browser: browser ## run the tests that need a real browser (installs Debian's, where it may; axe-core by npm)
 	@npm install --silent --prefix .node axe-core@4.14.0
 	@RIGHTCALL_BROWSER=1 $(BIN)/python -m pytest -q tests/builtin/screen tests/web
+
+picture: $(READY) ## draw the README's picture anew: its first program in a terminal, with the embedded model
+	@$(BIN)/python tests/docs/picture.py
 
 screenshots: browser ## take the pictures of docs/studio.md anew, of runs that are made for it
 	@PYTHONPATH=tests $(BIN)/python tests/web/screenshots.py docs/images

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 import uvicorn
 
+from docs.picture import first_program
 from examples.vendor import Script, Vendor, vendor
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -20,7 +21,7 @@ HERE = {"tour.py", "mcp_embedded.py"}
 """Examples that ask no vendor: they have targets and tests of their own."""
 
 
-async def run(program: str, *arguments: str, at: Vendor, cwd: Path, **more: str) -> str:
+async def run(program: str, *arguments: str, at: Vendor, cwd: Path, typed: str = "", **more: str) -> str:
     """What a program prints. It must end well, and say nothing on standard error."""
     environment = {
         **os.environ,
@@ -35,23 +36,35 @@ async def run(program: str, *arguments: str, at: Vendor, cwd: Path, **more: str)
         *arguments,
         cwd=cwd,
         env=environment,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, errors = await asyncio.wait_for(process.communicate(), 60)
+    out, errors = await asyncio.wait_for(process.communicate(typed.encode()), 60)
     assert (process.returncode, errors.decode()) == (0, ""), out.decode() + errors.decode()
     return out.decode()
 
 
-async def test_the_first_program_of_the_readme(tmp_path):
-    text = (EXAMPLES.parent / "README.md").read_text()
-    program = tmp_path / "first.py"
-    program.write_text(text.partition("```py\n")[2].partition("```")[0])
-    async with vendor([[("get_weather", {"city": "Paris"})], "It is sunny."]) as at:
-        assert await run(str(program), at=at, cwd=tmp_path) == "It is sunny.\n"
-    assert at.requests[1]["messages"][2]["content"][0]["content"] == [
-        {"type": "text", "text": "Paris: sunny"}
-    ]
+@pytest.mark.parametrize(("answer", "became"), [("y", "refunded"), ("n", "denied")])
+async def test_the_first_program_of_the_readme(tmp_path, answer, became):
+    program = tmp_path / "shop.py"
+    program.write_text(first_program())
+    lines = [[("get_order", {"number": 4711})], [("refund", {"order": 4711, "euros": 40})], "Done."]
+    async with vendor(lines) as at:
+        printed = await run(str(program), at=at, cwd=tmp_path, typed=f"{answer}\n")
+    assert printed == "refund {'order': 4711, 'euros': 40}? [y/N] Done.\n"
+    told = json.dumps(at.requests[2]["messages"][4])
+    assert ("40 euros are on their way." in told) == (became == "refunded")
+    assert ("permission was denied" in told) == (became == "denied")
+
+
+async def test_the_first_program_of_the_readme_offline(tmp_path):
+    program = tmp_path / "shop.py"
+    program.write_text(first_program().replace("anthropic:claude-opus-4-8", "embedded"))
+    async with vendor([]) as at:
+        printed = await run(str(program), at=at, cwd=tmp_path, typed="y\n")
+    assert printed.endswith("? [y/N] For order 4711, euros 40, refund says 40 euros are on their way.\n")
+    assert at.requests == []
 
 
 async def test_streaming(tmp_path):
