@@ -16,6 +16,8 @@ import tempfile
 from html import escape
 from pathlib import Path
 
+from docs.readme import first_program
+
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "images" / "run.svg"
 COMMANDS = (
@@ -37,11 +39,6 @@ text { white-space: pre }
 .bad { fill: #ff8a80 } .good { fill: #8bd5a0 } .call { fill: #7fd4e8 }"""
 TITLE = "A terminal: a model looks up an order, a person allows a refund, a wrong call is refused"
 LEFT, TOP, LINE, CHARACTER = 18, 46, 19, 7.85
-
-
-def first_program() -> str:
-    """The README's first program, which the picture tries."""
-    return (ROOT / "README.md").read_text().partition("```py\n")[2].partition("```")[0]
 
 
 def typed(command: str, folder: Path) -> str:

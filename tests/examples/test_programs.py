@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 import uvicorn
 
-from docs.picture import first_program
+from docs.readme import first_program
 from examples.vendor import Script, Vendor, vendor
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
