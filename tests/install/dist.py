@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
@@ -26,7 +25,7 @@ HERE = Path(__file__).parent
 DIST, ENVIRONMENTS = ROOT / "dist", ROOT / ".venv-install"
 LARGE = {"transformers": "torch, several GB"}
 """Extras that are left out unless they are asked for, and why."""
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+EXTRAS = release_files.PROJECT["optional-dependencies"]
 NEEDS_WEIGHTS = {"local", "all"}
 CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
 QUESTION = "What is 17 * 23, and what day is it today?"
@@ -167,7 +166,7 @@ def try_extra(inside: Environment, package: Path, extra: str) -> str:
     answer = run(inside.python, "-m", "rightcall", "ask", "--no-log", QUESTION)
     if "391" not in answer:
         raise Wrong(f"rightcall ask said {answer!r}")
-    return f"{len(proofs)} extras work; the README's programs ran, offline too; rightcall ask answered"
+    return "works; the README's programs ran, the offline one too; rightcall ask answered"
 
 
 def _parts_of_all() -> list[str]:

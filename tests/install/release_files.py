@@ -11,6 +11,7 @@ from email.parser import Parser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MOST_WHEEL, MOST_SDIST = 2_500_000, 4_000_000
 """Bytes. The code alone; and the code with its tests, pages and examples."""
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -36,7 +37,6 @@ def metadata_of(wheel: Path) -> Message:
 
 def wrong_metadata(wheel: Path) -> Iterator[str]:
     """What the metadata gets wrong."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = metadata_of(wheel)
     line = next(
         line
@@ -49,7 +49,7 @@ def wrong_metadata(wheel: Path) -> Iterator[str]:
         "License-Expression": "Apache-2.0",
         "Requires-Python": ">=3.11",
         "Description-Content-Type": "text/markdown",
-        "Summary": project["description"],
+        "Summary": PROJECT["description"],
     }
     for key, value in wanted.items():
         if found[key] != value:
@@ -62,7 +62,7 @@ def wrong_metadata(wheel: Path) -> Iterator[str]:
     ]
     if tuple(named) != PYTHONS:
         yield f"the classifiers name Python {named}, not {PYTHONS}"
-    if odd := set(found.get_all("Provides-Extra") or []) ^ set(project["optional-dependencies"]):
+    if odd := set(found.get_all("Provides-Extra") or []) ^ set(PROJECT["optional-dependencies"]):
         yield f"these extras are not in both of metadata and pyproject.toml: {odd}"
 
 
