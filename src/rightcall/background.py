@@ -7,7 +7,6 @@ interpreter exits at the latest, without a word; in a forked child it begins ane
 
 import asyncio
 import atexit
-import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 from rightcall.errors import UsageError
 from rightcall.log import logger
+from rightcall.platforms import after_fork
 
 T = TypeVar("T")
 
@@ -247,4 +247,4 @@ def _begin_all_anew() -> None:
     _running.clear()
 
 
-os.register_at_fork(after_in_child=_begin_all_anew)
+after_fork(_begin_all_anew)

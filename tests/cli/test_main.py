@@ -245,6 +245,11 @@ def test_a_file_may_import_its_neighbours_and_have_the_name_of_a_module(tmp_path
     assert sys.path == before
 
 
+def test_the_package_is_the_command():
+    command = [sys.executable, "-m", "rightcall", "--version"]
+    assert subprocess.check_output(command, text=True) == f"{rc.__version__}\n"
+
+
 def test_version_is_the_packages(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])

@@ -61,14 +61,15 @@ async def start(*command: str, cwd: Path, **more: str) -> asyncio.subprocess.Pro
         *command,
         cwd=cwd,
         env=environment,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
 
 
-async def run(*command: str, cwd: Path, **more: str) -> str:
+async def run(*command: str, cwd: Path, typed: str = "", **more: str) -> str:
     """What a command prints. It must end well, and say nothing on standard error."""
     process = await start(*command, cwd=cwd, **more)
-    out, errors = await asyncio.wait_for(process.communicate(), 60)
+    out, errors = await asyncio.wait_for(process.communicate(typed.encode()), 60)
     assert (process.returncode, errors.decode()) == (0, ""), out.decode() + errors.decode()
     return out.decode()

@@ -57,6 +57,9 @@ def next_line(prompt: str, people: TextIO) -> str | None:
 @contextmanager
 def remembered() -> Iterator[None]:
     """Keys to edit a line with, and the lines of earlier conversations, where Python has readline."""
+    if sys.platform == "win32":
+        yield
+        return
     try:
         import readline  # noqa: PLC0415 - not on every platform, and it takes hold of the terminal
     except ImportError:  # pragma: no cover

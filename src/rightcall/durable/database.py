@@ -6,6 +6,7 @@ wait for each other, and a file that only its owner can read.
 
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +23,7 @@ from rightcall.durable.engines import without_secrets
 from rightcall.errors import JournalError, UsageError
 from rightcall.gate.threads import Job as ThreadJob
 from rightcall.gate.threads import Threads
+from rightcall.platforms import posix_only
 
 _PATIENCE = 30
 """Seconds that a writer waits for another."""
@@ -118,6 +120,8 @@ def migrating(database: Database) -> Iterator[None]:
     if database.path is None:
         yield
         return
+    if sys.platform == "win32":
+        raise posix_only("a durable store in SQLite")
     import fcntl  # noqa: PLC0415 - not on every system
 
     lock = os.open(database.path.with_name(f"{database.path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)

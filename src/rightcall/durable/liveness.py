@@ -6,6 +6,8 @@ verdict about processes and nothing else; what becomes of a dead one's runs is t
 """
 
 import os
+import platform
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ import psycopg
 
 from rightcall.durable.database import Database
 from rightcall.log import logger
+from rightcall.platforms import posix_only
 
 _KEEPALIVES = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
 """Of the one connection that holds the lock: the server learns within some ten seconds that a machine
@@ -51,7 +54,7 @@ class Liveness(Protocol):
 
 def liveness_of(database: Database) -> Liveness:
     """The locks that go with a database."""
-    name = f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex[:12]}"
+    name = f"{platform.node()}-{os.getpid()}-{uuid4().hex[:12]}"
     if database.path is None:
         return SessionLocks(name, database.lock_url)
     return FileLocks(name, database.path.with_name(f"{database.path.name}.workers"))
@@ -117,6 +120,8 @@ def _if_free(path: Path) -> Iterator[bool]:
 
 
 def _lock(file: int) -> None:
+    if sys.platform == "win32":
+        raise posix_only("a durable store in SQLite")
     import fcntl  # noqa: PLC0415 - not on every system, and asked for by nobody else
 
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,6 +11,7 @@ wants to record.
 
 import asyncio
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
@@ -114,7 +115,8 @@ class Worker:
     def _listen(self) -> int:
         where = socket.getaddrinfo(self._places.host, self._places.port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(where[0], socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if sys.platform != "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(where[4])

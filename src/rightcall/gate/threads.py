@@ -16,6 +16,7 @@ from typing import Any
 
 from rightcall.errors import ToolFailure
 from rightcall.gate.deadline import WrappedBaseException, leave_if_forked
+from rightcall.platforms import after_fork
 
 IDLE_SECONDS = 10.0
 MAX_ABANDONED = 64
@@ -224,4 +225,4 @@ def _begin_anew() -> None:
     _threads = Threads()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+after_fork(_begin_anew)

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from operator import attrgetter
@@ -18,6 +19,7 @@ from rightcall.manifest.diagnostics import Diagnostics, Finding, ManifestError, 
 from rightcall.manifest.jsonsource import read_json
 from rightcall.manifest.ownership import distrust_open
 from rightcall.manifest.toolreader import ToolReader
+from rightcall.platforms import posix_only
 
 _LARGEST = 1024 * 1024
 _TOP = ("version", "tools")
@@ -116,6 +118,8 @@ def _read_text(path: Path, notes: Diagnostics) -> str:
 
 
 def _read_bytes(path: Path, notes: Diagnostics) -> bytes:
+    if sys.platform == "win32":
+        raise posix_only("a manifest")
     start = Spot(notes, (1, 1), "")
     try:
         # Not to wait for whoever would write to a pipe of that name.

@@ -1,11 +1,13 @@
 """A file into the reason not to trust it: who else could have written it, or could put another there."""
 
 import os
-import pwd
 import stat
+import sys
 from pathlib import Path
 
 from msgspec import Struct
+
+from rightcall.platforms import posix_only, user_name
 
 
 class Distrust(Struct, frozen=True):
@@ -33,11 +35,13 @@ def distrust_open(path: Path, file: int) -> Distrust | None:
 
 
 def _judge(place: Path, status: os.stat_result) -> Distrust | None:
+    if sys.platform == "win32":
+        raise posix_only("a manifest")
     kind = "directory " if stat.S_ISDIR(status.st_mode) else ""
     if status.st_uid not in {0, os.geteuid()}:
         return Distrust(
-            f"the {kind or 'file '}{place} belongs to {_name(status.st_uid)}, neither you nor root",
-            f"run chown {_name(os.geteuid())} {place}, if you trust what is in it",
+            f"the {kind or 'file '}{place} belongs to {user_name(status.st_uid)}, neither you nor root",
+            f"run chown {user_name(os.geteuid())} {place}, if you trust what is in it",
         )
     # In a sticky directory, such as /tmp, nobody can replace what is another's.
     sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
@@ -47,10 +51,3 @@ def _judge(place: Path, status: os.stat_result) -> Distrust | None:
             f"anyone may write the {kind or 'file '}{place} (mode {mode:04o})", f"run chmod o-w {place}"
         )
     return None
-
-
-def _name(user: int) -> str:
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return f"user {user}"

@@ -20,6 +20,7 @@ from rightcall.core.options import checked
 from rightcall.core.problem import Problem, Valid
 from rightcall.core.schema import Schema, SchemaTooCostly
 from rightcall.errors import UsageError
+from rightcall.platforms import after_fork
 from rightcall.process.validating import INVALID, VALID, Question, receive, send
 
 SECONDS = 2.0
@@ -95,7 +96,7 @@ class DeadlineValidator:
         """What is said of arguments whose judge has ended before it had said all."""
         if was_judged:
             return (Problem("$", "does not fit the schema, and what is wrong takes too long to find"),)
-        if code not in (-signal.SIGALRM, -signal.SIGKILL):
+        if sys.platform != "win32" and code not in (-signal.SIGALRM, -signal.SIGKILL):
             raise RuntimeError(f"the process that validates by the schema ended with {code}")
         limit = f"checking it against the schema took longer than {self._seconds:g} s"
         return (Problem("$", f"{limit}, which is the most; try simpler or shorter arguments"),)
@@ -209,6 +210,5 @@ def _begin_anew() -> None:
     _children = _Children()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+after_fork(_begin_anew)
 atexit.register(close_children)

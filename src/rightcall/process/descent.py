@@ -66,6 +66,8 @@ def signal_all(numbers: tuple[int, ...], leader: int | None) -> None:
     The leader began a session, and nobody enters another's session; so every group that something
     below is in holds nothing else.
     """
+    if sys.platform == "win32":
+        return
     groups = {leader} if leader is not None else set()
     for pid in descendants(1 << 20):
         with suppress(OSError):

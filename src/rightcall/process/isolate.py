@@ -6,6 +6,7 @@ dies with whoever started it.
 
 import os
 import secrets
+import sys
 from pathlib import Path
 
 from msgspec import Struct
@@ -105,7 +106,7 @@ def _systemd_run(program: str, unit: str, command: Command) -> list[str]:
 
 
 def _scope() -> list[str]:
-    return [] if os.geteuid() == 0 else ["--user"]
+    return [] if sys.platform != "win32" and os.geteuid() == 0 else ["--user"]
 
 
 def _bus() -> dict[str, str]:

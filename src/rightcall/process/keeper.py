@@ -35,24 +35,25 @@ import os
 import select
 import signal
 import socket
+import sys
 import time
 from contextlib import suppress
-from struct import Struct
 
 from rightcall.process.descent import LINUX, PDEATHSIG, SUBREAPER, descendants, prctl, signal_all
+from rightcall.process.protocol import (
+    CROWDED,
+    ENDED,
+    EXITED,
+    HEADER,
+    NO_DIRECTORY,
+    NO_NAMESPACE,
+    NO_START,
+    REPORT,
+    SWEEP_SECONDS,
+    TIMED_OUT,
+)
 
-HEADER = Struct("=I")
-"""Before a request: how many bytes it has."""
-REPORT = Struct("=Bii?")
-"""What became of a command: a word, its wait status or errno, how many processes are left, and whether
-it had process numbers of its own."""
-EXITED, TIMED_OUT, ENDED, CROWDED, NO_START, NO_DIRECTORY, NO_NAMESPACE = range(7)
-AUTO, OWN, HOST = b"a", b"o", b"h"
-"""What a keeper is asked for with: its own process numbers where root may have them, surely, or not."""
-END = b"e"
-"""End the command now, with its grace."""
-SWEEP_SECONDS = 2.0
-"""How long SIGKILL is tried before a report says that something is left."""
+assert sys.platform != "win32"
 
 CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 PATIENT_PAUSE = 1.0

@@ -14,9 +14,12 @@ import ctypes
 import errno
 import os
 import signal
+import sys
 from struct import Struct
 
 from rightcall.process.descent import LINUX, PDEATHSIG, prctl
+
+assert sys.platform != "win32"
 
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x00020000, 0x10000000, 0x20000000
 _NO_SUID_DEV_EXEC, _PRIVATE = 0x2 | 0x4 | 0x8, 1 << 18

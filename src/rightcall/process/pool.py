@@ -3,7 +3,6 @@
 Not bound to an event loop or a thread; a fork begins with none.
 """
 
-import fcntl
 import os
 import signal
 import socket
@@ -13,8 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from rightcall.errors import UsageError
-from rightcall.process.descent import LINUX, descendants
-from rightcall.process.keeper import HOST
+from rightcall.platforms import after_fork, posix_only
+from rightcall.process.descent import descendants
+from rightcall.process.protocol import HOST
+
+with suppress(ImportError):  # Windows has none
+    import fcntl
 
 _ROOT = str(Path(__file__).parents[2])
 _START = "import sys; sys.path.append(sys.argv[1]); from rightcall.process.warden import main; main()"
@@ -95,6 +98,8 @@ class Keepers:
         return ours
 
     def _pass_on(self, kind: bytes, line: socket.socket) -> None:
+        if sys.platform == "win32":
+            raise posix_only("a command")
         self._replace_stopped()
         if self._warden is None:
             self._warden, self._process = start_warden()
@@ -102,7 +107,7 @@ class Keepers:
 
     def _replace_stopped(self) -> None:
         """Put an end to a warden that was stopped, by a command or by whoever: it does no more."""
-        if self._process is None or not _is_stopped(self._process):
+        if sys.platform == "win32" or self._process is None or not _is_stopped(self._process):
             return
         # Its keepers may be stopped as well. So what they keep is ended first, as far as it is seen from
         # here, and then they with the warden, whose group they are in.
@@ -128,8 +133,10 @@ class Keepers:
 
 def start_warden() -> tuple[socket.socket, int]:
     """Start the process that forks keepers: the line to it, and its number."""
-    if sys.platform == "win32" or not sys.executable or getattr(sys, "frozen", False):
-        raise UsageError("commands need a POSIX system and Python's own interpreter, not a bundle")
+    if sys.platform == "win32":
+        raise posix_only("a command")
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise UsageError("commands need Python's own interpreter, not a bundle")
     ours, theirs = socket.socketpair()
     with theirs:
         line = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _CLEAR_OF_THEM)
@@ -154,7 +161,7 @@ def start_warden() -> tuple[socket.socket, int]:
 
 def _own_pidfd() -> int | None:
     """A descriptor that tells when this process has ended, whoever else holds its sockets (Linux)."""
-    if not hasattr(os, "pidfd_open"):
+    if sys.platform == "win32" or not hasattr(os, "pidfd_open"):
         return None
     try:
         pidfd = os.pidfd_open(os.getpid())
@@ -174,7 +181,7 @@ def _reap(process: int) -> None:
 
 def _is_stopped(process: int) -> bool:
     """Whether a child of this process does nothing since a signal (where that can be told: on Linux)."""
-    if not LINUX:
+    if sys.platform != "linux":
         return False
     try:
         found = os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
@@ -209,4 +216,4 @@ def _begin_anew() -> None:
     _keepers = Keepers()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+after_fork(_begin_anew)

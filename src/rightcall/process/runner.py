@@ -10,6 +10,7 @@ import errno
 import marshal
 import os
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -18,7 +19,8 @@ from time import monotonic
 from msgspec.structs import replace
 
 from rightcall.log import logger
-from rightcall.process import keeper
+from rightcall.platforms import posix_only
+from rightcall.process import protocol
 from rightcall.process.command import (
     Capture,
     Command,
@@ -36,11 +38,11 @@ from rightcall.process.pool import Keepers, keepers
 
 _CHUNK = 64 * 1024
 _LARGEST_PIPE = 1024 * 1024
-_PATIENCE = keeper.SWEEP_SECONDS + 8.0
+_PATIENCE = protocol.SWEEP_SECONDS + 8.0
 """Seconds beyond a command's own times in which its keeper must have reported."""
 
 
-_KINDS = {"auto": keeper.AUTO, "own": keeper.OWN, "host": keeper.HOST}
+_KINDS = {"auto": protocol.AUTO, "own": protocol.OWN, "host": protocol.HOST}
 _REASONS = {
     errno.E2BIG: "its arguments are longer than the system takes",
     errno.EACCES: "it may not be executed",
@@ -91,7 +93,7 @@ def _encode(command: Command) -> bytes:
         )
     except UnicodeEncodeError:
         raise ValueError("an argument holds half of a surrogate pair, which is no text") from None
-    return keeper.HEADER.pack(len(text)) + text
+    return protocol.HEADER.pack(len(text)) + text
 
 
 class _CommandRun:
@@ -110,7 +112,8 @@ class _CommandRun:
         self._watched: set[int] = set()
         self._survivors = 0
         self._output, self._write_end = os.pipe()
-        os.set_blocking(self._output, False)
+        if sys.platform != "win32":
+            os.set_blocking(self._output, False)
         try:
             self._line = self._keepers.take(_KINDS[command.pids])
         except BaseException:
@@ -121,6 +124,8 @@ class _CommandRun:
 
     async def ask(self, request: bytes) -> None:
         """Hand the command over, with the end of the pipe that it writes to."""
+        if sys.platform == "win32":
+            raise posix_only("a command")
         try:
             # The keeper may have been killed a moment ago; nothing was started then.
             try:
@@ -146,7 +151,7 @@ class _CommandRun:
             # The word may come too late, and then be the first that the keeper hears of the next.
             self._reusable = False
             with suppress(OSError):
-                self._line.send(keeper.END)
+                self._line.send(protocol.END)
             await self._until_over(command.grace + _PATIENCE)
             raise
 
@@ -208,16 +213,16 @@ class _CommandRun:
 
     def _hear(self) -> None:
         try:
-            heard = self._line.recv(keeper.REPORT.size - len(self._report))
+            heard = self._line.recv(protocol.REPORT.size - len(self._report))
         except BlockingIOError:
             return
         except OSError:
             heard = b""
         self._report += heard
-        if heard and len(self._report) < keeper.REPORT.size:
+        if heard and len(self._report) < protocol.REPORT.size:
             return
         if heard:
-            kind, status, self._survivors, own = keeper.REPORT.unpack(self._report)
+            kind, status, self._survivors, own = protocol.REPORT.unpack(self._report)
             if self._command.pids == "auto":
                 _say_once(own=own)
             self.exit = _explained(kind, status, self._command)
@@ -230,16 +235,16 @@ class _CommandRun:
 
 def _explained(kind: int, status: int, command: Command) -> Exit:
     """What a keeper's report means; ``status`` is a wait status, or an errno where nothing started."""
-    if kind == keeper.TIMED_OUT:
+    if kind == protocol.TIMED_OUT:
         return TimedOut(command.timeout)
-    if kind == keeper.CROWDED:
+    if kind == protocol.CROWDED:
         return Crowded(command.max_processes)
-    if kind == keeper.NO_START:
+    if kind == protocol.NO_START:
         reason = _REASONS.get(status) or os.strerror(status)
         return NotStarted(f"{command.argv[0]} cannot be started: {reason}")
-    if kind == keeper.NO_DIRECTORY:
+    if kind == protocol.NO_DIRECTORY:
         return NotStarted(f"its directory {command.directory} cannot be entered: {os.strerror(status)}")
-    if kind == keeper.NO_NAMESPACE:
+    if kind == protocol.NO_NAMESPACE:
         reason = f"it is to have process numbers of its own, and there are none: {os.strerror(status)}"
         return NotStarted(f'{reason}; pids="host" does without')
     code = os.waitstatus_to_exitcode(status)

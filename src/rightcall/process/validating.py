@@ -8,14 +8,16 @@ import signal
 import socket
 import struct
 import sys
+from contextlib import suppress
 from functools import lru_cache
 
 from msgspec import Struct, json
 
 from rightcall.core.jsontext import JsonObject, parse
 from rightcall.core.schema import Schema
+from rightcall.platforms import posix_only
 
-if sys.platform != "win32":
+with suppress(ImportError):  # Windows has none
     import resource
 
 READY, VALID, INVALID, PROBLEMS = 1, 2, 3, 4
@@ -67,24 +69,31 @@ def _schema(document: str, resources: str, formats: bool) -> Schema:  # noqa: FB
     return Schema(json.decode(document), resources=known, formats=formats, bounded=False)
 
 
+def _alarm(seconds: float) -> None:
+    """End this process after so many seconds; with 0, do not."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
 def _answer(line: socket.socket, question: Question) -> None:
-    signal.setitimer(signal.ITIMER_REAL, question.seconds)
+    _alarm(question.seconds)
     schema = _schema(question.schema, question.resources, question.formats)
     value = parse(question.text)
     if schema.fits(value):
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _alarm(0)
         send(line, VALID)
         return
     # Said at once: to find out all that is wrong can take much longer than to find that something is.
     send(line, INVALID)
     problems = schema.problems(value)
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    _alarm(0)
     send(line, PROBLEMS, json.encode(problems))
 
 
 def main() -> None:
     """Answer until nobody asks any more."""
-    assert sys.platform != "win32"
+    if sys.platform == "win32":
+        raise posix_only("a validator with a deadline")
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -22,17 +22,13 @@ import sys
 import time
 from contextlib import suppress
 
-from rightcall.process.descent import LINUX, SUBREAPER, children_of, prctl
-from rightcall.process.keeper import (
-    AUTO,
-    CLOSE_ON_EXEC,
-    OWN,
-    PATIENT_PAUSE,
-    SWEEP_SECONDS,
-    keep,
-    ring_on_signals,
-)
-from rightcall.process.namespace import fork_first
+# Before the imports: of what they name, type checkers see nothing on Windows.
+assert sys.platform != "win32"
+
+from rightcall.process.descent import LINUX, SUBREAPER, children_of, prctl  # noqa: E402
+from rightcall.process.keeper import CLOSE_ON_EXEC, PATIENT_PAUSE, keep, ring_on_signals  # noqa: E402
+from rightcall.process.namespace import fork_first  # noqa: E402
+from rightcall.process.protocol import AUTO, OWN, SWEEP_SECONDS  # noqa: E402
 
 _LEAVE_SECONDS = SWEEP_SECONDS + 1.0
 """How long a keeper has to end what it keeps, once its line has closed."""

@@ -33,6 +33,8 @@ _SLEEPS = ("time.sleep", "asyncio.sleep")
 _CLOCKS = ("time.time", "date.today", "datetime.now")
 _SPARE = 1000
 """How often a program may look at the clock or sleep, besides its calls."""
+_END = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Windows has only the second, and ends a process by it at once."""
 
 
 class ProgramLimits(Struct, frozen=True, kw_only=True):
@@ -154,7 +156,7 @@ class Interpreter:
         self._is_given_up = True
         if self._process is not None:
             with suppress(ProcessLookupError):
-                os.kill(self._process, signal.SIGKILL)
+                os.kill(self._process, _END)
 
     def _alone(self, function: Callable[[], Any]) -> Any:
         with self._busy:

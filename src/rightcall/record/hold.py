@@ -19,6 +19,7 @@ from threading import Thread
 
 from rightcall.errors import RunHeld
 from rightcall.log import logger
+from rightcall.platforms import after_fork
 
 if sys.platform != "win32":
     import fcntl
@@ -104,22 +105,21 @@ def _closer() -> "SimpleQueue[int]":
     return waiting
 
 
-if sys.platform != "win32":
-    # A forked child has none of its parent's threads.
-    os.register_at_fork(after_in_child=_closer.cache_clear)
+# A forked child has none of its parent's threads.
+after_fork(_closer.cache_clear)
 
 
 def _lock(descriptor: int) -> None:
     if sys.platform == "win32":
         _cannot_hold("Windows has no such locks")
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in HELD:
-            raise
-        # Some file systems know no locks. Runs go on there as they did, and the log says so.
-        _cannot_hold(error)
+    else:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in HELD:
+                raise
+            # Some file systems know no locks. Runs go on there as they did, and the log says so.
+            _cannot_hold(error)
 
 
 def _cannot_hold(why: object) -> None:

@@ -26,7 +26,7 @@ from rightcall.record.lines import CANCEL, Line, LineIndex, Place, parse_line
 from rightcall.record.redact import redact_secrets
 from rightcall.record.waits import Busy, Waiting, patiently
 
-if sys.platform != "win32":
+with suppress(ImportError):  # Windows has none
     import fcntl
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)

@@ -13,7 +13,6 @@ were meant for the address that was asked, and no vendor's API needs one.
 import asyncio
 import atexit
 import io
-import os
 import re
 import socket
 import sys
@@ -27,6 +26,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from rightcall.core.transport import Incoming, Timeouts
 from rightcall.errors import TransportError, TransportTimeout, VendorError
+from rightcall.platforms import after_fork
 
 if TYPE_CHECKING:
     import aiohttp
@@ -179,7 +179,7 @@ def _begin_anew() -> None:
     _pools.clear()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+after_fork(_begin_anew)
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:

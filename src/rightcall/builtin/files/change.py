@@ -9,6 +9,7 @@ file's other hard links keep what they had.
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -21,6 +22,7 @@ from rightcall.builtin.files.root import Root, kind_of
 from rightcall.builtin.files.textfile import Loaded, TextFile, in_bytes, load_whole, numbered, version_of
 from rightcall.builtin.files.tree import Access, FileLimits, in_words
 from rightcall.errors import ToolFailure
+from rightcall.platforms import posix_only
 
 _AROUND = 3
 """Lines shown before and after an edit."""
@@ -252,6 +254,8 @@ def _write_beside(directory: int, data: bytes, like: os.stat_result | None) -> s
 
 def _take_after(opened: int, like: os.stat_result) -> None:
     """Give the file the owner and the permissions of the one it is to replace."""
+    if sys.platform == "win32":
+        raise posix_only("changing files")
     with suppress(PermissionError):
         os.fchown(opened, like.st_uid, like.st_gid)
     # Without set-user-ID and the like: the content is new.

@@ -62,7 +62,7 @@ def open_by_kernel(directory: int, path: str, how: int, *, cross_mounts: bool = 
     Raises an OSError; EXDEV when the path leads outside.
     """
     resolve = _BENEATH | _NO_MAGICLINKS | (0 if cross_mounts else _NO_XDEV)
-    structure = _How(how | os.O_CLOEXEC, 0, resolve)
+    structure = _How(how | _flags("O_CLOEXEC"), 0, resolve)
     code = errno.EAGAIN
     for _ in range(_TRIES):
         opened = _libc().syscall(

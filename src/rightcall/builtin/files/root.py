@@ -25,6 +25,7 @@ from rightcall.builtin.files import resolve
 from rightcall.builtin.files.place import Place
 from rightcall.core.options import checked
 from rightcall.errors import ToolFailure, UsageError
+from rightcall.platforms import posix_only
 
 Resolver: TypeAlias = Literal["openat2", "walk"]
 
@@ -202,7 +203,7 @@ def _names(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 def _open_root(path: str | os.PathLike[str]) -> int:
     if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
-        raise UsageError("files can be granted on POSIX systems only; this one cannot open them safely")
+        raise posix_only("granting files")
     try:
         return os.open(path, resolve.LIST)
     except OSError as error:

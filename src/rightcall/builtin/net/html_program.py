@@ -12,6 +12,8 @@ import sys
 from html import unescape
 from pathlib import Path
 
+assert sys.platform != "win32"
+
 _MEMORY = 1024**3
 _SECONDS = 5
 _DEEPEST = 200

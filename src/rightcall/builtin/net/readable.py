@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from rightcall.core.extras import require
 from rightcall.errors import ToolFailure
+from rightcall.platforms import posix_only
 from rightcall.process.command import Command, Exited
 from rightcall.process.runner import run
 
@@ -185,5 +186,7 @@ def one_line(text: str) -> str:
 
 
 def require_converter() -> None:
-    """Raise MissingExtra if what turns HTML into text is not installed."""
+    """Raise MissingExtra if what turns HTML into text is not installed; UsageError on Windows."""
+    if sys.platform == "win32":
+        raise posix_only("reading web pages")
     _library()

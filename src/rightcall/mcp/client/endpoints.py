@@ -7,10 +7,10 @@ keep say ``npx`` and ``uvx``; it is done here, in our own ``PATH``, and never ag
 
 import ipaddress
 import os
-import pwd
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,6 +21,7 @@ from msgspec import Struct, field
 from rightcall.core.options import Spelt
 from rightcall.core.secret import redact_formats
 from rightcall.errors import UsageError
+from rightcall.platforms import posix_only, user_name
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "USER")
 """All that a program gets of our environment unless more is allowed: what most need, no secrets."""
@@ -135,11 +136,13 @@ def program_of(target: Stdio) -> str:
 
 def refuse_unsafe(path: Path) -> None:
     """Raise UsageError when somebody else can write a file, or replace it on the way to it."""
+    if sys.platform == "win32":
+        raise posix_only("an MCP server over stdio")
     target = path.resolve()
     for place in dict.fromkeys([target, *target.parents, *path.absolute().parents]):
         status = place.stat()
         if status.st_uid not in {0, os.geteuid()}:
-            owner = _name(status.st_uid)
+            owner = user_name(status.st_uid)
             raise UsageError(f"{place} belongs to {owner}, neither you nor root; {path} is not trusted")
         # In a sticky directory, such as /tmp, nobody can replace what is another's.
         sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
@@ -159,10 +162,3 @@ def directory_of(target: Stdio) -> str:
     if not Path(place).is_dir():
         raise UsageError(f"a server's directory: there is no {place}")
     return place
-
-
-def _name(user: int) -> str:
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return f"user {user}"

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rightcall.errors import TransportError
 from rightcall.mcp.client.endpoints import Stdio, directory_of, environment_of, program_of
+from rightcall.platforms import posix_only
 from rightcall.process.command import Command, Completed, decode, describe
 from rightcall.process.runner import run
 
@@ -45,7 +46,8 @@ class Pipe:
     """One end of a pipe, awaited. Nothing is read before somebody wants it."""
 
     def __init__(self, descriptor: int) -> None:
-        os.set_blocking(descriptor, False)
+        if sys.platform != "win32":
+            os.set_blocking(descriptor, False)
         self._descriptor = descriptor
         self._watching: asyncio.AbstractEventLoop | None = None
         """The loop that looks for something to read."""
@@ -151,6 +153,8 @@ class Child:
 
 async def launch(target: Stdio) -> Child:
     """Start a server. Raises UsageError when it may not, TransportError when it does not start."""
+    if sys.platform == "win32":
+        raise posix_only("an MCP server over stdio")
     program, environment = program_of(target), environment_of(target)
     directory = directory_of(target)
     place = tempfile.mkdtemp(prefix="rightcall-")
@@ -198,6 +202,8 @@ async def _start(command: Command, listener: socket.socket, name: str) -> Child:
 
 
 def _with_pipes(line: socket.socket, running: asyncio.Task[Completed]) -> Child:
+    if sys.platform == "win32":
+        raise posix_only("an MCP server over stdio")
     their_input, our_output = os.pipe()
     our_input, their_output = os.pipe()
     with line:

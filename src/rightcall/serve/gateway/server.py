@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
@@ -118,7 +119,9 @@ def _listener(uvicorn: Any, config: Any) -> Any:
 
 def _allow_files() -> None:
     """Two sockets for every stream: as many as this process may have."""
-    with suppress(ImportError, ValueError, OSError):  # not Windows, or not allowed
+    if sys.platform == "win32":
+        return
+    with suppress(ImportError, ValueError, OSError):  # not there, or not allowed
         import resource  # noqa: PLC0415 - not everywhere
 
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
