@@ -43,7 +43,7 @@ def runs(parser: ArgumentParser) -> None:
         "--status", choices=_STATUSES, metavar="WORD", help=f"only those: {', '.join(_STATUSES)}"
     )
     listing.add_argument("--count", type=count_of, metavar="N", help="how many segments to look at")
-    showing = actions.add_parser("show", help="a run: its status, what it waits for, its steps and answer")
+    showing = actions.add_parser("show", help="a run: its status, pending calls, steps and answer")
     watching = actions.add_parser("watch", help="follow a run to its end")
     for each in (listing, showing, watching):
         each.add_argument("--json", action="store_true", help="lines of JSON")
