@@ -145,7 +145,7 @@ DOCS := .venv-docs/bin
 .venv-docs/.ready: constraints.txt
 	@test -x $(DOCS)/python || $(PYTHON) -m venv .venv-docs
 	@$(DOCS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		zensical mkdocs-material mkdocstrings-python
+		zensical mkdocs-material mkdocstrings-python ruff
 	@touch $@
 
 docs: .venv-docs/.ready ## build the docs as a site, into site/; needs no network once .venv-docs is there

@@ -13,9 +13,7 @@ def journal(parser: ArgumentParser) -> None:
     """
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="the last runs: when, which model, what, how it ended")
-    listing.add_argument(
-        "where", nargs="*", metavar="FILE", help="the journals; what ask and chat keep, unless given"
-    )
+    listing.add_argument("where", nargs="*", metavar="FILE", help="what ask and chat keep, unless given")
     count = listing.add_mutually_exclusive_group()
     count.add_argument("--count", type=count_of, default=20, metavar="N", help="how many (default: 20)")
     count.add_argument("--all", action="store_true", help="every one")
@@ -33,9 +31,7 @@ def journal(parser: ArgumentParser) -> None:
         "resume", help="continue a run that waits for approval, or was cut off"
     )
     for each in (showing, replaying, exporting, resuming):
-        each.add_argument(
-            "where", nargs="*", metavar="[FILE] [RUN]", help="the journal, and how the run's name begins"
-        )
+        each.add_argument("where", nargs="*", metavar="[FILE] [RUN]", help="the journal, the run")
     _add_resume(resuming)
     actions.add_parser("path", help="where ask and chat store conversations")
     for name, words in (
