@@ -135,8 +135,7 @@ async def test_an_agent_inside_and_a_model_to_fall_back_on_are_seen_too():
     middle = rc.Agent(scripted(priced=True), [helper.as_tool()], name="middle")
     budget = rc.Budget(cost=unheard(), strict=True)
     outer = scripted(priced=True)
-    words = r"\(asked by helper\) \(asked by middle\) is not known"
-    with pytest.raises(rc.errors.UsageError, match=words):
+    with pytest.raises(rc.errors.UsageError, match=r"helper\) \(asked by middle\) is not known"):
         await rc.Agent(outer, [middle.as_tool()], budget=budget).run("Hi")
     with pytest.raises(rc.errors.UsageError, match="cannot be enforced"):
         await rc.Agent([outer, inner], budget=budget).run("Hi")

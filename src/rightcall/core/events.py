@@ -31,16 +31,16 @@ class ReasoningDelta(Struct, frozen=True, gc=False, tag=True):
 
 
 class ReasoningEnd(Struct, frozen=True, gc=False, tag=True):
-    """A thought is complete, with what its vendor wants back of it; only where it wants something.
+    """A thought is complete; only if its vendor needs it sent back.
 
-    Whoever hands a reply on while it arrives needs that before what follows the thought.
+    Whoever passes on a reply while it streams needs it before what follows the thought.
     """
 
     reasoning: Reasoning
 
 
 class CallStart(Struct, frozen=True, gc=False, tag=True):
-    """The model begins a call. ``index`` tells the calls of one reply apart."""
+    """The model starts a call. ``index`` distinguishes the calls of one reply."""
 
     index: int
     name: str
@@ -59,14 +59,14 @@ class CallDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
 
 
 class CallEnd(Struct, frozen=True, gc=False, tag=True):
-    """A call is complete as the model wrote it."""
+    """A call is complete, as the model wrote it."""
 
     index: int
     call: Call
 
 
 class ReplyEnd(Struct, frozen=True, gc=False, tag=True):
-    """The whole reply. Always the last event of a model's stream; without it the stream broke."""
+    """The whole reply. Always the last event of a model's stream; without it the stream broke off."""
 
     reply: Reply
     raw: bytes | None = None
@@ -74,7 +74,7 @@ class ReplyEnd(Struct, frozen=True, gc=False, tag=True):
 
 
 class ModelChange(Struct, frozen=True, gc=False, tag=True):
-    """A model failed before anything of its reply was given, and another is asked instead."""
+    """A model failed before any part of its reply arrived, and another is asked instead."""
 
     failed: str
     """The one that failed, by its name."""
@@ -84,7 +84,7 @@ class ModelChange(Struct, frozen=True, gc=False, tag=True):
 
 
 class RetryStart(Struct, frozen=True, gc=False, tag=True):
-    """A request failed, and is sent again after a wait. Nothing of the reply has come yet."""
+    """A request failed and is retried after a wait. No part of the reply has arrived yet."""
 
     attempt: int
     """Which one comes: 2 for the first retry."""
@@ -102,7 +102,7 @@ class TurnStart(Struct, frozen=True, gc=False, tag=True):
 
 
 class SubagentEvent(Struct, frozen=True, gc=False, tag=True):
-    """Something happened in an agent that was handed a task."""
+    """An event of a subagent."""
 
     agent: str
     """The agent, by its name as a tool; ``writer/checker`` for one that another handed its task to."""

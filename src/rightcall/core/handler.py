@@ -16,7 +16,7 @@ from rightcall.errors import UsageError
 
 
 class CallProgress(Struct, frozen=True, gc=False, tag=True):
-    """A running call says how far it is: so much done, of so much, and with what."""
+    """A running call reports its progress: how much is done, of how much, with a text."""
 
     call_id: str
     done: float

@@ -24,7 +24,7 @@ OutcomeKind: TypeAlias = Literal[
 
 
 class Returned(Struct, frozen=True, gc=False, tag="returned"):
-    """The tool ran and gave a value."""
+    """The tool ran and returned a value."""
 
     kind: ClassVar[OutcomeKind] = "returned"
 
@@ -69,7 +69,7 @@ class UnknownTool(Struct, frozen=True, gc=False, tag="unknown"):
 
 
 class Denied(Struct, frozen=True, gc=False, tag="denied"):
-    """A policy, a hook or a person said no."""
+    """A policy, a hook or a person denied the call."""
 
     kind: ClassVar[OutcomeKind] = "denied"
 
@@ -91,7 +91,7 @@ class TimedOut(Struct, frozen=True, gc=False, tag="timed_out"):
 
 
 class Cancelled(Struct, frozen=True, gc=False, tag="cancelled"):
-    """The call was given up before it finished."""
+    """The call was cancelled before it finished."""
 
     kind: ClassVar[OutcomeKind] = "cancelled"
 
@@ -109,7 +109,7 @@ class Interrupted(Struct, frozen=True, gc=False, tag="interrupted"):
 
 
 class DryRun(Struct, frozen=True, gc=False, tag="dry_run"):
-    """The call would have run; in a dry run nothing is changed, and it was not."""
+    """The call passed the check but was not run, because this is a dry run."""
 
     kind: ClassVar[OutcomeKind] = "dry_run"
 

@@ -75,7 +75,7 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class Handle:
-    """A run that was submitted, from wherever it is looked at."""
+    """A submitted run, in any process."""
 
     def __init__(self, app: "App", run: str) -> None:
         self._app = app

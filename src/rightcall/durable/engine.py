@@ -53,7 +53,7 @@ class Caps(Struct, frozen=True, kw_only=True):
 
 
 class Queue(Struct, frozen=True, kw_only=True):
-    """Where segments wait for a worker, and how many may be taken from there."""
+    """A queue of segments that wait for a worker, with its limits."""
 
     name: str = "default"
     concurrency: int = 50

@@ -24,7 +24,7 @@ PAUSE = 0.04
 
 
 class Live(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that happened in a run, seen from wherever."""
+    """An event of a run, in any process."""
 
     run: str
     segment: int

@@ -99,7 +99,7 @@ _TOO_LATE = Outcome(kind="failed", code="deadline", message="its deadline has pa
 
 
 class Submitted(Struct, frozen=True, kw_only=True):
-    """What is known of a run where what its tools share is made."""
+    """What is known about a run when its dependencies are created."""
 
     run: str
     agent: str

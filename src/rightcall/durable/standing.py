@@ -27,7 +27,7 @@ _OF_SEGMENTS: Mapping[Status, RunStatus] = {
 
 
 class RunInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run, and how it stands."""
+    """A run, and its status."""
 
     run: str
     agent: str

@@ -17,7 +17,7 @@ MOST_TOKENS = 2048
 
 
 class Grammar(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
-    """What a model's text is held to."""
+    """The grammar that a model's text must follow."""
 
     syntax: Syntax
     text: str
@@ -47,13 +47,13 @@ class Sampling(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
 
 
 class Piece(Struct, frozen=True, gc=False):
-    """Text that was generated, special tokens included, except the one that ends a reply."""
+    """Generated text, including special tokens, except the one that ends a reply."""
 
     text: str
 
 
 class Finish(Struct, frozen=True, gc=False):
-    """Why generation ended, and what it cost. Always the last thing an engine gives."""
+    """Why generation ended, and its usage. Always the last item of a completion."""
 
     stop: Literal["end", "length", "stop_sequence"]
     usage: Usage
@@ -62,7 +62,7 @@ class Finish(Struct, frozen=True, gc=False):
 
 
 class Card(Struct, frozen=True, kw_only=True, gc=False, metaclass=Spelt):
-    """What is known of a model before it is asked anything."""
+    """Facts about a model, known before it is asked."""
 
     name: str
     template: str = ""

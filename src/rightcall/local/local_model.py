@@ -32,9 +32,9 @@ _TOKENS = re.compile(r"<[^<>\s]+>|\[[A-Z_/]+\]")
 class LocalModel(RawModel):
     """A raw model that calls tools the way it was trained to.
 
-    The chat template is the model's own unless given; the family is found in the template's text unless
-    given, by name or as data. Replies are held to legal calls by a grammar, unless the option ``strict``
-    is False.
+    The chat template is the model's own by default; the family is detected from the template, or given
+    by name or as data. A grammar restricts replies to valid calls, unless the option ``strict`` is
+    False.
     """
 
     @checked("rc.local.LocalModel")

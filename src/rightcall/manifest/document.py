@@ -59,10 +59,10 @@ def load(
     sandbox: str | os.PathLike[str] | None = None,
     taken: Collection[str] = (),
 ) -> Manifest:
-    """The tools that a manifest declares. Raises ManifestError with all that is wrong with it.
+    """The tools that a manifest declares. Raises ManifestError with everything that is wrong.
 
-    ``sandbox`` is the directory that ``$SANDBOX`` stands for; ``taken`` are names that other tools
-    have already. Warnings are kept, and logged.
+    ``sandbox`` is the directory that ``$SANDBOX`` stands for; ``taken`` are names that other tools have
+    already. Warnings are kept, and logged.
     """
     reading = inspect(path, sandbox=sandbox, taken=taken)
     if reading.problems:
@@ -84,7 +84,7 @@ def inspect(
     sandbox: str | os.PathLike[str] | None = None,
     taken: Collection[str] = (),
 ) -> Reading:
-    """What a manifest declares, and all that is to be said of it; nothing is raised for what it says."""
+    """What a manifest declares, with all problems and warnings; raises nothing for its content."""
     notes = Diagnostics(os.fspath(path))
     entries: tuple[Entry, ...] = ()
     place = None if sandbox is None else _sandbox(Path(sandbox))

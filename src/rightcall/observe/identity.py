@@ -9,7 +9,7 @@ CONVERSATION: ContextVar[str] = ContextVar("rightcall_conversation", default="")
 
 @contextmanager
 def conversation(identity: str) -> Iterator[None]:
-    """Runs that begin in here are part of the conversation of that id, for whoever watches them."""
+    """Runs that begin in this context belong to the conversation with that id, for observers."""
     token = CONVERSATION.set(identity)
     try:
         yield

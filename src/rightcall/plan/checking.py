@@ -49,7 +49,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
 @checked("rc.plan.check")
 def check(source: str, tools: ToolSource) -> Program:
-    """What is wrong with a plan, and what it would call; nothing of it is run."""
+    """Check a plan without running it: what is wrong with it, and what it would call."""
     box = Toolbox(tools)
     stubs = stubs_for(box)
     return with_types(checked_program(source, known_tools(box, stubs)), stubs)

@@ -21,7 +21,7 @@ Pids: TypeAlias = Literal["auto", "own", "host"]
 
 
 class Isolation(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """A wall around a command, of what the system offers. Asked for, or there is none."""
+    """Isolation for a command, by what the system offers. Only on request."""
 
     by: Literal["any", "bubblewrap", "systemd-run"] = "any"
     network: bool = False
@@ -31,7 +31,7 @@ class Isolation(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
 
 class Command(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """A program and its arguments, and the bounds it runs in. No shell ever reads it."""
+    """A program with its arguments and limits. No shell is used."""
 
     argv: tuple[str, ...]
     """The program's absolute path, and its arguments."""
@@ -66,19 +66,19 @@ class Command(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
 
 class Exited(Struct, frozen=True, tag="exited"):
-    """It came to its end."""
+    """It ended by itself."""
 
     code: int
 
 
 class Signalled(Struct, frozen=True, tag="signalled"):
-    """A signal ended it, and it was not ours."""
+    """A signal that was not ours ended it."""
 
     number: int
 
 
 class TimedOut(Struct, frozen=True, tag="timed_out"):
-    """It did not end in time, and was killed with all that it started."""
+    """It did not end in time, and was killed with everything that it started."""
 
     seconds: float
 
@@ -90,13 +90,13 @@ class Crowded(Struct, frozen=True, tag="crowded"):
 
 
 class NotStarted(Struct, frozen=True, tag="not_started"):
-    """It could not be started, for a reason in words."""
+    """It could not be started; the reason is a text."""
 
     reason: str
 
 
 class Lost(Struct, frozen=True, tag="lost"):
-    """Whoever watched over it was killed, and it with them; how far it came is not known."""
+    """The process that watched it was killed, and it too; how far it came is unknown."""
 
 
 Exit: TypeAlias = Exited | Signalled | TimedOut | Crowded | NotStarted | Lost
@@ -104,7 +104,7 @@ Exit: TypeAlias = Exited | Signalled | TimedOut | Crowded | NotStarted | Lost
 
 
 class Captured(Struct, frozen=True):
-    """What was kept of an output: the beginning, the end, and how much there was."""
+    """The kept part of an output: the beginning, the end, and how much there was."""
 
     head: bytes = b""
     tail: bytes = b""
@@ -117,7 +117,7 @@ class Captured(Struct, frozen=True):
 
 
 class Completed(Struct, frozen=True, kw_only=True):
-    """A command that is over, and nothing of it is left running unless ``survivors`` says so."""
+    """A command that has ended. Nothing of it still runs, unless ``survivors`` says so."""
 
     exit: Exit
     output: Captured = Captured()

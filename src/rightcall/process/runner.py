@@ -52,10 +52,10 @@ _REASONS = {
 
 
 async def run(command: Command) -> Completed:
-    """Run a command. When this returns or raises, nothing of the command is left running.
+    """Run a command. When this returns or raises, nothing of the command still runs.
 
-    Cancelling it ends the command: SIGTERM, and SIGKILL after the grace. A second cancellation does
-    not wait for that.
+    Cancelling it ends the command: SIGTERM, and SIGKILL after the grace period. A second cancellation
+    does not wait for that.
     """
     started = monotonic()
     try:

@@ -7,7 +7,7 @@ from rightcall.errors import RunHeld
 
 
 class MemoryJournal:
-    """Keeps every entry as it is, nothing redacted. Threads may share it."""
+    """Keeps every entry in memory, with nothing redacted. Threads may share it."""
 
     def __init__(self) -> None:
         self._runs: dict[str, list[Entry]] = {}

@@ -48,7 +48,7 @@ _LAST_STEP = re.compile(r"[\w-]+(?=\W*$)")
 
 
 def redact_secrets(value: object) -> object:
-    """A copy of ``value``, which is made of JSON's types and bytes, without its secrets."""
+    """A copy of ``value``, made of JSON types and bytes, with secrets redacted."""
     root = [value]
     todo: list[tuple[Any, Any, Secrecy]] = [(root, 0, "open")]
     while todo:

@@ -357,7 +357,7 @@ def redacted_calls(entries: Iterable[Entry]) -> dict[str, FinalDecision]:
 
 @checked("rc.record.fork")
 def fork(journal: Journal, run: str, new: str, *, at: int) -> None:
-    """Begin a new run from the first ``at`` entries of another; resume it to go on from there."""
+    """Start a new run from the first ``at`` entries of another; recover it to continue from there."""
     entries = list(journal.entries(run))
     if not 0 < at <= len(entries):
         raise UsageError(f"run {run!r} has {len(entries)} entries; fork after one of them, not {at}")

@@ -27,9 +27,9 @@ from rightcall.errors import UsageError
 
 
 class Break(Struct, frozen=True, metaclass=Spelt):
-    """Where and how a stream goes wrong: by ending or by raising ``error`` after so many events.
+    """Where and how a stream fails: it ends, or raises ``error``, after that many events.
 
-    With an error and more events than the reply has, it goes wrong when all has been said.
+    With an error and more events than the reply has, it fails after the whole reply.
     """
 
     after: int
@@ -37,7 +37,7 @@ class Break(Struct, frozen=True, metaclass=Spelt):
 
 
 class Turn(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """One reply of the script, and how it comes."""
+    """One reply of the script, with its timing."""
 
     reply: Reply = Reply(())
     delay: float = 0.0
@@ -53,8 +53,8 @@ Script: TypeAlias = Sequence[Reply | Turn | str] | Callable[[Request], Reply | T
 class ScriptedModel:
     """Answers from a script: a list of replies in order, or a function of the request.
 
-    ``fragment`` is how many characters come in one event; None for all at once. ``name`` is what its
-    replies are known by among several models.
+    ``fragment`` is how many characters come in one event; None for all at once. ``name`` identifies its
+    replies among several models.
     """
 
     @checked("rc.testing.ScriptedModel")

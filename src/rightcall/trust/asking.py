@@ -48,9 +48,9 @@ class Line(Struct, frozen=True):
 
 @checked("rc.trust.question")
 def question(proposal: Proposal, columns: int = COLUMNS) -> str:
-    """What a person must know to decide, as a text: the call, why they are asked, what is doubtful.
+    """The text that a person needs to decide: the call, why they are asked, and what is doubtful.
 
-    ``columns`` is how wide the place is where they read it.
+    ``columns`` is the width of the display.
     """
     return "\n".join(map(str, question_lines(proposal, columns)))
 

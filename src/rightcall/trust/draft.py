@@ -26,7 +26,7 @@ _VERBS = verbs.READS | verbs.WRITES | verbs.DELETES
 
 
 class Draft(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """What could be said of a tool, and why."""
+    """Suggested facts for a tool, with reasons."""
 
     tool: str
     effect: Effect | None = None

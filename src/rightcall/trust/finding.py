@@ -15,7 +15,7 @@ UNVOUCHED = "what is at"
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """What the rules say to a call, why, and what that is based on."""
+    """What the rules decide about a call, why, and the evidence."""
 
     decision: Decision | None = None
     """None when there is nothing to say: it may run."""

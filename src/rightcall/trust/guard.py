@@ -47,7 +47,7 @@ _UNVOUCHED = ("listed", "unfit", "untrusted", "nowhere")
 
 
 class Guard:
-    """Watches one run. Show it every message in order, and ask it about every call before that runs."""
+    """Applies trust rules to one run. Show it every message in order; ask it about every call."""
 
     @checked("rc.trust.Guard")
     def __init__(
@@ -350,7 +350,7 @@ def labels(
 
 @checked("rc.trust.inert")
 def inert(transcript: Transcript, tools: Tools, rules: Rules | None = None) -> str:
-    """The answer that a transcript ends with, without the links that nobody vouched for."""
+    """The answer at the end of a transcript, without the links that are not vouched for."""
     guard, answer = Guard(rules or Rules(), tools), ""
     for message in transcript:
         guard.see(message)

@@ -28,10 +28,10 @@ _FULL = 0.5
 
 
 class Ledger:
-    """Remembers what was written, in a file. Several processes may use it at once.
+    """A file that remembers what was written. Several processes may use it at once.
 
-    Of the texts it holds salted hashes only; who has the file can test a guess, and read nothing.
-    ``size`` counts for a file that is not there yet.
+    It contains only salted hashes of texts; whoever has the file can test a guess, and read nothing.
+    ``size`` applies to a new file.
     """
 
     @checked("rc.trust.Ledger")

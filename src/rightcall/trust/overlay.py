@@ -29,7 +29,7 @@ _STARTERS = files("rightcall.trust") / "starters"
 
 
 class Stated(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """What an operator says of one tool."""
+    """The facts that an operator states about one tool."""
 
     effect: Effect | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Stated(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
 
 class StatedFacts(Struct, frozen=True):
-    """What an operator says of tools, by name. Called with a tool, it gives the tool with it."""
+    """The facts that an operator states about tools, by name. Call it with a tool to apply them."""
 
     tools: Mapping[str, Stated]
 
@@ -80,10 +80,10 @@ def read_facts(source: str | Path) -> StatedFacts:
 
 @checked("rc.trust.starter")
 def starter(name: str) -> StatedFacts:
-    """The facts that ship for a public MCP server, by a name of ``starters()``.
+    """The facts that ship for a public MCP server, by a name from ``starters()``.
 
-    They are laid over whatever tools you lay them over: that a server calls itself so is no proof. They
-    hold for the schemas of the version that was looked at, and for no other.
+    You decide which tools they are applied to: that a server has this name is no proof. They apply only
+    to the schemas of the version that they were written for.
     """
     return parse_facts(starter_text(name), f"starter {name}")
 

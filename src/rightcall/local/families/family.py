@@ -140,7 +140,7 @@ class Channels(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Family(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """How one kind of model writes."""
+    """How one family of models writes calls and thoughts."""
 
     name: str
     form: Form

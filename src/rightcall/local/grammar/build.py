@@ -114,7 +114,7 @@ def grammar_for(
 
 @checked("rc.local.grammar_for_output")
 def grammar_for_output(schema: JsonObject, *, syntax: Syntax) -> Grammar:
-    """The grammar that holds a whole reply to JSON that satisfies a schema."""
+    """The grammar that restricts a whole reply to JSON that satisfies a schema."""
 
     def make() -> Grammar:
         rules = Rules()

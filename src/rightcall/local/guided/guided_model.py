@@ -52,7 +52,7 @@ _LONGEST_WORD = 32
 
 
 class GuidedModel(RawModel):
-    """A raw model that is led through its calls: one round of them for each of the user's messages."""
+    """A raw model that is guided through its calls: one round of them for each user message."""
 
     _said: set[str]
     """The tools of which it was said that they say too little of themselves."""

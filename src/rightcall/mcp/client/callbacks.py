@@ -150,7 +150,7 @@ _STOPS = {"end": "endTurn", "length": "maxTokens", "stop_sequence": "stopSequenc
 
 
 class Sampling(Struct, frozen=True, kw_only=True, eq=False, metaclass=Spelt):
-    """A model that a server may use, and how much of it."""
+    """A model that a server may use, with limits."""
 
     model: Model
     max_tokens: int = 1024

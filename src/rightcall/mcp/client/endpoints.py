@@ -30,7 +30,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Stdio(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """A program that speaks MCP over its standard input and output. No shell ever reads it."""
+    """A program that speaks MCP over its standard input and output. No shell is used."""
 
     command: str
     """The program: an absolute path, or a name that is looked up in our own ``PATH``."""
@@ -58,7 +58,7 @@ class Stdio(Struct, frozen=True, kw_only=True, metaclass=Spelt):
 
 
 class Http(Struct, frozen=True, kw_only=True, metaclass=Spelt):
-    """An address that speaks MCP over HTTP."""
+    """A URL that speaks MCP over HTTP."""
 
     url: str
     transport: Literal["http", "sse"] = "http"

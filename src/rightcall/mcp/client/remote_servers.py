@@ -41,10 +41,10 @@ _Change: TypeAlias = Callable[[Tool], Tool | None]
 
 @checked("rc.mcp.connect")
 def connect(target: Given, *, name: str | None = None, **options: Unpack[Options]) -> "Server":
-    """A server, to be opened with ``async with``, or with ``with`` where nothing can be awaited.
+    """A server, to be opened with ``async with``, or with ``with`` in code that cannot await.
 
-    ``target`` is an address, a program and its arguments as a list, or an entry of ``load_config``.
-    ``name`` is what the server is called here: in notes, pins and what the model is told.
+    ``target`` is a URL, a program and its arguments as a list, or an entry of ``load_config``. ``name``
+    is the server's name here: in notes, pins and what the model is told.
     """
     found = endpoint_of(target)
     return Server(settings_of(name or name_of(found), found, options))
@@ -52,10 +52,10 @@ def connect(target: Given, *, name: str | None = None, **options: Unpack[Options
 
 @checked("rc.mcp.connect_all")
 def connect_all(servers: Mapping[str, Given], **options: Unpack[Options]) -> "Group":
-    """Servers by name, as ``load_config`` gives them, to be opened together with ``async with``.
+    """Servers by name, as ``load_config`` returns them, to be opened together with ``async with``.
 
-    Each server's tools have its name and ``_`` before their own. The options hold for every server, but
-    not ``facts``: what is stated of one server's tools is no other's.
+    Each server's tools have its name and ``_`` in front of their own. The options apply to every
+    server, except ``facts``, which belong to one server.
     """
     if not isinstance(servers, Mapping):
         raise UsageError("rc.mcp.connect_all takes servers by name: rc.mcp.load_config(file) reads them")
@@ -65,10 +65,10 @@ def connect_all(servers: Mapping[str, Given], **options: Unpack[Options]) -> "Gr
 
 
 class LiveView:
-    """What a toolbox's operations give of tools that change: looked at anew whenever it is looked at.
+    """A filtered or renamed view of tools that change.
 
-    Names that are asked for must be there now; one that goes away later is just not there, and is there
-    again when it comes back.
+    Names that you ask for must exist now; one that disappears later is just missing, and is back when
+    it returns.
     """
 
     @checked("rc.mcp.LiveView")
@@ -127,10 +127,10 @@ class LiveView:
 
 
 class Server(LiveView):
-    """The tools of one server, as they are now. Goes wherever tools go.
+    """The tools of one server, as they are now. It goes wherever tools go.
 
-    An agent looks at them again before each turn. What ``filter``, ``prefix``, ``rename`` and
-    ``require_approval`` give follows the changes; ``toolbox()`` is the tools of this moment.
+    An agent checks them again before each turn. The results of ``filter``, ``prefix``, ``rename`` and
+    ``require_approval`` follow the changes; ``toolbox()`` is a fixed copy.
     """
 
     def __init__(self, settings: Settings) -> None:

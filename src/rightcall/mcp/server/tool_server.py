@@ -180,8 +180,8 @@ def serve(
 ) -> None:
     """Serve tools over MCP: to the program that started this one, or, with ``listen``, over HTTP.
 
-    Returns when the client closes its end, or at SIGINT or SIGTERM. Over HTTP, ``started`` is told the
-    address; without it, the log is.
+    Returns when the client disconnects, or at SIGINT or SIGTERM. Over HTTP, ``started`` is called with
+    the address; without it, the address is logged.
     """
     server = ToolServer(tools, **settings)
     run_server(
