@@ -243,5 +243,3 @@ def test_arguments_that_are_called_as_the_calls_own_are_given_in_a_mapping():
     )
     with pytest.raises(UsageError, match=r"in a mapping: call\('look_up', {'id': 3}\)"):
         call("look_up", id=3)
-    with pytest.raises(UsageError, match=r"in a mapping: call\('send', {'text': 'Hi', …}\)"):
-        call("send", to="Ann", text="Hi")

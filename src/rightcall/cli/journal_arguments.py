@@ -34,11 +34,8 @@ def journal(parser: ArgumentParser) -> None:
         each.add_argument("where", nargs="*", metavar="[FILE] [RUN]", help="the journal, the run")
     _add_resume(resuming)
     actions.add_parser("path", help="where ask and chat store conversations")
-    for name, words in (
-        ("on", "store conversations; on by default"),
-        ("off", "keep nothing"),
-    ):
-        actions.add_parser(name, help=words)
+    actions.add_parser("on", help="store conversations (default)")
+    actions.add_parser("off", help="store nothing")
     checking = actions.add_parser("check", help="print what is damaged, and change nothing")
     repairing = actions.add_parser("repair", help="set damaged runs aside, in FILE.damaged")
     for each in (checking, repairing):
