@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from rightcall.core.extras import load
-from rightcall.durable.database import in_thread
+from rightcall.durable.threads import in_thread
 from rightcall.errors import JournalError
 from rightcall.log import logger
 

@@ -13,8 +13,9 @@ from dbos._error import DBOSWorkflowConflictIDError
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.durable.database import Database, in_thread
+from rightcall.durable.database import Database
 from rightcall.durable.engine import JOURNAL_VERSION, Job, parse_segment_id
+from rightcall.durable.threads import in_thread
 from rightcall.errors import RunHeld
 
 APPLICATION = "rightcall"
