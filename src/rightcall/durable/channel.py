@@ -13,7 +13,8 @@ from time import monotonic, time
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from rightcall.durable.database import Database, in_thread
+from rightcall.durable.database import Database
+from rightcall.durable.threads import in_thread
 
 POLL = 0.03
 """Seconds between two looks of one who watches."""

@@ -7,13 +7,12 @@ wait for each other, and a file that only its owner can read.
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic, time
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -21,8 +20,6 @@ from sqlalchemy import event
 
 from rightcall.durable.engines import without_secrets
 from rightcall.errors import JournalError, UsageError
-from rightcall.gate.threads import Job as ThreadJob
-from rightcall.gate.threads import Threads
 from rightcall.platforms import posix_only
 
 _PATIENCE = 30
@@ -36,17 +33,6 @@ POOL = 16
 """Connections to Postgres of one process."""
 SCHEMA = "dbos"
 """Where DBOS keeps its tables in Postgres."""
-
-
-_THREADS = Threads()
-"""Apart from those of tools, and from asyncio's: while a database is away they all wait for it."""
-R = TypeVar("R")
-
-
-async def in_thread(function: Callable[..., R], *arguments: Any, **options: Any) -> R:
-    """Ask the database something, where that holds up nobody else."""
-    found: R = await _THREADS.run(partial(function, *arguments, **options), ThreadJob())
-    return found
 
 
 class Database(Struct, frozen=True, kw_only=True, eq=False):

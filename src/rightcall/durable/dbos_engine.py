@@ -15,7 +15,7 @@ from msgspec import json
 
 from rightcall.durable.blobs import SqlBlobs
 from rightcall.durable.channel import SqlChannel
-from rightcall.durable.database import Database, in_thread, migrating, open_database, told
+from rightcall.durable.database import Database, migrating, open_database, told
 from rightcall.durable.dbos_journal import APPLICATION, VERSION, WORKFLOW, job_of, rows_of
 from rightcall.durable.dbos_worker import Worker, hear_dbos
 from rightcall.durable.disk_room import when_there_is_room
@@ -30,6 +30,7 @@ from rightcall.durable.engine import (
     StepRecord,
     segment_id,
 )
+from rightcall.durable.threads import in_thread
 from rightcall.errors import UsageError
 
 _POLL = 0.05

@@ -20,7 +20,7 @@ from dbos._context import get_local_dbos_context
 from dbos._error import DBOSWorkflowCancelledError, DBOSWorkflowConflictIDError
 from msgspec import Struct
 
-from rightcall.durable.database import Database, in_thread
+from rightcall.durable.database import Database
 from rightcall.durable.dbos_journal import (
     APPLICATION,
     VERSION,
@@ -37,6 +37,7 @@ from rightcall.durable.engine import (
     Queue,
 )
 from rightcall.durable.liveness import Liveness, liveness_of
+from rightcall.durable.threads import in_thread
 from rightcall.errors import RunHeld, UsageError
 from rightcall.log import logger
 

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TypeVar
 
-from sqlalchemy.exc import OperationalError
-
-from rightcall.durable.database import in_thread
+from rightcall.durable.threads import in_thread
 from rightcall.log import logger
 
 PAUSE = 1.0
@@ -27,7 +25,7 @@ async def when_there_is_room(write: Callable[[], R]) -> R:
     while True:
         try:
             return await in_thread(write)
-        except OperationalError as error:
+        except Exception as error:
             if not _is_full(error):
                 raise
         if monotonic() - said >= _SAID:
@@ -36,6 +34,7 @@ async def when_there_is_room(write: Callable[[], R]) -> R:
         await asyncio.sleep(PAUSE)
 
 
-def _is_full(error: OperationalError) -> bool:
-    # Postgres says so with a code of its own, and DBOS waits for it.
-    return getattr(error.orig, "sqlite_errorname", "") == "SQLITE_FULL"
+def _is_full(error: Exception) -> bool:
+    # SQLAlchemy has SQLite's own error as orig; it is not there where runs are kept by Restate. Postgres
+    # says so with a code of its own, and DBOS waits for it.
+    return getattr(getattr(error, "orig", None), "sqlite_errorname", "") == "SQLITE_FULL"
