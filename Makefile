@@ -138,8 +138,9 @@ conformance: $(READY) ## run MCP's own conformance suite against our client and 
 bench-setup: $(READY) ## make the environments of those that rightcall is measured beside
 	@$(BIN)/python bench/peers/setup.py
 
-bench: bench-setup ## measure beside SDKs and frameworks; the tables and the plot in docs are made anew (half an hour)
+bench: bench-setup ## measure beside SDKs and frameworks, and each feature; the tables and the plot in docs are made anew (half an hour)
 	@$(BIN)/python bench/peers/measure.py
+	@$(BIN)/python bench/features.py
 	@$(BIN)/python bench/peers/table.py --write docs/benchmarks.md
 	@$(BIN)/python bench/peers/plot.py
 
