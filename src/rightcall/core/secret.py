@@ -106,6 +106,8 @@ _HINTS = tuple({hint for hints, _, _ in _FORMATS for hint in hints})
 
 # Escapes hide a name; and two letters that are no ASCII are, in lower case.
 _PACKED_HINTS = tuple(hint.encode() for hint in (*_HINTS, "\\u00", "\u212a", "\u0130"))
+_COMMON = b"etaoinsrhldcum_fpgwybv.-:/kx"
+"""Letters of what is packed, the commonest first; any other is rarer."""
 _FEW = 256
 """Bytes in which one pattern finds many words sooner than one word after the other is looked for."""
 
@@ -197,7 +199,7 @@ def may_be_secret(packed: bytes) -> bool:
     """
     if _holds(packed, _PACKED_HINTS):
         return True
-    own = _OWN_MEMBERS.sub(b"", packed)
+    own = _OWN_MEMBERS.sub(b"", packed) if b"tokens" in packed else packed
     if _holds(own.translate(None, _SEPARATOR_BYTES).lower(), _PACKED_NAMES):
         return True
     # A name in a text that is JSON itself may hold escapes.
@@ -214,7 +216,15 @@ def _holds(packed: bytes, hints: tuple[bytes, ...]) -> bool:
 
 @cache
 def _any_of(hints: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(map(re.escape, hints)))
+    """A pattern that stops only at the rarest letter of each hint, and looks back from there."""
+    by_anchor: dict[bytes, list[bytes]] = {}
+    for hint in hints:
+        rarest = max(hint, key=lambda letter: (_COMMON + bytes([letter])).index(letter))
+        at = hint.index(rarest)
+        back, ahead = re.escape(hint[: at + 1]), re.escape(hint[at + 1 :])
+        by_anchor.setdefault(hint[at : at + 1], []).append(b"(?<=%s)%s" % (back, ahead))
+    groups = [b"%s(?:%s)" % (re.escape(a), b"|".join(each)) for a, each in by_anchor.items()]
+    return re.compile(b"|".join(groups))
 
 
 def has_any(text: str, hints: Iterable[str]) -> bool:
