@@ -162,8 +162,9 @@ conformance: $(READY) ## run MCP's own conformance suite against our client and 
 bench-setup: $(READY) ## make the environments of those that rightcall is measured beside
 	@$(BIN)/python bench/peers/setup.py
 
-bench: bench-setup ## measure beside SDKs and frameworks; the tables and the plot in docs are made anew (half an hour)
+bench: bench-setup ## measure beside SDKs and frameworks, and each feature; the tables and the plot in docs are made anew (half an hour)
 	@$(BIN)/python bench/peers/measure.py
+	@$(BIN)/python bench/features.py
 	@$(BIN)/python bench/peers/table.py --write docs/benchmarks.md
 	@$(BIN)/python bench/peers/plot.py
 
@@ -237,7 +238,7 @@ bench-tau: $(READY) ## the same on tau-bench's shop and airline, with attacks of
 
 bench-transports: ## measure the HTTP libraries that were considered
 	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
-	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check aiohttp httpx2 niquests pyreqwest
+	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check aiohttp httpx2 niquests pyreqwest uvloop
 	@.venv-bench/bin/python bench/transports.py
 
 clean: ## remove everything that make made

@@ -91,7 +91,7 @@ async def seconds(work: Callable[[], Awaitable[None]]) -> float:
     return statistics.median(taken)
 
 
-async def call_cost() -> tuple[float, float]:
+async def call_cost(rounds: int) -> tuple[float, float]:
     """Milliseconds of the processor for one call, by the SDK alone and by us: rounds alternate."""
     target = StdioServerParameters(command=PROGRAM[0], args=PROGRAM[1:])
     async with (
@@ -100,7 +100,7 @@ async def call_cost() -> tuple[float, float]:
     ):
         await client.list_tools()
         alone, ours = [], []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             alone.append(await _round(lambda: client.call_tool("tool_1", {"number": 1})))
             ours.append(await _round(lambda: server.call("tool_1", {"number": 1})))
     return min(alone), min(ours)
@@ -113,6 +113,12 @@ async def _round(call: Callable[[], Awaitable[object]]) -> float:
     return (time.process_time() - start) / CALLS * 1000
 
 
+def figures() -> dict[str, float]:
+    """Seconds of the client's CPU for one call."""
+    alone, ours = asyncio.run(call_cost(2))
+    return {"SDK": alone / 1000, "rightcall": ours / 1000}
+
+
 async def main() -> None:
     print(
         f"{platform.machine()}, Python {platform.python_version()}, {SERVERS} servers of {TOOLS} tools"
@@ -123,7 +129,7 @@ async def main() -> None:
         taken = await seconds(work)
         print(f"{name:<33}  {taken:6.3f} s  {taken / floor:4.1f} x")
     print(f"one server by rightcall           {await seconds(one_by_us):6.3f} s")
-    alone, ours = await call_cost()
+    alone, ours = await call_cost(ROUNDS)
     print(f"one call by the SDK alone          {alone:6.3f} ms of CPU")
     print(f"one call by rightcall             {ours:6.3f} ms of CPU  {ours / alone:4.1f} x")
 

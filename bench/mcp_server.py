@@ -7,20 +7,20 @@ CPU time of the server's process for one call, and the wall time per call as the
 
 import asyncio
 import json
-import os
 import platform
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from importlib.metadata import version
+from itertools import product
 
 import aiohttp
 
 ROUNDS = 5
 CALLS = 300
 ABREAST = 16
-TICK = os.sysconf("SC_CLK_TCK")
 
 OURS = """
 import rightcall as rc
@@ -76,12 +76,12 @@ def request(number: int, tool: str) -> bytes:
 
 def cpu_of(process: asyncio.subprocess.Process) -> float:
     """Seconds of CPU time that a process has used up to now."""
-    with open(f"/proc/{process.pid}/stat") as file:  # noqa: PTH123
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+    scheduled = 2  # the kernel's clock of what a process ran, see clock_getcpuclockid(3)
+    return time.clock_gettime((~process.pid << 3) | scheduled)
 
 
 Exchange = Callable[[int, str], Awaitable[None]]
+Sides = dict[str, tuple[asyncio.subprocess.Process, Exchange]]
 
 
 class Pipes:
@@ -151,42 +151,36 @@ async def measure(
     return (cpu_of(process) - used) / CALLS * 1e6, wall / CALLS * 1e6
 
 
-async def compare(title: str, sides: dict[str, tuple[asyncio.subprocess.Process, Exchange]]) -> None:
-    for tool in ("add", "add_blocking"):
-        for abreast in (1, ABREAST):
-            figures: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
-            for turn in range(ROUNDS + 1):
-                for name, (process, exchange) in sides.items():
-                    figure = await measure(process, exchange, tool, abreast)
-                    if turn:
-                        figures[name].append(figure)
-            means = {
-                name: (statistics.mean(f[0] for f in rounds), statistics.median(f[1] for f in rounds))
-                for name, rounds in figures.items()
-            }
-            ours, theirs = means["rightcall"], means["SDK"]
-            cpu = f"{ours[0]:.0f} | {theirs[0]:.0f} | {ours[0] / theirs[0]:.2f}"
-            wall = f"{ours[1]:.0f} | {theirs[1]:.0f} | {ours[1] / theirs[1]:.2f}"
-            print(f"| {title} | {tool} | {abreast} | {cpu} | {wall} |", flush=True)
-
-
-async def pipes() -> None:
-    processes = {"rightcall": await start(OURS), "SDK": await start(THEIRS)}
-    sides: dict[str, tuple[asyncio.subprocess.Process, Exchange]] = {
-        name: (process, Pipes(process).call) for name, process in processes.items()
+async def compared(sides: Sides, tool: str, abreast: int, rounds: int) -> dict[str, tuple[float, float]]:
+    """The CPU and the wall time of each side; rounds alternate, and the first does not count."""
+    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    for turn in range(rounds + 1):
+        for name, (process, exchange) in sides.items():
+            figure = await measure(process, exchange, tool, abreast)
+            if turn:
+                figures[name].append(figure)
+    return {
+        name: (statistics.mean(f[0] for f in found), statistics.median(f[1] for f in found))
+        for name, found in figures.items()
     }
-    await compare("stdio", sides)
+
+
+@asynccontextmanager
+async def pipes() -> AsyncIterator[Sides]:
+    processes = {"rightcall": await start(OURS), "SDK": await start(THEIRS)}
+    yield {name: (process, Pipes(process).call) for name, process in processes.items()}
     await stop(*processes.values())
 
 
-async def http() -> None:
+@asynccontextmanager
+async def http() -> AsyncIterator[Sides]:
     ports = {"rightcall": "8771", "SDK": "8772"}
     processes = {
         "rightcall": await start(OURS, ports["rightcall"]),
         "SDK": await start(THEIRS, ports["SDK"]),
     }
     async with aiohttp.ClientSession() as session:
-        sides: dict[str, tuple[asyncio.subprocess.Process, Exchange]] = {}
+        sides: Sides = {}
         for name, process in processes.items():
             address = f"http://127.0.0.1:{ports[name]}/mcp"
             await until_served(session, address)
@@ -195,8 +189,11 @@ async def http() -> None:
                 await by_http(session, address, number, tool)
 
             sides[name] = (process, exchange)
-        await compare("HTTP", sides)
+        yield sides
     await stop(*processes.values())
+
+
+WIRES = {"stdio": pipes, "HTTP": http}
 
 
 async def until_served(session: aiohttp.ClientSession, address: str) -> None:
@@ -216,14 +213,35 @@ async def stop(*processes: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
+async def every() -> dict[str, float]:
+    found: dict[str, float] = {}
+    for title, wire in WIRES.items():
+        async with wire() as sides:
+            for abreast in (1, ABREAST):
+                taken = await compared(sides, "add", abreast, 2)
+                found |= {f"{title} {abreast} {name}": cpu / 1e6 for name, (cpu, _) in taken.items()}
+    return found
+
+
+def figures() -> dict[str, float]:
+    """Seconds of the server's CPU for one call, by how it is asked and how many at once."""
+    return asyncio.run(every())
+
+
 async def main() -> None:
     names = ("mcp", "pydantic", "uvicorn", "starlette")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     print(f"Python {platform.python_version()}, {versions}\n")
     print("| over | tool | at once | server µs CPU/call | SDK's | ratio | µs/call | SDK's | ratio |")
     print("|---|---|---|---|---|---|---|---|---|")
-    await pipes()
-    await http()
+    for title, wire in WIRES.items():
+        async with wire() as sides:
+            for tool, abreast in product(("add", "add_blocking"), (1, ABREAST)):
+                means = await compared(sides, tool, abreast, ROUNDS)
+                ours, theirs = means["rightcall"], means["SDK"]
+                cpu = f"{ours[0]:.0f} | {theirs[0]:.0f} | {ours[0] / theirs[0]:.2f}"
+                wall = f"{ours[1]:.0f} | {theirs[1]:.0f} | {ours[1] / theirs[1]:.2f}"
+                print(f"| {title} | {tool} | {abreast} | {cpu} | {wall} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,46 +1,64 @@
-"""CPU of a run of two streamed requests over loopback, for each HTTP library that was considered.
+"""What each HTTP library that was considered costs a client that reads streams over loopback.
 
-Each library reads the same 200 small chunks per reply, over a connection that is kept. Raw sockets are
-the floor. Run by ``make bench-transports`` in an environment of its own.
+Two streamed requests of 200 small chunks over a connection that is kept, plain and under TLS, on
+asyncio's own event loop and on uvloop; and 1,000 streams at once, with the memory of each. Every
+library has a process of its own; raw sockets are the floor. Run by ``make bench-transports`` in an
+environment of its own.
 """
 
+import argparse
 import asyncio
+import contextlib
+import gc
+import json
 import multiprocessing
+import resource
 import socket
+import ssl
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 CHUNKS = 200
 RUNS = 100
 ROUNDS = 5
+STREAMS = 1000
 EVENT = b'data: {"choices": [{"index": 0, "delta": {"content": "abcd"}}]}\n\n'
 BODY = b'{"messages": [{"role": "user", "content": "hi"}], "stream": true}'
 SIZE = CHUNKS * len(EVENT)
+PAUSE = 1.0
+"""Seconds for which a stream of the path ``/slow`` stands still, so that all are open at once."""
 
 
-def serve(listener: socket.socket) -> None:
+def serve(listener: socket.socket, certificate: str | None) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
     chunk = b"%x\r\n%s\r\n" % (len(EVENT), EVENT)
+    context = None
+    if certificate is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                await reader.readuntil(b"\r\n\r\n")
+                request = await reader.readuntil(b"\r\n\r\n")
                 await reader.readexactly(len(BODY))
                 writer.write(head)
-                for _ in range(10):
+                for part in range(10):
                     writer.write(chunk * (CHUNKS // 10))
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(PAUSE if part == 5 and b" /slow " in request else 0)
                 writer.write(b"0\r\n\r\n")
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
     async def main() -> None:
-        async with await asyncio.start_server(answer, sock=listener):
+        async with await asyncio.start_server(answer, sock=listener, ssl=context, backlog=4096):
             await asyncio.Event().wait()
 
     asyncio.run(main())
@@ -50,25 +68,42 @@ Request = Callable[[], Awaitable[int]]
 CLOSE: list[Callable[[], Awaitable[None]]] = []
 
 
-async def raw(url: str) -> Request:
-    host, port = url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    head = f"POST / HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(BODY)}\r\n\r\n".encode()
+def trusting(certificate: str) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=certificate)
+
+
+async def raw(url: str, certificate: str) -> Request:
+    """One connection for each request that is under way, kept in a list."""
+    scheme, _, rest = url.partition("://")
+    place, _, path = rest.partition("/")
+    host, port = place.split(":")
+    context = trusting(certificate) if scheme == "https" else None
+    head = f"POST /{path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(BODY)}\r\n\r\n".encode()
+    idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def request() -> int:
+        found = idle.pop() if idle else await asyncio.open_connection(host, int(port), ssl=context)
+        reader, writer = found
         writer.write(head + BODY)
-        data = b""
-        while not data.endswith(b"\r\n0\r\n\r\n"):
-            data += await reader.read(65536)
-        return data.count(EVENT) * len(EVENT)
+        size, tail = 0, b""
+        while not tail.endswith(b"\r\n0\r\n\r\n"):
+            data = tail + await reader.read(65536)
+            # The tail may be the start of an event, so it is counted with what comes next.
+            at = data.rfind(b"\n\n") + 2 if not data.endswith(b"\r\n0\r\n\r\n") else len(data)
+            size, tail = size + data[:at].count(EVENT) * len(EVENT), data[at:]
+            if at == len(data):
+                tail = data[-7:]
+        idle.append(found)
+        return size
 
     return request
 
 
-async def aiohttp(url: str) -> Request:
+async def aiohttp(url: str, certificate: str) -> Request:
     import aiohttp  # noqa: PLC0415
 
-    session = aiohttp.ClientSession()
+    connector = aiohttp.TCPConnector(limit=0, ssl=trusting(certificate))
+    session = aiohttp.ClientSession(connector=connector)
     CLOSE.append(session.close)
 
     async def request() -> int:
@@ -78,10 +113,11 @@ async def aiohttp(url: str) -> Request:
     return request
 
 
-async def httpx2(url: str) -> Request:
+async def httpx2(url: str, certificate: str) -> Request:
     import httpx2  # noqa: PLC0415
 
-    client = httpx2.AsyncClient()
+    limits = httpx2.Limits(max_connections=None)
+    client = httpx2.AsyncClient(verify=trusting(certificate), limits=limits, timeout=60)
 
     async def request() -> int:
         async with client.stream("POST", url, content=BODY) as response:
@@ -90,22 +126,23 @@ async def httpx2(url: str) -> Request:
     return request
 
 
-async def niquests(url: str) -> Request:
+async def niquests(url: str, certificate: str) -> Request:
     import niquests  # noqa: PLC0415
 
-    session = niquests.AsyncSession()
+    session = niquests.AsyncSession(pool_maxsize=STREAMS)
 
     async def request() -> int:
-        response = await session.post(url, data=BODY, stream=True)
+        response = await session.post(url, data=BODY, stream=True, verify=certificate)
         return sum([len(chunk) async for chunk in await response.iter_content(16384)])
 
     return request
 
 
-async def pyreqwest(url: str) -> Request:
+async def pyreqwest(url: str, certificate: str) -> Request:
     from pyreqwest.client import ClientBuilder  # noqa: PLC0415
 
-    client = ClientBuilder().build()
+    pem = Path(certificate).read_bytes()  # noqa: ASYNC240 - before anything is measured
+    client = ClientBuilder().add_root_certificate_pem(pem).build()
 
     async def request() -> int:
         size = 0
@@ -117,38 +154,129 @@ async def pyreqwest(url: str) -> Request:
     return request
 
 
-async def measure(request: Request) -> float:
+LIBRARIES = (raw, aiohttp, httpx2, niquests, pyreqwest)
+
+
+async def one_by_one(request: Request) -> dict[str, float]:
     """Milliseconds of CPU for a run of two requests."""
+    assert await request() == SIZE
     start = time.process_time()
     for _ in range(RUNS * 2):
         size = await request()
         assert size == SIZE, (size, SIZE)
-    return (time.process_time() - start) / RUNS * 1e3
+    return {"cpu": (time.process_time() - start) / RUNS * 1e3}
 
 
-async def main(url: str) -> None:
-    makers: dict[str, Any] = {"raw sockets": raw} | {
-        f"{make.__name__} {version(make.__name__)}": make
-        for make in (aiohttp, httpx2, niquests, pyreqwest)
-    }
-    requests = {name: await make(url) for name, make in makers.items()}
-    times: dict[str, list[float]] = {name: [] for name in requests}
-    for _ in range(ROUNDS):
-        for name, request in requests.items():
-            times[name].append(await measure(request))
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+async def at_once(request: Request) -> dict[str, float]:
+    """Milliseconds of CPU and KiB for each of many streams that are all open."""
+    await request()
+    gc.collect()
+    before = resident()
+    start = time.process_time()
+    sizes = await asyncio.gather(*[request() for _ in range(STREAMS)])
+    assert sizes == [SIZE] * STREAMS
+    cpu = (time.process_time() - start) / STREAMS * 1e3
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"cpu": cpu, "memory": max(peak - before, 0) / STREAMS / 1024}
+
+
+async def child(library: str, url: str, certificate: str) -> None:
+    make = next(each for each in LIBRARIES if each.__name__ == library)
+    request = await make(url, certificate)
+    found = await (at_once if url.endswith("/slow") else one_by_one)(request)
     for close in CLOSE:
         await close()
-    floor = statistics.median(times["raw sockets"])
-    print(f"Python {sys.version.split()[0]}; two streamed requests, median of {ROUNDS} x {RUNS} runs")
-    for name, samples in times.items():
-        median = statistics.median(samples)
-        print(f"  {name:20} {median:6.2f} ms CPU {median / floor:6.1f} x raw sockets")
+    print(json.dumps(found), flush=True)
+
+
+def measured(library: str, url: str, certificate: str, loop: str) -> dict[str, float] | None:
+    """What a process of its own says; None where it fails, with its last words on stderr."""
+    given = [sys.executable, __file__, "--child", library, url, certificate, loop]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        print(f"{library} {url} {loop}: {done.stderr.strip()[-200:]}", file=sys.stderr)
+        return None
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@contextlib.contextmanager
+def server(certificate: str | None) -> Any:
+    listening = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    fork = multiprocessing.get_context("fork")
+    process = fork.Process(target=serve, args=(listening, certificate), daemon=True)
+    process.start()
+    yield f"{'http' if certificate is None else 'https'}://localhost:{listening.getsockname()[1]}"
+    process.terminate()
+
+
+def certified(folder: str) -> tuple[str, str]:
+    """An authority's certificate, and one of localhost's by it, with its key."""
+
+    def make(name: str, *more: str) -> str:
+        path = f"{folder}/{name}"
+        how = ["req", "-x509", "-nodes", "-days", "2"]
+        how += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+        files = ["-subj", f"/CN={name}", "-keyout", f"{path}.key", "-out", f"{path}.pem"]
+        subprocess.run(["openssl", *how, *files, *more], check=True, capture_output=True)
+        return path
+
+    authority = make("authority")
+    signed = ["-CA", f"{authority}.pem", "-CAkey", f"{authority}.key"]
+    extensions = ["subjectAltName=DNS:localhost", "basicConstraints=critical,CA:FALSE"]
+    own = make("localhost", *signed, *[part for each in extensions for part in ("-addext", each)])
+    with Path(f"{own}.pem").open("a") as file:
+        file.write(Path(f"{own}.key").read_text())
+    return f"{authority}.pem", f"{own}.pem"
+
+
+def show(plain: str, tls: str, certificate: str, rounds: int) -> None:
+    rows = {
+        "plain, ms of CPU": (f"{plain}/", "asyncio", "cpu", rounds),
+        "plain on uvloop, ms of CPU": (f"{plain}/", "uvloop", "cpu", rounds),
+        "TLS, ms of CPU": (f"{tls}/", "asyncio", "cpu", rounds),
+        f"{STREAMS:,} streams, ms of CPU each": (f"{plain}/slow", "asyncio", "cpu", min(rounds, 2)),
+        f"{STREAMS:,} streams, KiB each": (f"{plain}/slow", "asyncio", "memory", min(rounds, 2)),
+    }
+    names = [each.__name__ for each in LIBRARIES]
+    told = [name if name == "raw" else f"{name} {version(name)}" for name in names]
+    print(f"| Python {sys.version.split()[0]} | {' | '.join(told)} |")
+    print(f"|---|{'---|' * len(names)}")
+    for label, (url, loop, what, times) in rows.items():
+        samples: dict[str, list[float]] = {name: [] for name in names}
+        for _ in range(times):
+            for name in names:
+                if (found := measured(name, url, certificate, loop)) is not None:
+                    samples[name].append(found[what])
+        cells = [f"{statistics.median(each):.2f}" if each else "failed" for each in samples.values()]
+        print(f"| {label} | {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--child", nargs=4, help="a library, an address, a certificate, an event loop")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    given = parser.parse_args()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if given.child:
+        *job, loop = given.child
+        if loop == "uvloop":
+            import uvloop  # noqa: PLC0415
+
+            uvloop.run(child(*job))
+        else:
+            asyncio.run(child(*job))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        authority, own = certified(folder)
+        with server(None) as plain, server(own) as tls:
+            show(plain, tls, authority, given.rounds)
 
 
 if __name__ == "__main__":
-    listening = socket.create_server(("127.0.0.1", 0))
-    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server = multiprocessing.get_context("fork").Process(target=serve, args=(listening,), daemon=True)
-    server.start()
-    asyncio.run(main(address))
-    server.terminate()
+    main()

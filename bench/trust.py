@@ -83,29 +83,53 @@ def microseconds(work: Callable[[], object], repeat: int) -> float:
     return statistics.median(samples) * 1e6
 
 
-async def stalls() -> None:
-    """How long the loop's own thread works in one go, in a run with one large result."""
-    for size in (64 * 1024, 1024 * 1024):
-        mail = [
-            {"sender": "a@firm.example", "body": (f"to b{size}@firm.example: {TEXT}; " * size)[:size]}
-        ]
+async def longest_stall(agent: rc.Agent) -> tuple[float, float]:
+    """Seconds that the loop's own thread works in one go at the most, in one run, and CPU of it all."""
+    began = time.process_time()
+    going = asyncio.ensure_future(agent.run("Read it."))
+    longest, last = 0.0, time.thread_time()
+    while not going.done():
+        await asyncio.sleep(0.0005)
+        longest, last = max(longest, time.thread_time() - last), time.thread_time()
+    assert (await going).text == "Done."
+    return longest, time.process_time() - began
 
-        @rc.tool(effect="read", facts=inbox.facts, limits=rc.Limits(max_output_bytes=size))
-        async def letter() -> list[dict[str, str]]:
-            """A letter."""
-            return mail  # noqa: B023 - it is called before there is another
 
-        most = []
-        for _ in range(ROUNDS):
-            model = ScriptedModel([reply(call("letter")), "Done."])
-            agent = rc.Agent(model, [letter], trust=Rules(), journal=rc.record.MemoryJournal())
-            going = asyncio.ensure_future(agent.run("Read it."))
-            longest, last = 0.0, time.thread_time()
-            while not going.done():
-                await asyncio.sleep(0.0005)
-                longest, last = max(longest, time.thread_time() - last), time.thread_time()
-            most.append(longest)
-        print(f"a result of {size // 1024:,} KiB: the loop works {min(most) * 1000:.1f} ms in one go")
+def reader(size: int, *, trust: bool, journal: bool) -> rc.Agent:
+    """An agent whose one tool gives a result of so many bytes."""
+    mail = [{"sender": "a@firm.example", "body": (f"to b{size}@firm.example: {TEXT}; " * size)[:size]}]
+
+    @rc.tool(effect="read", facts=inbox.facts, limits=rc.Limits(max_output_bytes=size))
+    async def letter() -> list[dict[str, str]]:
+        """A letter."""
+        return mail
+
+    return rc.Agent(
+        ScriptedModel([reply(call("letter")), "Done."]),
+        [letter],
+        trust=Rules() if trust else None,
+        journal=rc.record.MemoryJournal() if journal else None,
+    )
+
+
+WAYS = {"plain": (False, False), "journal": (False, True), "trust": (True, False), "both": (True, True)}
+
+
+async def least(size: int, way: str) -> tuple[float, float]:
+    """The least of some runs: others may be at work on the machine."""
+    trust, journal = WAYS[way]
+    made = [reader(size, trust=trust, journal=journal) for _ in range(ROUNDS)]
+    stalls, cpu = zip(*[await longest_stall(agent) for agent in made], strict=True)
+    return min(stalls), min(cpu)
+
+
+def figures() -> dict[str, float]:
+    """Seconds of CPU of a run with a result of 64 kB, and its longest stall; by what is switched on."""
+    found: dict[str, float] = {}
+    for way in WAYS:
+        stall, cpu = asyncio.run(least(64 * 1024, way))
+        found |= {f"{way} stall": stall, f"{way} cpu": cpu}
+    return found
 
 
 def main() -> None:
@@ -127,7 +151,12 @@ def main() -> None:
             f"{length:<16,}" + "".join(f"{each:>11.1f} µs" for each in row[:-1]) + f"{row[-1]:>13.1f} µs"
         )
 
-    asyncio.run(stalls())
+    for large in (64 * 1024, 1024 * 1024):
+        stall, cpu = asyncio.run(least(large, "both"))
+        print(
+            f"a result of {large // 1024:,} KiB, with a journal: {cpu * 1000:.1f} ms of CPU, "
+            f"the loop works {stall * 1000:.1f} ms in one go"
+        )
 
 
 if __name__ == "__main__":

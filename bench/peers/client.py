@@ -82,7 +82,7 @@ async def get_weather(city: str, unit: Literal["celsius", "fahrenheit"]) -> str:
     return f"It is sunny in {city[:40]}, 21 {unit}"
 
 
-SECONDS = {"parallel": 0.1, "slow": 1.0}
+SECONDS = {"parallel": 0.1, "sleep": 0.2, "slow": 1.0}
 """How long the tool takes, where it takes any time."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peers import FLOOR, OURS, PEERS, ROWS, Peer, Row
+from peers import FLOOR, OURS, PEERS, ROWS, Kind, Peer, Row
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Found:
         samples = [each[when] for each in self.raw["cold"].get(peer.name, ()) if when in each]
         return Figure(tuple(samples)) if samples else None
 
-    def best(self, row: Row, what: str = "") -> tuple[Peer, float] | None:
-        """The framework that needs least."""
-        known = [(peer, self.figure(row, peer, what)) for peer in self.peers if peer.kind == "framework"]
+    def best(self, row: Row, what: str = "", kind: Kind = "framework") -> tuple[Peer, float] | None:
+        """The framework that needs least, or the SDK."""
+        known = [(peer, self.figure(row, peer, what)) for peer in self.peers if peer.kind == kind]
         medians = [(peer, figure.median) for peer, figure in known if figure]
         return min(medians, key=lambda each: each[1], default=None)
 

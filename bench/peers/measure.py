@@ -21,10 +21,10 @@ from child import Child, Failed, launched
 from peers import ENVIRONMENTS, PEERS, RESULTS, ROWS, Peer, Row
 from standing import Standing
 
-ROUNDS = 5
+ROUNDS = max(row.rounds for row in ROWS)
 JOB = 0.5
 """Seconds that a job should take: as many runs as fit, for a row whose runs are not given."""
-CELL = 45.0
+CELL = 25.0
 """Seconds that one client may spend on one row, over all rounds; it does each row at least once."""
 
 
@@ -42,7 +42,8 @@ class Cell:
 
     def wants(self, number: int, rounds: int) -> bool:
         """Whether it is to be done in this round, given how long it takes."""
-        return number < (min(rounds, max(1, int(CELL / self.seconds))) if self.seconds else rounds)
+        most = min(rounds, self.row.rounds)
+        return number < (min(most, max(1, int(CELL / self.seconds))) if self.seconds else most)
 
     def do(self, child: Child, vendor: Standing) -> None:
         """One job, before the very first of which another one finds out how many runs it should have."""
@@ -209,7 +210,7 @@ def main() -> None:
     peers = [peer for peer in PEERS if peer.name in names]
     vendor = Standing()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and with us the vendor and clients
-    say(f"{vendor.pinned}; everything takes some 20 minutes")
+    say(f"{vendor.pinned}; everything takes some 25 minutes")
     bench = Bench(vendor, peers, [row for row in ROWS if row.name in works], given.environments)
     found: dict[str, object] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),

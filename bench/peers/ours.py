@@ -9,9 +9,7 @@ BUDGET = Budget(turns=None, calls=None)
 
 
 async def prepare(job: Job) -> Run:
-    # Only where a mark ends each call can one start before the reply has ended, and Chat has none.
-    name, base = ("anthropic", f"{job.url}/slow") if job.work == "slow" else ("openai", job.base)
-    model = connect(f"{name}:m", base_url=base, api_key=KEY, streaming=job.streamed)
+    model = connect("openai:m", base_url=job.base, api_key=KEY, streaming=job.streamed)
     agent = Agent(model, [tool(get_weather, effect="read")], budget=BUDGET)
 
     async def streamed() -> str:

@@ -96,6 +96,10 @@ class Row:
     runs: int = 1000
     """How many runs a job has: at the most, or exactly where many go on at once."""
     at_once: int = 1
+    rounds: int = 5
+    """How often each client does it, unless that takes too long."""
+    sleeps: bool = False
+    """Whether its runs mostly wait for their tool: then only how long all of them take is shown."""
     measure: Literal["cpu", "wall"] = "cpu"
     floor: float | None = None
     """Rightcall's CPU time, at the most, in times of the floor's on aiohttp."""
@@ -116,16 +120,33 @@ ROWS = (
     Row("turns1", "1 tool turn, streamed", "turns1", floor=2.5, frameworks=10),
     Row("whole1", "1 tool turn, not streamed", "turns1", streamed=False, floor=2.5, frameworks=10),
     Row("turns10", "10 turns, streamed", "turns10", floor=2.5),
-    Row("turns100", "100 turns, streamed", "turns100", floor=2.5),
-    Row("deltas", "a reply of 50,000 argument deltas", "deltas", floor=2.0),
-    Row("parallel", "8 calls of 100 ms in one reply", "parallel", runs=5, measure="wall", wall=0.11),
-    Row("slow", "a stream of 1 s, 4 read calls of 1 s", "slow", runs=1, measure="wall", wall=1.1),
+    Row("turns100", "100 turns, streamed", "turns100", rounds=3, floor=2.5),
+    Row("deltas", "a reply of 50,000 argument deltas", "deltas", rounds=3, floor=2.0),
+    Row(
+        "parallel",
+        "8 calls of 100 ms in one reply",
+        "parallel",
+        runs=5,
+        rounds=3,
+        measure="wall",
+        wall=0.11,
+    ),
+    Row(
+        "slow",
+        "a stream of 1 s, 4 read calls of 1 s",
+        "slow",
+        runs=1,
+        rounds=2,
+        measure="wall",
+        wall=1.1,
+    ),
     Row(
         "at100",
         "300 runs of 3 turns, 100 at once",
         "turns3",
         runs=300,
         at_once=100,
+        rounds=3,
         measure="wall",
         frameworks=10,
         memory=5,
@@ -136,10 +157,24 @@ ROWS = (
         "turns3",
         runs=1000,
         at_once=1000,
+        rounds=3,
         measure="wall",
         frameworks=10,
         memory=5,
     ),
+    *[
+        Row(
+            f"sleep{runs}",
+            f"{runs:,} runs at once with a tool of 200 ms",
+            "sleep",
+            runs=runs,
+            at_once=runs,
+            rounds=3,
+            sleeps=True,
+            measure="wall",
+        )
+        for runs in (256, 1000)
+    ],
 )
 COLD = 0.15
 """CPU seconds, at the most, until all that an agent of rightcall's needs is imported."""

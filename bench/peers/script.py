@@ -35,6 +35,7 @@ SCRIPTS = {
     "turns10": Script(turns=10),
     "turns100": Script(turns=100),
     "parallel": Script(calls=8),
+    "sleep": Script(),
     "deltas": Script(letters=200_000),
     "slow": Script(calls=4, seconds=1.0),
 }

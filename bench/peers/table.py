@@ -2,20 +2,16 @@
 
 import argparse
 import datetime
-import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from figures import Figure, Found, short
+from own import Features
+from page import table, write
 from peers import COLD, GROWTH, HELP, OURS, RESULTS, Peer, Row
+from summary import summary
 
-MARKED = re.compile(r"(<!-- peers -->\n).*?(<!-- /peers -->)", re.DOTALL)
-
-
-def table(head: list[str], lines: list[list[str]]) -> str:
-    aligned = ["---"] + ["--:"] * (len(head) - 1)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, aligned, *lines])
+FEATURES = RESULTS.with_name("features.json")
 
 
 def named(peer: Peer) -> str:
@@ -26,7 +22,7 @@ def cell(found: Found, row: Row, peer: Peer, figure: Figure | None, scale: float
     failures = found.failures(row, peer)
     if figure is None:
         return "failed" if failures else "n/a"
-    shown = figure.shown(scale, found.raw["rounds"])
+    shown = figure.shown(scale, min(found.raw["rounds"], row.rounds))
     return shown + (f"<br><sub>{len(failures)} failed</sub>" if failures else "")
 
 
@@ -69,7 +65,7 @@ def ratios(found: Found) -> str:
 def many(found: Found) -> str:
     """The rows of many at once."""
     lines = []
-    for row in (row for row in found.rows if row.fresh):
+    for row in (row for row in found.rows if row.fresh and not row.sleeps):
         for title, what, scale in (
             ("runs per second", "wall", 0.0),
             ("ms of CPU for a run", "cpu", 1000.0),
@@ -82,6 +78,17 @@ def many(found: Found) -> str:
                 if figure and not scale:
                     figure = Figure(tuple(1 / each for each in figure.samples))
                 shown.append(cell(found, row, peer, figure, scale or 1.0))
+            lines.append([f"{row.label}: {title}", *shown])
+    return table(["", *map(named, found.peers)], lines)
+
+
+def sleeping(found: Found) -> str:
+    """The rows of many at once whose tool sleeps: how long all of them take, and work."""
+    lines = []
+    for row in (row for row in found.rows if row.sleeps):
+        for title, what in (("s by the clock for all", "wall"), ("s of CPU for all", "cpu")):
+            known = [(peer, found.figure(row, peer, what)) for peer in found.peers]
+            shown = [cell(found, row, peer, figure, row.runs) for peer, figure in known]
             lines.append([f"{row.label}: {title}", *shown])
     return table(["", *map(named, found.peers)], lines)
 
@@ -151,9 +158,17 @@ def about(found: Found) -> str:
     known = ", ".join(f"{name} {each}" for name, each in versions.items())
     return (
         f"{day.day} {day:%B %Y}; {where['cpu']}, {where['cores']} cores, {where['kernel']}, "
-        f"Python {where['python']}; {where['pinned']}. {known}. Medians of up to {raw['rounds']} rounds "
-        "with the least and the most below; *n* says how many there are where long jobs had fewer."
+        f"Python {where['python']}; {where['pinned']}. {known}. Medians with "
+        f"the least and the most below, of {repeated(found)}; *n* says how many there are where long "
+        "jobs had fewer."
     )
+
+
+def repeated(found: Found) -> str:
+    """How often each row was done."""
+    most = found.raw["rounds"]
+    fewer = [f"{row.rounds} of {row.label}" for row in found.rows if row.rounds < most]
+    return f"{most} rounds" + (f" ({'; '.join(fewer)})" if fewer else "")
 
 
 def vendor(found: Found) -> str:
@@ -201,31 +216,34 @@ def page(found: Found) -> str:
         clock(found),
         "In times of rightcall's cost:",
         ratios(found),
-        *([many(found)] if any(row.fresh for row in found.rows) else []),
+        *([many(found)] if any(row.fresh and not row.sleeps for row in found.rows) else []),
+        *([sleeping(found)] if any(row.sleeps for row in found.rows) else []),
         cold(found),
-        table(["aim", "reached"], list(aims(found))).replace("--:", "---"),
+        table(["aim", "reached"], list(aims(found)), "---"),
     ]
     if failed := failures(found):
         parts += ["What failed:", "\n".join(failed)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--features", type=Path, default=FEATURES)
     parser.add_argument(
-        "--write", type=Path, help="a page with the markers <!-- peers --> and <!-- /peers -->"
+        "--write", type=Path, help="a page with markers: <!-- peers -->, <!-- /peers -->"
     )
     given = parser.parse_args()
-    text = page(Found(given.results))
-    if not given.write:
-        print(text, end="")
-        return
-    old = given.write.read_text()
-    new, places = MARKED.subn(lambda found: f"{found[1]}\n{text}\n{found[2]}", old)
-    if places != 1:
-        sys.exit(f"{given.write} has {places} places for the tables, not one")
-    given.write.write_text(new)
+    found, features = Found(given.results), Features(given.features)
+    sections = {
+        "summary": summary(found, features),
+        "peers": page(found),
+        "features": features.page(),
+    }
+    if given.write:
+        write(given.write, sections)
+    else:
+        print("\n\n".join(sections.values()))
 
 
 if __name__ == "__main__":

@@ -49,8 +49,12 @@ def entries(path: Path) -> list[object]:
         return list(journal.entries("r"))
 
 
+def locks(path: Path) -> Path:
+    return path.with_name(f"{path.name}.holds")
+
+
 def is_held(path: Path) -> bool:
-    return path.with_name(f"{path.name}.holds").exists()
+    return locks(path).exists() and any(locks(path).iterdir())
 
 
 async def recover(path: Path, **options) -> rc.RunResult:
@@ -188,3 +192,25 @@ def test_a_released_run_is_free_before_its_file_is_closed(path):
         while descriptors() > before and time.monotonic() < end:
             time.sleep(0.01)
         assert descriptors() <= before
+
+
+async def test_the_folder_of_the_locks_goes_soon_after_the_last_hold_and_when_the_journal_closes(path):
+    with journal_at(path) as journal:
+        held = journal.hold("r")
+        assert locks(path).exists()
+        held.release()
+        async with asyncio.timeout(5):
+            while locks(path).exists():
+                await asyncio.sleep(0.005)
+        journal.hold("r").release()
+        journal.close()
+        assert not locks(path).exists()
+
+
+def test_the_folder_stays_while_another_run_is_held(path):
+    with journal_at(path) as journal:
+        one, other = journal.hold("one"), journal.hold("other")
+        one.release()
+        journal.close()
+        assert is_held(path)
+        other.release()

@@ -16,7 +16,7 @@ from rightcall.core.decision import Allow, Deny, Rewrite
 from rightcall.core.entry import CallChecked, CallDecided, Entry, ReplyReceived, RunResumed, StepDone
 from rightcall.core.message import Reply
 from rightcall.core.parts import Media, Text
-from rightcall.core.secret import may_be_secret, secrecy_of
+from rightcall.core.secret import _PACKED_HINTS, _PACKED_NAMES, may_be_secret, secrecy_of
 from rightcall.record.entry_text import decode, encode
 from rightcall.record.redact import redact_secrets, redact_text
 
@@ -460,3 +460,14 @@ def test_where_nothing_can_be_secret_nothing_is_redacted():
 @pytest.mark.parametrize("name", ["key", "input_tokens", "max_tokens", "monkey", "tokens"])
 def test_our_own_names_are_no_reason_to_look_for_secrets(name):
     assert not may_be_secret(msgspec.msgpack.encode({name: "t1.model"}))
+
+
+@pytest.mark.parametrize("hint", sorted(_PACKED_HINTS + _PACKED_NAMES))
+@pytest.mark.parametrize("around", [0, 300], ids=["short", "long"])
+def test_every_hint_of_a_secret_is_seen_wherever_it_stands(hint, around):
+    for before, after in ((b"", b""), (b"so ", b""), (b"", b" on"), (b"ask-", b"_x")):
+        assert may_be_secret(before + hint + after + b" " * around)
+    # All but its last letter says nothing, unless another hint is in it.
+    plain = hint[:-1].replace(b"-", b"")
+    others = [each for each in _PACKED_HINTS + _PACKED_NAMES if each in hint[:-1] or each in plain]
+    assert may_be_secret(hint[:-1] + b" " * around) == bool(others)

@@ -106,6 +106,8 @@ _HINTS = tuple({hint for hints, _, _ in _FORMATS for hint in hints})
 
 # Escapes hide a name; and two letters that are no ASCII are, in lower case.
 _PACKED_HINTS = tuple(hint.encode() for hint in (*_HINTS, "\\u00", "\u212a", "\u0130"))
+_COMMON = b"etaoinsrhldcum_fpgwybv.-:/kx"
+"""Letters of what is packed, the commonest first; any other is rarer."""
 _FEW = 256
 """Bytes in which one pattern finds many words sooner than one word after the other is looked for."""
 
@@ -154,6 +156,9 @@ _PACKED_NAMES = tuple(
     hint.encode() for hint in (*_NAME_HINTS, *[f"{whose}key" for whose in _WHOSE]) if hint != "key"
 )
 
+# By a name: to hash them all at every look took as long as the look.
+_PACKED = {"forms": _PACKED_HINTS, "names": _PACKED_NAMES}
+
 # password=x, API_KEY = "x", --token=x, 'secret': 'x', x-api-key: x. The value is in quotes, which may
 # be escaped, or ends where a word does, or a member of an address or of a connection string.
 _NAME = re.compile(
@@ -195,26 +200,34 @@ def may_be_secret(packed: bytes) -> bool:
 
     There every text stands in one piece and without escapes, and so do bytes.
     """
-    if _holds(packed, _PACKED_HINTS):
+    if _holds(packed, "forms"):
         return True
-    own = _OWN_MEMBERS.sub(b"", packed)
-    if _holds(own.translate(None, _SEPARATOR_BYTES).lower(), _PACKED_NAMES):
+    own = _OWN_MEMBERS.sub(b"", packed) if b"tokens" in packed else packed
+    if _holds(own.translate(None, _SEPARATOR_BYTES).lower(), "names"):
         return True
     # A name in a text that is JSON itself may hold escapes.
     return b"\\" in own and _holds(
-        _ESCAPE.sub(b"", own).translate(None, _SEPARATOR_BYTES).lower(), _PACKED_NAMES
+        _ESCAPE.sub(b"", own).translate(None, _SEPARATOR_BYTES).lower(), "names"
     )
 
 
-def _holds(packed: bytes, hints: tuple[bytes, ...]) -> bool:
+def _holds(packed: bytes, kind: str) -> bool:
     if len(packed) <= _FEW:
-        return _any_of(hints).search(packed) is not None
-    return any(map(packed.__contains__, hints))
+        return _any_of(kind).search(packed) is not None
+    return any(map(packed.__contains__, _PACKED[kind]))
 
 
 @cache
-def _any_of(hints: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(map(re.escape, hints)))
+def _any_of(kind: str) -> re.Pattern[bytes]:
+    """A pattern that stops only at the rarest letter of each hint, and looks back from there."""
+    by_anchor: dict[bytes, list[bytes]] = {}
+    for hint in _PACKED[kind]:
+        rarest = max(hint, key=lambda letter: (_COMMON + bytes([letter])).index(letter))
+        at = hint.index(rarest)
+        back, ahead = re.escape(hint[: at + 1]), re.escape(hint[at + 1 :])
+        by_anchor.setdefault(hint[at : at + 1], []).append(b"(?<=%s)%s" % (back, ahead))
+    groups = [b"%s(?:%s)" % (re.escape(a), b"|".join(each)) for a, each in by_anchor.items()]
+    return re.compile(b"|".join(groups))
 
 
 def has_any(text: str, hints: Iterable[str]) -> bool:

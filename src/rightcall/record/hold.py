@@ -30,26 +30,31 @@ _GATHER = 0.01
 """Seconds for which what is to be closed gathers."""
 
 
+def folder_of(journal: Path) -> str:
+    """Where the locks on a journal's runs are."""
+    return f"{journal}.holds"
+
+
 class RunLock:
     """The lock on one run: a file in the folder ``PATH.holds`` beside the journal at PATH."""
 
     def __init__(self, journal: Path, run: str) -> None:
         name = sha256(run.encode(errors="surrogatepass")).hexdigest()[:32]
         # Plain strings: every run comes by here, and to put paths together takes longer than the rest.
-        self._folder = f"{journal}.holds"
-        self._path = os.path.join(self._folder, name)  # noqa: PTH118
+        self._folder = folder_of(journal)
+        self._path = f"{self._folder}{os.sep}{name}"
         self._descriptor = self._open(run)
         os.write(self._descriptor, myself().encode())
 
     def _open(self, run: str) -> int:
         while True:
-            # Not exist_ok: that looks again, and raises where the last holder removed it meanwhile.
-            with suppress(FileExistsError):
-                os.mkdir(self._folder, 0o700)  # noqa: PTH102
             try:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except FileNotFoundError:
-                continue  # the last holder has just removed the folder
+                # Not exist_ok: that looks again, and raises where the last holder removed it meanwhile.
+                with suppress(FileExistsError):
+                    os.mkdir(self._folder, 0o700)  # noqa: PTH102
+                continue
             try:
                 _lock(descriptor)
                 # Whoever held it may have removed the file between our opening and our locking.
@@ -73,9 +78,14 @@ class RunLock:
         if descriptor >= 0:
             with suppress(OSError):
                 os.unlink(self._path)  # noqa: PTH108
-                os.rmdir(self._folder)  # noqa: PTH106
             _unlock(descriptor)
-            _closer().put(descriptor)
+            _closer().put((descriptor, self._folder))
+
+
+def remove_folder(folder: str) -> None:
+    """Remove the folder of a journal's locks, unless somebody holds a run."""
+    with suppress(OSError):
+        os.rmdir(folder)  # noqa: PTH106
 
 
 def _unlock(descriptor: int) -> None:
@@ -85,21 +95,25 @@ def _unlock(descriptor: int) -> None:
 
 
 @cache
-def _closer() -> "SimpleQueue[int]":
+def _closer() -> "SimpleQueue[tuple[int, str]]":
     """Closes what is put in, in a thread: to close a file that was removed clears it off the disk.
 
-    On a busy one that took ten milliseconds, during which no event loop turned.
+    On a busy one that took ten milliseconds, during which no event loop turned. The folder goes with the
+    last of them: to make and remove it costs more than all else that a hold takes.
     """
-    waiting: SimpleQueue[int] = SimpleQueue()
+    waiting: SimpleQueue[tuple[int, str]] = SimpleQueue()
 
     def close() -> None:
         while True:
-            descriptor = waiting.get()
+            released = [waiting.get()]
             # Whoever comes within that time need not wake this thread, which costs more than to close.
             time.sleep(_GATHER)
-            os.close(descriptor)
             while not waiting.empty():
-                os.close(waiting.get())
+                released.append(waiting.get())
+            for descriptor, _ in released:
+                os.close(descriptor)
+            for folder in {folder for _, folder in released}:
+                remove_folder(folder)
 
     Thread(target=close, name="rightcall: closing", daemon=True).start()
     return waiting
@@ -128,4 +142,7 @@ def _cannot_hold(why: object) -> None:
 
 def myself() -> str:
     """How others are told of this process."""
-    return f"process {os.getpid()} on {socket.gethostname()}"
+    return f"process {os.getpid()} on {_host()}"
+
+
+_host = cache(socket.gethostname)

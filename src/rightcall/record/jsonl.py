@@ -21,7 +21,7 @@ from rightcall.errors import JournalError, UsageError
 from rightcall.record.continued import whole
 from rightcall.record.entry_text import Redact, check_name, decode
 from rightcall.record.file_journal import MUCH, FileHold, FileJournal
-from rightcall.record.hold import HELD, RunLock
+from rightcall.record.hold import HELD, RunLock, folder_of, remove_folder
 from rightcall.record.lines import CANCEL, Line, LineIndex, Place, parse_line
 from rightcall.record.redact import redact_secrets
 from rightcall.record.waits import Busy, Waiting, patiently
@@ -98,6 +98,7 @@ class JsonLinesJournal(FileJournal):
             if self._descriptor >= 0:
                 os.close(self._descriptor)
                 self._descriptor = -1
+        remove_folder(folder_of(self.path))
 
     def _hold(self, run: str) -> "JsonLinesHold":
         with self._disk_errors():

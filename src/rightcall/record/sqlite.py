@@ -14,7 +14,7 @@ from rightcall.errors import JournalError, RunHeld, UsageError
 from rightcall.record.continued import DIGITS, STARTED, whole
 from rightcall.record.entry_text import Redact, check_name, decode
 from rightcall.record.file_journal import MUCH, FileHold, FileJournal
-from rightcall.record.hold import RunLock, myself
+from rightcall.record.hold import RunLock, folder_of, myself, remove_folder
 from rightcall.record.redact import redact_secrets
 from rightcall.record.waits import Busy, Waiting, blocking, patiently
 
@@ -186,10 +186,16 @@ class SqliteJournal(FileJournal):
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+        remove_folder(folder_of(self.path))
 
     def _write(self, attempt: Callable[[], T], size: int) -> Waiting[T]:
         """Make an attempt to write so many characters, until it meets nobody else's."""
-        written = yield from patiently(attempt, self.path, slow=self._sync or size > MUCH)
+        slow = self._sync or size > MUCH
+        try:
+            # Nearly always the first try does it.
+            written = (yield attempt) if slow else attempt()
+        except Busy:
+            written = yield from patiently(attempt, self.path, slow=slow)
         # The row, its index, and the number of the hold are in pages of their own.
         self._pages += 3 + size // _PAGE
         if self._pages >= _PAGES:

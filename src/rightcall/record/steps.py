@@ -101,6 +101,8 @@ class JournalSteps:
         self._journal = journal
         self._run = run
         self._hold = hold
+        # Asked once: every entry comes by, and to ask what something is takes long.
+        self._held_file = hold if isinstance(hold, FileHold) and is_file(journal) else None
         self._done: dict[str, Entry] = {}
         self._noted: set[str] = set()
         self._turned = monotonic()
@@ -137,10 +139,10 @@ class JournalSteps:
         return f"{key}.started" in self._noted and key not in self._done
 
     async def _append(self, entry: Entry) -> None:
-        if self._hold is None:
+        if self._held_file is not None:
+            await awaited(self._held_file.appending(entry))
+        elif self._hold is None:
             await append(self._journal, self._run, entry)
-        elif isinstance(self._hold, FileHold) and is_file(self._journal):
-            await awaited(self._hold.appending(entry))
         else:
             self._hold.append(entry)
 
