@@ -14,6 +14,7 @@ from rightcall.core.parts import Result
 from rightcall.trust.acts import is_asked, is_undoing
 from rightcall.trust.counts import counts_in, is_same_noun
 from rightcall.trust.facts import Settled
+from rightcall.trust.heard import kept
 from rightcall.trust.provenance import opened
 from rightcall.trust.records import Reading, Record, codes_in, joined, stem, terms_of
 
@@ -41,12 +42,42 @@ class Kin(Struct, eq=False):
     """How many hold something, by its field."""
 
 
+class _Sentence(Struct, frozen=True):
+    """What a sentence asks for."""
+
+    words: frozenset[str]
+    whole: frozenset[str]
+    """Of what all is asked for, by its noun."""
+    counts: tuple[tuple[int, frozenset[str]], ...]
+    """How many are wanted, with the words that follow."""
+
+
+@kept
+def _read(text: str) -> tuple[_Sentence, ...]:
+    from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
+
+    read = []
+    for sentence in sentences(text):
+        parts = [part.text for part in clauses(sentence) if not part.forbidden]
+        words = frozenset().union(*map(terms_of, parts), *map(joined, parts))
+        all_of = [
+            stem(word)
+            for part in parts
+            for each in _ALL.finditer(part)
+            for word in each[1].lower().split()
+        ]
+        everything = [_ANYTHING] if any(_EVERYTHING.search(part) for part in parts) else []
+        counts = [each for part in parts for each in counts_in(part)]
+        read.append(_Sentence(words, frozenset([*all_of, *everything]), tuple(counts)))
+    return tuple(read)
+
+
 class Described:
     """The records that there are, and what was said of them. ``above``: of the run that it is inside."""
 
     def __init__(self, above: "Described | None" = None) -> None:
         self._said: set[str] = set()
-        self._sentences: list[set[str]] = []
+        self._sentences: list[frozenset[str]] = []
         """The words of each sentence; an empty one before each text."""
         self._beside: dict[tuple[str, ...], set[str]] = {}
         """The words beside those that ask for an act."""
@@ -69,25 +100,13 @@ class Described:
 
     def hear(self, text: str) -> None:
         """Take in the words of somebody who may order something."""
-        from rightcall.trust.polarity import clauses, sentences  # noqa: PLC0415 - light until used
-
-        self._sentences.append(set())
-        for sentence in sentences(text):
-            said = set[str]()
-            for part in clauses(sentence):
-                if not part.forbidden:
-                    said.update(terms_of(part.text), joined(part.text))
-                    self._hear_numbers(part.text)
-            self._sentences.append(said)
-            self._said |= said
+        self._sentences.append(frozenset())
+        for sentence in _read(text):
+            self._sentences.append(sentence.words)
+            self._said |= sentence.words
+            self._whole |= sentence.whole
+            self._counts += sentence.counts
         self._beside.clear()
-
-    def _hear_numbers(self, text: str) -> None:
-        for found in _ALL.finditer(text):
-            self._whole.update(stem(word) for word in found[1].lower().split())
-        if _EVERYTHING.search(text):
-            self._whole.add(_ANYTHING)
-        self._counts += counts_in(text)
 
     def _said_for(self, acts: tuple[str, ...]) -> set[str]:
         """The words in which somebody may have said to what something is to be done.

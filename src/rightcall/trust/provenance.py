@@ -19,6 +19,7 @@ from rightcall.core.jsontext import JsonValue, Place, field_at, leaves
 from rightcall.core.parts import Result
 from rightcall.core.problem import json_path
 from rightcall.trust.facts import Settled
+from rightcall.trust.heard import as_named, both, clauses_of
 from rightcall.trust.keys import (
     EVERY,
     PLAIN,
@@ -26,7 +27,6 @@ from rightcall.trust.keys import (
     accepted,
     as_name,
     in_groups,
-    keys_in,
     longest,
     needs_name,
     reference,
@@ -36,17 +36,15 @@ from rightcall.trust.keys import (
     whole,
 )
 from rightcall.trust.kinds import role_of
-from rightcall.trust.said import Role, amounts, bounding, names, references, roles
+from rightcall.trust.said import Role, amounts, bounding
 from rightcall.trust.spelling import (
     Token,
-    apart,
     grouped,
     loose,
     matches,
     plain,
     scan,
     tokens,
-    unmarked,
     unnumbered,
     without_year,
 )
@@ -168,32 +166,29 @@ class Provenance:
 
     def vouch(self, text: str, origin: Origin) -> None:
         """Take in the words of somebody who may order something, and may forbid something."""
-        from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
-
-        text, forbidden = unnumbered(unmarked(plain(text))), set[int]()
-        for part in clauses(text):
-            if part.forbidden:
-                forbidden.update(_both(part.text))
+        forbidden = set[int]()
+        for clause in clauses_of(text):
+            if clause.is_forbidding:
+                forbidden |= clause.keys
                 continue
-            found = _both(part.text)
-            self._forbidden -= found
-            self._keep(found, (PLAIN,), (origin, ""))
-            self._keep_as_named(part.text, (origin, ""))
-            for token, role in roles(part.text):
-                self._roles.setdefault(single(token), set()).add(role)
-            self._bound(origin, part.text)
+            self._forbidden -= clause.keys
+            self._keep(clause.keys, (PLAIN,), (origin, ""))
+            self._keep(clause.named, (PLAIN,), (origin, ""))
+            for key, role in clause.roles:
+                self._roles.setdefault(key, set()).add(role)
+            self._bound(origin, clause.amounts, clause.most)
         self._forbidden |= forbidden
 
     def believe(self, piece: Piece, kind: Kind | None, but: Collection[int] = ()) -> None:
         """Take in a piece of a result that its tool vouches for, all but the ``keys`` in ``but``."""
         text = unnumbered(plain(piece.text))
         said: Sighting = ("trusted", piece.label.source)
-        found = {key for key in _both(text) if key not in but and key not in self._planted}
+        found = {key for key in both(text) if key not in but and key not in self._planted}
         self._keep(found, salts_of(kind), said)
         if kind is None:
-            self._keep_as_named(text, said, but)
+            self._keep(as_named(text, but), (PLAIN,), said)
         elif kind == "amount":
-            self._bound("trusted", text)
+            self._bound("trusted", tuple(amounts(text)), bounding(text))
         if kind is not None and (role := role_of(piece.field)) is not None:
             for token in tokens(text):
                 self._roles.setdefault(single(token), set()).add(role)
@@ -281,9 +276,9 @@ class Provenance:
         over = self._above._bounds()  # noqa: SLF001
         return {each: max(over.get(each, 0), self._most.get(each, 0)) for each in {*over, *self._most}}
 
-    def _bound(self, origin: Origin, text: str) -> None:
-        self._amounts.update(amounts(text))
-        if (most := bounding(text)) is not None:
+    def _bound(self, origin: Origin, named: Collection[float], most: float | None) -> None:
+        self._amounts.update(named)
+        if most is not None:
             self._most[origin] = max(most, self._most.get(origin, 0))
 
     def _keep(self, found: Collection[int], salts: Sequence[int], said: Sighting) -> None:
@@ -294,11 +289,6 @@ class Provenance:
                 # Whoever may order something counts for more than a system that merely knows of it.
                 if salted not in named or named[salted][0] == "trusted":
                     named[salted] = said
-
-    def _keep_as_named(self, text: str, said: Sighting, but: Collection[int] = ()) -> None:
-        """What in a text counts only because of how it was named."""
-        found = [reference(noun, token) for noun, token in references(text) if single(token) not in but]
-        self._keep([*found, *map(as_name, names(text))], (PLAIN,), said)
 
     def _known(self, text: str, want: Want) -> Sighting | None:
         text = plain(text)
@@ -389,11 +379,3 @@ def shown(text: str) -> str:
 def _says_something(found: list[str]) -> bool:
     """Whether a value is more than wildcards and dots: those may mean all there is."""
     return any(each.isalnum() for token in found for each in token)
-
-
-def _both(text: str) -> set[int]:
-    """The keys of a text as it stands, and with its sentences apart."""
-    found, spaced = set(keys_in(text)), apart(text)
-    if spaced != text:
-        found.update(keys_in(spaced))
-    return found

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from rightcall.core.jsontext import JsonValue
 from rightcall.core.parts import Result
 from rightcall.trust.facts import Settled
+from rightcall.trust.heard import kept
 from rightcall.trust.kinds import words_of
 from rightcall.trust.provenance import opened
 from rightcall.trust.said import named_words
@@ -46,6 +47,7 @@ _RANKS: tuple[tuple[re.Pattern[str], Rank], ...] = tuple(
 )
 
 
+@kept
 def ranks_in(text: str) -> frozenset[Rank]:
     """The ranks by which a person singles something out."""
     from rightcall.trust.polarity import clauses  # noqa: PLC0415 - light until used
