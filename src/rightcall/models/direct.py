@@ -1,7 +1,6 @@
 """An endpoint next door, such as a machine's for its own credentials, asked through no proxy."""
 
 from collections.abc import Callable, Mapping
-from ipaddress import ip_address
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -14,14 +13,6 @@ _OK = 200
 
 Fetch: TypeAlias = Callable[[str, str, Mapping[str, str]], bytes]
 """The method, the address and the headers into what was answered; a TransportError if nothing good."""
-
-
-def is_loopback(host: str | None) -> bool:
-    """Whether the name of a host is this machine's own."""
-    try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def fetch_directly(method: str, url: str, headers: Mapping[str, str]) -> bytes:

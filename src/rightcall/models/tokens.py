@@ -15,7 +15,7 @@ import msgspec
 
 from rightcall.core.transport import Incoming, Timeouts, Transport
 from rightcall.errors import ProtocolError, TransportError, UsageError, VendorError
-from rightcall.models.direct import is_loopback
+from rightcall.transport.loopback import is_loopback
 from rightcall.wire.refusal import Refusals
 
 EARLY = 300.0

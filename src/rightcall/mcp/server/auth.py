@@ -18,7 +18,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall.log import logger
-from rightcall.mcp.server.serve_options import OAuth, is_loopback
+from rightcall.mcp.server.serve_options import OAuth
+from rightcall.transport.loopback import is_loopback
 
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512", "EdDSA"]
 """Those with a public key alone: a token must not choose to be signed with what everybody knows."""

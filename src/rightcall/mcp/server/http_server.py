@@ -1,9 +1,8 @@
 """A server into a web application, and that into one that listens."""
 
 import asyncio
-import contextlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,11 +12,9 @@ from mcp.server.lowlevel.server import Server
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from rightcall.errors import UsageError
 from rightcall.mcp.server.auth import JwtVerifier, TokenAuth
 from rightcall.mcp.server.serve_options import Bounds, Listen, OAuth
-
-_BACKLOG = 128
+from rightcall.transport.listening import Listener, listening, url_of
 
 
 def application(sdk: Server[Any], listen: Listen, bounds: Bounds) -> ASGIApp:
@@ -53,8 +50,8 @@ async def serve_http(
     sdk: Server[Any], listen: Listen, bounds: Bounds, started: Callable[[str], None]
 ) -> None:
     """Serve until cancelled; ``started`` is told the address."""
-    with _bound(listen) as bound:
-        server = _Uvicorn(
+    with listening(listen.host, listen.port) as bound:
+        server = Listener(
             uvicorn.Config(
                 application(sdk, listen, bounds),
                 http=_protocol(bounds.request),
@@ -68,7 +65,7 @@ async def serve_http(
             )
         )
         host, port = bound.getsockname()[:2]
-        started(f"http://{f'[{host}]' if ':' in host else host}:{port}{listen.path}")
+        started(f"{url_of(host, port)}{listen.path}")
         await _run(server, bound, bounds.grace)
 
 
@@ -83,25 +80,6 @@ async def _run(server: uvicorn.Server, bound: socket.socket, grace: float) -> No
         serving.cancel()
         raise
     serving.result()
-
-
-@contextlib.contextmanager
-def _bound(listen: Listen) -> Iterator[socket.socket]:
-    host = listen.host.strip("[]")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio turns off Nagle's algorithm only where the protocol is named, which create_server does not;
-    # with it, every second response waits 40 ms for an acknowledgement.
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    with bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((host, listen.port))
-        except OSError as error:
-            raise UsageError(
-                f"cannot listen on {listen.host}:{listen.port}: {error.strerror}"
-            ) from error
-        bound.listen(_BACKLOG)
-        yield bound
 
 
 class _BodyDeadline:
@@ -156,12 +134,3 @@ def _protocol(seconds: float) -> type[asyncio.Protocol]:
                 self.transport.close()
 
     return _Protocol
-
-
-class _Uvicorn(uvicorn.Server):
-    """uvicorn without its own signals: whoever runs the event loop has them."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield

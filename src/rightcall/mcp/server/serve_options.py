@@ -1,6 +1,5 @@
 """What an operator says of a server: where it listens, who may come in, what its clients may cost."""
 
-import ipaddress
 from urllib.parse import urlsplit
 
 from mcp.server.auth.provider import TokenVerifier
@@ -8,6 +7,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from msgspec import Struct
 
 from rightcall.errors import UsageError
+from rightcall.transport.loopback import is_anywhere, is_loopback
 
 SHORTEST_TOKEN = 16
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -71,7 +71,7 @@ class Listen(Struct, frozen=True, kw_only=True, eq=False):
         Unchecked, any web page could have its visitor's browser call a server on the visitor's machine
         (DNS rebinding).
         """
-        own = [] if _is_anywhere(self.host) else [_bracketed(self.host)]
+        own = [] if is_anywhere(self.host) else [_bracketed(self.host)]
         names = dict.fromkeys([*_LOOPBACK, *own, *self.hosts])
         pages = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
         return TransportSecuritySettings(
@@ -84,20 +84,8 @@ class Listen(Struct, frozen=True, kw_only=True, eq=False):
             raise UsageError(
                 f"listen: {self.host} can be reached from other machines, so a token or oauth is needed"
             )
-        if _is_anywhere(self.host) and not self.hosts:
+        if is_anywhere(self.host) and not self.hosts:
             raise UsageError(f"listen: with {self.host}, say in hosts under which names it is reached")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _is_anywhere(host: str) -> bool:
-    return host in {"", "0.0.0.0", "::", "[::]"}  # noqa: S104 - to tell that it is one
 
 
 def _bracketed(host: str) -> str:

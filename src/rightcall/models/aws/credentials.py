@@ -20,7 +20,8 @@ import msgspec
 
 from rightcall.errors import ProtocolError, TransportError, UsageError
 from rightcall.models.aws import profile
-from rightcall.models.direct import Fetch, fetch_directly, is_loopback
+from rightcall.models.direct import Fetch, fetch_directly
+from rightcall.transport.loopback import is_loopback
 from rightcall.wire.bedrock.sigv4 import Credentials
 
 EARLY = 300.0

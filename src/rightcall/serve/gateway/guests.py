@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from rightcall.errors import UsageError, VendorError
-from rightcall.models.direct import is_loopback
 from rightcall.serve.gateway.keys import Key, Keys
 from rightcall.serve.gateway.settings import Settings
 from rightcall.serve.gateway.visit import Visit
+from rightcall.transport.loopback import is_loopback
 
 LOCAL = Key(id="local", name="local", hash="", created="")
 """Whoever is on this machine, where there are no keys."""

@@ -5,7 +5,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +42,8 @@ async def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, then until the streams have ended. SIGHUP reads the files again."""
     uvicorn = load("uvicorn")
+    from rightcall.transport.listening import Listener  # noqa: PLC0415 - on uvicorn
+
     bounds = gateway.settings.bounds
     host, port = address_of(gateway.settings.listen)
     config = uvicorn.Config(
@@ -61,7 +63,7 @@ async def serve(
         timeout_graceful_shutdown=int(bounds.shutdown_seconds),
         h11_max_incomplete_event_size=bounds.header_bytes,
     )
-    server = _listener(uvicorn, config)
+    server = Listener(config)
     sockets = await _bound(host, port)
     # Nobody's first request is to wait for these.
     await asyncio.to_thread(_load_all)
@@ -97,26 +99,6 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def _listener(uvicorn: Any, config: Any) -> Any:
-    """A server of uvicorn's that leaves signals to us.
-
-    It would end the process by the signal that ended it, before what was spent is written.
-    """
-
-    class Listener(uvicorn.Server):  # type: ignore[misc]
-        should_exit = False
-
-        def capture_signals(self) -> AbstractContextManager[None]:
-            return nullcontext()
-
-        def end(self) -> None:
-            """Take no more requests, and let streams end; the second time, do not wait for them."""
-            self.force_exit = self.should_exit
-            self.should_exit = True
-
-    return Listener(config)
-
-
 def _allow_files() -> None:
     """Two sockets for every stream: as many as this process may have."""
     if sys.platform == "win32":
@@ -136,10 +118,12 @@ def _load_all() -> None:
 
 async def _tell(server: Any, started: Callable[[str], None]) -> None:
     """Tell where it listens, once it does."""
+    from rightcall.transport.listening import url_of  # noqa: PLC0415 - on uvicorn
+
     while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to be waited for
         await asyncio.sleep(_LOOK)
     host, port = server.servers[0].sockets[0].getsockname()[:2]
-    started(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    started(url_of(host, port))
 
 
 def bounded(bounds: Bounds) -> type[asyncio.Protocol]:
