@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import inspect
 import io
+import logging
 import os
 import re
 import sys
@@ -62,7 +63,19 @@ def scripted(page, monkeypatch):
         assert upstream.refused == []
 
 
-@pytest.mark.usefixtures("scripted")
+@pytest.fixture
+def same_logging():
+    """A page may set up logging, as a program does; the tests after it see it as it was."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "rightcall"]
+    loggers = [logging.root, *map(logging.getLogger, names)]
+    before = [(each, each.level, each.propagate, [*each.handlers]) for each in loggers]
+    yield
+    for each, level, propagate, handlers in before:
+        each.setLevel(level)
+        each.propagate, each.handlers[:] = propagate, handlers
+
+
+@pytest.mark.usefixtures("same_logging", "scripted")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
