@@ -42,8 +42,6 @@ async def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, then until the streams have ended. SIGHUP reads the files again."""
     uvicorn = load("uvicorn")
-    from rightcall.transport.listening import Listener  # noqa: PLC0415 - on uvicorn
-
     bounds = gateway.settings.bounds
     host, port = address_of(gateway.settings.listen)
     config = uvicorn.Config(
@@ -63,7 +61,7 @@ async def serve(
         timeout_graceful_shutdown=int(bounds.shutdown_seconds),
         h11_max_incomplete_event_size=bounds.header_bytes,
     )
-    server = Listener(config)
+    server = import_module("rightcall.transport.listening").Listener(config)
     sockets = await _bound(host, port)
     # Nobody's first request is to wait for these.
     await asyncio.to_thread(_load_all)
