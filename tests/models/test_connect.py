@@ -86,6 +86,8 @@ def test_a_variable_is_part_of_an_address(monkeypatch):
 def test_what_a_host_cannot_is_in_the_profile():
     assert not rc.connect("moonshot:kimi-k3", api_key=KEY).profile.forced_choice
     assert rc.connect("zai:glm-5", api_key=KEY).profile.structured == "tool"
+    deepseek = rc.connect("deepseek:deepseek-v4-pro", api_key=KEY).profile
+    assert (deepseek.forced_choice, deepseek.structured) == (False, "tool")
     assert rc.connect("huggingface:m", api_key=KEY).profile.forced_choice
 
 

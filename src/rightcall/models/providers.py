@@ -124,7 +124,16 @@ PROVIDERS: dict[str, Provider] = {
         url_variable="CO_API_URL",
         prices="cohere",
     ),
-    "deepseek": _compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY", prices="deepseek"),
+    # V4 thinks unless it is told not to, and then refuses a forced choice: "Thinking mode does not
+    # support this tool_choice" (deepseek-ai/DeepSeek-V3 #1376). Chat has no JSON Schema: "This
+    # response_format type is unavailable now" (https://github.com/llm-exe/llm-exe/issues/662).
+    "deepseek": _compatible(
+        "https://api.deepseek.com",
+        "DEEPSEEK_API_KEY",
+        prices="deepseek",
+        forced_choice=False,
+        structured="tool",
+    ),
     "fireworks": _compatible(
         "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", prices="fireworks"
     ),

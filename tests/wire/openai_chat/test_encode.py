@@ -477,6 +477,15 @@ def test_a_host_that_only_chooses_by_itself():
         body(ask(specs=(SPEC,), choice="required"), at=at)
 
 
+def test_deepseek_thinks_unless_it_is_told_not_to():
+    at = dialect.dialect_at("https://api.deepseek.com")
+    sent = body(ask(options={"reasoning": "none"}), at=at)
+    assert sent["thinking"] == {"type": "disabled"}
+    assert "reasoning_effort" not in sent
+    sent = body(ask(options={"reasoning": "max"}), at=at)
+    assert (sent["thinking"], sent["reasoning_effort"]) == ({"type": "enabled"}, "max")
+
+
 def test_a_number_of_tokens_to_think_with_at_alibaba():
     at = dialect.dialect_at("https://dashscope.aliyuncs.com/compatible-mode/v1")
     for wanted, members in {

@@ -112,7 +112,14 @@ MISTRAL = Host(
 # discussion deepseek-harness #739); without calls it is ignored.
 # Strict tools only at its beta address, and only if all are (https://github.com/vercel/ai/pull/19428).
 # "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
-DEEPSEEK = Host(owed="reasoning_content", media=("text",), thoughts=("inline", "reasoning_content"))
+# Thinking is on unless `thinking` says otherwise, and the words for its effort are low, high and max,
+# to which it rounds others: https://api-docs.deepseek.com/guides/thinking_mode
+DEEPSEEK = Host(
+    owed="reasoning_content",
+    media=("text",),
+    thoughts=("inline", "reasoning_content"),
+    effort="thinking",
+)
 # Passes strict on to whoever serves the model: DeepSeek refuses an object without members (gajae-code
 # #2760).
 # https://openrouter.ai/docs/features/prompt-caching and .../multimodal/image-generation
