@@ -7,6 +7,7 @@ sonnet-5-5/migration-guide, haiku-5-5/migration-guide and fable-5/introducing-â€
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from rightcall.core.jsontext import JsonObject
 from rightcall.core.message import Message, Reasoning, Reply
@@ -88,6 +89,7 @@ def unthinking(model: str) -> tuple[JsonObject, JsonObject]:
     return {"type": "disabled"}, {}
 
 
+@lru_cache(maxsize=256)
 def can_be_forced(model: str) -> bool:
     """Whether a model can be made to call a tool. Some answer 400, whether they think or not.
 
@@ -120,6 +122,7 @@ def unbound(thinking: JsonObject, messages: Sequence[Message], model: str) -> Js
     return {"type": "adaptive", **thinking, "block_binding": wish}
 
 
+@lru_cache(maxsize=256)
 def _named(model: str) -> tuple[str, tuple[int, int]]:
     """The line and the version in a name; of another's model, nothing and zeros."""
     found = _VERSION.search(model)
