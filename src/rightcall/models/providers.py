@@ -6,8 +6,9 @@ OpenAI and everything like it, the bare host for Anthropic and Gemini.
 Addresses and keys were last held against these in November 2026: anthropic 2.8.0, openai 3.49.0,
 google-genai 3.1.0, cohere 7.3.1, cerebras-cloud-sdk 1.91.0, groq 1.7.0, mistralai 3.7.0, together 3.0.0,
 fireworks-ai 1.2.30, perplexityai 0.46.1, zai-sdk 0.2.3, huggingface_hub 2.4.0; the names in ``prices``
-against genai-prices 0.2.1. Not verified: NVIDIA's, Snowflake's and xAI's rows, Alibaba's beyond what its
-comment cites, and whether MiniMax heeds a forced choice, of which its reference says nothing.
+against genai-prices 0.2.1. Not verified: NVIDIA's and Snowflake's rows, the keys of xAI and OpenRouter,
+Alibaba's row beyond what its comment cites, and whether MiniMax heeds a forced choice, of which its
+reference says nothing.
 """
 
 from typing import Any, Literal
@@ -72,6 +73,7 @@ PROVIDERS: dict[str, Provider] = {
         url_variable="ANTHROPIC_BASE_URL",
         prices="anthropic",
     ),
+    # google-genai takes GOOGLE_API_KEY first; a key that is named after Gemini is for nothing else.
     "gemini": Provider(
         dialect="gemini",
         url="https://generativelanguage.googleapis.com",
