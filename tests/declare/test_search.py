@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.core.tool import Spec
+from rightcall.declare import words
 from rightcall.declare.search import ToolIndex
 from rightcall.declare.stranger import quoted
 from rightcall.declare.words import stem, terms
@@ -35,6 +36,21 @@ def names(index: ToolIndex, *queries: str, limit: int = 10) -> list[str]:
 )
 def test_a_text_is_cut_into_words(text, found):
     assert terms(text) == found
+
+
+def test_words_are_found_alike_in_plain_texts_and_in_others():
+    text = "XMLHttpRequest sendEmail_toUser2x, get-JSONData ABc aB the URLs; x9Y HTTPServer"
+    for empty in (False, True):
+        assert (
+            terms(text, empty=empty) == terms(f"{text} é", empty=empty)[: len(terms(text, empty=empty))]
+        )
+
+
+def test_what_is_remembered_of_words_is_bounded(monkeypatch):
+    monkeypatch.setattr(words, "_REMEMBERED", 4)
+    runs = ["apple", "berry", "cherry", "dates", "elder", "figs"]
+    assert [terms(run) for run in runs] == [[stem(run)] for run in runs]
+    assert len(words._TERMS) <= 4
 
 
 def test_forms_of_a_word_are_one():

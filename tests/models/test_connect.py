@@ -89,7 +89,22 @@ def test_a_variable_is_part_of_an_address(monkeypatch):
 def test_what_a_host_cannot_is_in_the_profile():
     assert not rc.connect("moonshot:kimi-k3", api_key=KEY).profile.forced_choice
     assert rc.connect("zai:glm-5", api_key=KEY).profile.structured == "tool"
+    deepseek = rc.connect("deepseek:deepseek-v4-pro", api_key=KEY).profile
+    assert (deepseek.forced_choice, deepseek.structured) == (False, "tool")
     assert rc.connect("huggingface:m", api_key=KEY).profile.forced_choice
+
+
+async def test_perplexity_is_asked_as_responses_without_what_it_does_not_know():
+    reply = {"id": "r", "status": "completed", "model": "m", "output": []}
+    async with serving(whole(json.dumps(reply).encode())) as server:
+        name, url = "perplexity:perplexity/sonar", f"{server.url}/v1"
+        async with rc.connect(name, base_url=url, api_key=KEY, streaming=False) as model:
+            assert not model.profile.forced_choice
+            _ = [event async for event in model.stream(Request(messages=(said("Hi"),)))]
+        path, _, body = server.requests[0]
+    assert path == "/v1/responses"
+    assert "prompt_cache_key" not in json.loads(body)
+    assert json.loads(body)["include"] == []
 
 
 async def exchange(name: str, **options: object) -> tuple[str, dict[str, str], dict, list]:

@@ -7,20 +7,24 @@ it stands in, and no oftener than a few times there, so repeating it buys no bet
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nsmallest
+from itertools import chain, compress
 from math import log
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rightcall.core.tool import Spec
 from rightcall.declare.stranger import in_own_words
 from rightcall.declare.words import terms
 
-Shares: TypeAlias = list[tuple[int, float]]
-"""The tools that a word belongs to, by their places, and what it is worth there."""
+Shares: TypeAlias = tuple[list[int], list[float]]
+"""The places of the tools that a word belongs to, and what it is worth there."""
+_NOWHERE: Shares = ([], [])
+_Fields: TypeAlias = tuple[list[str], list[str], list[str]]
+"""What a definition says: descriptions and the names of parameters, what these are for, and values."""
 
 # Chosen on half of the Berkeley function-calling questions; the other half was only read.
-_NAME, _TEXT, _PARAMETER, _HINT, _VALUE = 5.0, 1.5, 1.5, 1.0, 2.0
+_NAME, _TEXT, _HINT, _VALUE = 5.0, 1.5, 1.0, 2.0
 _REPEATS = 3
 """How often a word counts in one field."""
 _SATURATION, _LENGTH = 1.2, 0.4
@@ -68,11 +72,11 @@ class ToolIndex:
         self._places: dict[str, int] = {}
         for place, spec in enumerate(self.specs):
             self._places.setdefault(spec.name.casefold(), place)
-        self._needs = [sum({_BITS[kind] for kind in _needs(spec.parameters)}) for spec in self.specs]
+        self._needs = [_needs(spec.parameters) for spec in self.specs]
         counted = [_counted(spec) for spec in self.specs]
-        rarity = _rarity(counts for counts, _ in counted)
+        rarity = _rarity([each.counts for each in counted])
         self._worth = _worth(counted, rarity)
-        self._cover = _cover([frozenset(terms(spec.name, empty=True)) for spec in self.specs], rarity)
+        self._cover = _cover([each.name for each in counted], rarity)
 
     def search(self, queries: Sequence[str], limit: int = 10) -> tuple[Spec, ...]:
         """The tools that fit best, each by the phrasing that fits it best. An exact name comes first."""
@@ -97,7 +101,7 @@ class ToolIndex:
         scores: dict[int, float] = {}
         score = scores.get
         for word in words:
-            for place, worth in self._worth.get(word, ()):
+            for place, worth in zip(*self._worth.get(word, _NOWHERE), strict=True):
                 scores[place] = score(place, 0.0) + worth
         factors = self._factors(query, words, scores)
         for place, factor in factors.items():
@@ -115,7 +119,7 @@ class ToolIndex:
         """By what scores change: how much of the name was said, and which values are missing."""
         factors: dict[int, float] = {}
         for word in words:
-            for place, share in self._cover.get(word, ()):
+            for place, share in zip(*self._cover.get(word, _NOWHERE), strict=True):
                 factors[place] = factors.get(place, 1.0) + _COVER * share
         if len(words) >= _QUESTION:
             held = sum([_BITS[kind] for kind, pattern in _KINDS.items() if pattern.search(query)])
@@ -132,7 +136,7 @@ class ToolIndex:
         among = order[:_POOL]
         worth: dict[int, dict[str, float]] = {place: {} for place in among}
         for word in words:
-            for place, each in self._worth.get(word, ()):
+            for place, each in zip(*self._worth.get(word, _NOWHERE), strict=True):
                 if place in worth:
                     worth[place][word] = each * factors.get(place, 1.0)
         served: set[str] = set()
@@ -149,115 +153,131 @@ class ToolIndex:
         return [*first, *among, *order[_POOL:]]
 
 
-def _worth(
-    counted: Sequence[tuple[Mapping[str, float], int]], rarity: Mapping[str, float]
-) -> dict[str, Shares]:
+class _Counted(NamedTuple):
+    """The words of a definition."""
+
+    counts: dict[str, float]
+    """What each of them counts for."""
+    length: int
+    """How many there are."""
+    name: Collection[str]
+    """Those of the name."""
+
+
+def _worth(counted: Sequence[_Counted], rarity: Mapping[str, float]) -> dict[str, Shares]:
     """What each word is worth for the tools that have it: BM25."""
-    average = sum([length for _, length in counted]) / max(1, len(counted)) or 1.0
-    worth: dict[str, Shares] = {word: [] for word in rarity}
-    most = _SATURATION + 1
-    for place, (counts, length) in enumerate(counted):
+    average = sum([each.length for each in counted]) / max(1, len(counted)) or 1.0
+    worth: dict[str, Shares] = {word: ([], []) for word in rarity}
+    most = {word: each * (_SATURATION + 1) for word, each in rarity.items()}
+    for place, (counts, length, _) in enumerate(counted):
         norm = _SATURATION * (1 - _LENGTH + _LENGTH * length / average)
         for word, count in counts.items():
-            worth[word].append((place, rarity[word] * most * count / (count + norm)))
+            places, worths = worth[word]
+            places.append(place)
+            worths.append(most[word] * count / (count + norm))
     return worth
 
 
 def _cover(names: Sequence[Collection[str]], rarity: Mapping[str, float]) -> dict[str, Shares]:
     """What share of the names that have it each word is, the rare ones being more of them."""
-    cover: dict[str, Shares] = {}
+    cover: dict[str, Shares] = {word: ([], []) for word in chain.from_iterable(names)}
     for place, name in enumerate(names):
         whole = sum([rarity[word] for word in name])
         for word in name:
-            cover.setdefault(word, []).append((place, rarity[word] / whole))
+            places, shares = cover[word]
+            places.append(place)
+            shares.append(rarity[word] / whole)
     return cover
 
 
-def _rarity(documents: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    held: dict[str, int] = {}
-    number = 0
-    for counts in documents:
-        number += 1
-        for word in counts:
-            held[word] = held.get(word, 0) + 1
+def _rarity(documents: Sequence[Iterable[str]]) -> dict[str, float]:
+    number, held = len(documents), Counter(chain.from_iterable(documents))
     return {word: log(1 + (number - n + 0.5) / (n + 0.5)) for word, n in held.items()}
 
 
-def _counted(spec: Spec) -> tuple[dict[str, float], int]:
-    """What each word of a definition counts for, and how many words there are."""
-    fields: dict[float, list[str]] = {}
-    for weight, text in _texts(spec):
-        fields.setdefault(weight, []).append(text)
-    counts: dict[str, float] = {}
-    count = counts.get
-    length = 0
-    for weight, texts in fields.items():
-        words = terms("\n".join(texts), empty=weight == _NAME)
-        length += len(words)
-        once = set(words)
-        for word in once:
-            counts[word] = count(word, 0.0) + weight
-        if len(once) < len(words):
-            for word, often in Counter(words).items():
-                if often > 1:
-                    counts[word] += weight * (min(often, _REPEATS) - 1)
-    return counts, length
-
-
-def _texts(spec: Spec) -> Iterator[tuple[float, str]]:
+def _counted(spec: Spec) -> _Counted:
     if spec.origin:
         spec = in_own_words(spec)
-    yield _NAME, spec.name
-    yield _TEXT, spec.description
-    for text in (spec.short, spec.origin, *spec.questions):
-        if text and text not in spec.description:
-            yield _TEXT, text
-    yield from _schema_texts(spec.parameters, spec.parameters, _DEPTH)
+    besides = (spec.short, spec.origin, *spec.questions)
+    texts = [spec.description, *[text for text in besides if text not in spec.description]]
+    hints: list[str] = []
+    values: list[str] = []
+    _read(spec.parameters, spec.parameters, _DEPTH, (texts, hints, values))
+    name = terms(spec.name, empty=True)
+    counts = dict.fromkeys(name, 0.0)
+    named = tuple(counts)
+    length = 0
+    for weight, words in (
+        (_NAME, name),
+        (_TEXT, terms("\n".join(texts))),
+        (_HINT, terms("\n".join(hints))),
+        (_VALUE, terms("\n".join(values))),
+    ):
+        length += len(words)
+        _count(counts, words, weight)
+    return _Counted(counts, length, named)
 
 
-def _schema_texts(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[tuple[float, str]]:
+def _count(counts: dict[str, float], words: Sequence[str], weight: float) -> None:
+    """Add what words count for in a field: each by the weight, and by that again when it is repeated."""
+    once = set(words)
+    number = len(once)
+    known = once & counts.keys()
+    for word in known:
+        counts[word] += weight
+    once -= known
+    counts.update(dict.fromkeys(once, weight))
+    if number < len(words):
+        often = Counter(words)
+        for word in compress(often, map((1).__lt__, often.values())):
+            counts[word] += weight * (min(often[word], _REPEATS) - 1)
+
+
+def _read(schema: Any, root: Mapping[str, Any], depth: int, into: _Fields) -> None:
     """What a schema says: names, descriptions and values, through lists, unions and references."""
     if not isinstance(schema, dict) or depth < 0:
         return
+    texts, hints, values = into
     properties = schema.get("properties")
     if isinstance(properties, dict):
-        for name, member in properties.items():
-            yield _PARAMETER, name
+        texts += properties
+        for member in properties.values():
             if not isinstance(member, dict):
                 continue
             if isinstance(hint := member.get("description"), str):
-                yield _HINT, hint
+                hints.append(hint)
             if not _DEEPER.isdisjoint(member):
-                yield from _schema_texts(member, root, depth - 1)
-    values = schema.get("enum")
-    for value in (*(values if isinstance(values, list) else ()), schema.get("const")):
+                _read(member, root, depth - 1, into)
+    given = schema.get("enum")
+    for value in (*(given if isinstance(given, list) else ()), schema.get("const")):
         if isinstance(value, str):
-            yield _VALUE, value
+            values.append(value)
     for inner in _inner(schema, root):
-        yield from _schema_texts(inner, root, depth - 1)
+        _read(inner, root, depth - 1, into)
 
 
-def _inner(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
+def _inner(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
     """The schemas in another's place: of items, alternatives, and what a local reference names."""
-    if "items" in schema:
-        yield schema["items"]
+    found: list[Any] = [schema["items"]] if "items" in schema else []
     for key in ("anyOf", "oneOf", "allOf"):
         if isinstance(schemas := schema.get(key), list):
-            yield from schemas
+            found += schemas
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/"):
-        found: Any = root
+        named: Any = root
         for step in reference[2:].split("/"):
-            found = found.get(step) if isinstance(found, dict) else None
-        yield found
+            named = named.get(step) if isinstance(named, dict) else None
+        found.append(named)
+    return found
 
 
-def _needs(parameters: Mapping[str, Any]) -> Iterator[str]:
-    """The kinds of values without which a call cannot be."""
+def _needs(parameters: Mapping[str, Any]) -> int:
+    """The kinds of values without which a call cannot be, as bits."""
     properties = parameters.get("properties")
     required = parameters.get("required")
+    needs = 0
     if not isinstance(properties, dict) or not isinstance(required, list):
-        return
+        return needs
     for name in required:
         member = properties.get(name)
         if not isinstance(member, dict):
@@ -265,9 +285,12 @@ def _needs(parameters: Mapping[str, Any]) -> Iterator[str]:
         kind, lower = member.get("type"), str(name).lower()
         items = member.get("items")
         if kind in _NUMERIC:
-            yield "number"
+            needs |= _BITS["number"]
         if isinstance(items, dict) and items.get("type") in _NUMERIC:
-            yield "numbers"
+            needs |= _BITS["numbers"]
         if "date" in lower or "yyyy" in str(member.get("description", "")).lower():
-            yield "date"
-        yield from [word for word in ("email", "url") if word in lower]
+            needs |= _BITS["date"]
+        for word in ("email", "url"):
+            if word in lower:
+                needs |= _BITS[word]
+    return needs

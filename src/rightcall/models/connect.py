@@ -25,6 +25,7 @@ from rightcall.models.providers import PROVIDERS, Provider, quirks_of
 from rightcall.request.retry import Retry
 from rightcall.request.wire_model import WireModel
 from rightcall.transport.aio import AiohttpTransport
+from rightcall.wire.claude import can_be_forced
 from rightcall.wire.dialects import DIALECTS, load
 
 
@@ -80,7 +81,7 @@ def connect(  # noqa: PLR0913 - each is one fact about the connection
         _dialect(provider, address.url, place, state, background=background),
         door.carrier,
         address,
-        profile=_profile(provider, prices, profile),
+        profile=_profile(provider, model, prices, profile),
         streaming=streaming,
         retry=retry,
         timeouts=timeouts,
@@ -171,12 +172,12 @@ def _resolve(name: str) -> tuple[Provider, str, str]:
     return provider, place, model
 
 
-def _profile(provider: Provider, prices: Prices | None, given: Profile | None) -> Profile:
+def _profile(provider: Provider, model: str, prices: Prices | None, given: Profile | None) -> Profile:
     window = None if prices is None else prices.context_window
     profile = given or Profile(
         context_window=window,
         structured=provider.structured or DIALECTS[provider.dialect].structured,
-        forced_choice=provider.forced_choice,
+        forced_choice=provider.forced_choice and can_be_forced(model),
     )
     priced = profile.priced or prices is not None or provider.tells_cost or provider.is_free
     return replace(profile, priced=priced)

@@ -2,6 +2,13 @@
 
 A provider is a dialect at an address. The address follows the vendor's own SDK: with its version for
 OpenAI and everything like it, the bare host for Anthropic and Gemini.
+
+Addresses and keys were last held against these in November 2026: anthropic 2.8.0, openai 3.49.0,
+google-genai 3.1.0, cohere 7.3.1, cerebras-cloud-sdk 1.91.0, groq 1.7.0, mistralai 3.7.0, together 3.0.0,
+fireworks-ai 1.2.30, perplexityai 0.46.1, zai-sdk 0.2.3, huggingface_hub 2.4.0; the names in ``prices``
+against genai-prices 0.2.1. Not verified: NVIDIA's and Snowflake's rows, the keys of xAI and OpenRouter,
+Alibaba's row beyond what its comment cites, and whether MiniMax heeds a forced choice, of which its
+reference says nothing.
 """
 
 from typing import Any, Literal
@@ -66,6 +73,7 @@ PROVIDERS: dict[str, Provider] = {
         url_variable="ANTHROPIC_BASE_URL",
         prices="anthropic",
     ),
+    # google-genai takes GOOGLE_API_KEY first; a key that is named after Gemini is for nothing else.
     "gemini": Provider(
         dialect="gemini",
         url="https://generativelanguage.googleapis.com",
@@ -124,18 +132,27 @@ PROVIDERS: dict[str, Provider] = {
         url_variable="CO_API_URL",
         prices="cohere",
     ),
-    "deepseek": _compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY", prices="deepseek"),
+    # V4 thinks unless it is told not to, and then refuses a forced choice: "Thinking mode does not
+    # support this tool_choice" (deepseek-ai/DeepSeek-V3 #1376). Chat has no JSON Schema: "This
+    # response_format type is unavailable now" (https://github.com/llm-exe/llm-exe/issues/662).
+    "deepseek": _compatible(
+        "https://api.deepseek.com",
+        "DEEPSEEK_API_KEY",
+        prices="deepseek",
+        forced_choice=False,
+        structured="tool",
+    ),
     "fireworks": _compatible(
         "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", prices="fireworks"
     ),
-    "github": _compatible("https://models.github.ai/inference", "GITHUB_TOKEN"),
     "groq": _compatible("https://api.groq.com/openai/v1", "GROQ_API_KEY", prices="groq"),
     "huggingface": _compatible("https://router.huggingface.co/v1", "HF_TOKEN"),
     "minimax": _compatible(
         "https://api.minimax.io/v1", "MINIMAX_API_KEY", prices="minimax", structured="tool"
     ),
     "mistral": _compatible("https://api.mistral.ai/v1", "MISTRAL_API_KEY", prices="mistral"),
-    # Kimi thinks, and then takes auto and none alone.
+    # Kimi thinks, and then takes auto and none alone: "tool_choice '...' is incompatible with thinking
+    # enabled" (https://docs.rs/crate/harn-vm/latest, 35-moonshot.toml).
     "moonshot": _compatible(
         "https://api.moonshot.ai/v1",
         "MOONSHOT_API_KEY",
@@ -147,13 +164,21 @@ PROVIDERS: dict[str, Provider] = {
     "openrouter": _compatible(
         "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", prices="openrouter", tells_cost=True
     ),
-    "perplexity": _compatible(
-        "https://api.perplexity.ai", "PERPLEXITY_API_KEY", prices="perplexity", forced_choice=False
+    # Chat ended on 27 September 2026 (https://docs.perplexity.ai/docs/agent-api/migrate-from-sonar/overview).
+    # Its Agent API is Responses, without a choice of tools, and with another form for a schema
+    # (perplexityai 0.46.1, ResponseCreateParams).
+    "perplexity": Provider(
+        dialect="openai_responses",
+        url="https://api.perplexity.ai/v1",
+        keys=("PERPLEXITY_API_KEY",),
+        prices="perplexity",
+        forced_choice=False,
+        structured="tool",
     ),
     "snowflake": _compatible(
         "https://{SNOWFLAKE_ACCOUNT}.snowflakecomputing.com/api/v2/cortex/v1", "SNOWFLAKE_PAT"
     ),
-    "together": _compatible("https://api.together.xyz/v1", "TOGETHER_API_KEY", prices="together"),
+    "together": _compatible("https://api.together.ai/v1", "TOGETHER_API_KEY", prices="together"),
     "xai": _compatible("https://api.x.ai/v1", "XAI_API_KEY", prices="x-ai"),
     "vertex": Provider(
         dialect="gemini",
@@ -168,6 +193,7 @@ PROVIDERS: dict[str, Provider] = {
         prices="google",
         signed_with="google",
     ),
+    # "tool_choice" is auto alone: https://docs.z.ai/api-reference/llm/chat-completion
     "zai": _compatible(
         "https://api.z.ai/api/paas/v4",
         "ZAI_API_KEY",
@@ -193,6 +219,8 @@ QUIRKS: tuple[tuple[str, str, dict[str, JsonValue]], ...] = (
     ("openai-responses", "gpt-4", {"extra": {"include": []}}),
     ("openai-responses", "gpt-3", {"extra": {"include": []}}),
     ("openai-responses", "chatgpt", {"extra": {"include": []}}),
+    # Neither a cache key nor what to include is among the parameters of perplexityai 0.46.1.
+    ("perplexity", "", {"cache": False, "extra": {"include": []}}),
     # From Opus 4.8 on, and only at Anthropic's own door:
     # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages. Of Sonnet 5
     # sources differ (langchainjs 1.5.13 has it, gproxy 2.6 saw it refused), so it is not among them.

@@ -1,8 +1,9 @@
 """What having tools, and forcing one, adds to a request before any definition, where a vendor says so.
 
 Anthropic puts a system prompt of its own before the tools, and publishes how long it is for each model,
-by ``tool_choice``: https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview (2026). Other
-vendors publish nothing of the kind.
+by ``tool_choice``: https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview (2026). What
+it says of Fable, Opus 5 and the 5.5 models was not verified, so they are not here; of the rest, Sonnet
+4.6 alone was seen again in November 2026. Other vendors publish nothing of the kind.
 """
 
 import re

@@ -194,7 +194,7 @@ def _sources(bag: Mapping[str, Any]) -> object:
 
 def _chunk(chunk: Mapping[str, Any]) -> Citation:
     """What a chunk is from: its one member says where it was found."""
-    said = next((mapping(value) for value in chunk.values() if isinstance(value, Mapping)), {})
+    said = next((found for value in chunk.values() if (found := mapping(value))), {})
     return Citation(
         url=_text(said, "uri") or _text(said, "sourceUri"),
         title=_text(said, "title"),
@@ -206,6 +206,8 @@ def _chunk(chunk: Mapping[str, Any]) -> Citation:
 def _characters(text: str, said: Iterable[Mapping[str, Any]]) -> dict[int, int]:
     """Where each of the vendor's places in UTF-8 is in the text; a place inside a character is none."""
     wanted = {_place(each, name) for each in said for name in ("startIndex", "endIndex")}
+    if text.isascii():
+        return {place: place for place in wanted if 0 <= place <= len(text)}
     written = text.encode(errors="surrogatepass") if wanted else b""
     found: dict[int, int] = {}
     at = characters = 0

@@ -1,7 +1,16 @@
-"""What holds for Claude in every dialect: who thinks with a budget, and who takes strict tools."""
+"""What holds for Claude in every dialect: how it is told to think, and what newer ones refuse.
+
+What each model takes is on the pages "What's new" and "Migration guide" of
+https://platform.claude.com/docs/en/about-claude/models/overview: opus-5-5/whats-new-opus-5-5,
+sonnet-5-5/migration-guide, haiku-5-5/migration-guide and fable-5/introducing-… (November 2026).
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from rightcall.core.jsontext import JsonObject
+from rightcall.core.message import Message, Reasoning, Reply
 
 MIN_BUDGET = 1024
 """The smallest thinking budget that is accepted."""
@@ -22,7 +31,18 @@ _BUDGETS: Mapping[str, int] = {
     "max": 32_000,
 }
 
-_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?!\d)")
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+"""The beta that ``unbound`` needs."""
+
+_VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?!\d)")
+_ALWAYS = re.compile(r"claude-(?:fable|mythos)-")
+"""The lines whose models have always thought unasked, and have never taken a forced choice. Of Mythos
+only what Anthropic says of Fable, its twin, is known."""
+_ADAPTIVE_ONLY = (4, 7)
+"""From here on a budget is refused: https://platform.claude.com/docs/en/build-with-claude/thinking"""
+_BEFORE_XHIGH = (4, 6)
+"""The one version that knows words for an effort, and not this one:
+https://platform.claude.com/docs/en/build-with-claude/effort"""
 _FIRST = (4, 5)
 """The first version that takes them; Opus 4.1 did in the beta, and is not on the list any more.
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs"""
@@ -42,14 +62,80 @@ def budget_of(word: str, model: str, max_tokens: int | None) -> int | None:
     return max(wanted if max_tokens is None else min(wanted, max_tokens // 2), MIN_BUDGET)
 
 
+def word_of(tokens: int, model: str) -> str | None:
+    """The word for an effort that stands for a budget; None for a model that takes the budget itself."""
+    _, version = _named(model)
+    if version < _ADAPTIVE_ONLY and not _ALWAYS.search(model):
+        return None
+    return next((word for word, budget in _BUDGETS.items() if budget >= tokens), "max")
+
+
+def effort_of(word: str, model: str) -> str:
+    """The vendor's word for an effort, or the next greater one that the model knows."""
+    return "max" if word == "xhigh" and _named(model)[1] == _BEFORE_XHIGH else word
+
+
+def unthinking(model: str) -> tuple[JsonObject, JsonObject]:
+    """The ``thinking`` and ``output_config`` for as little thought as the model can do with.
+
+    Some refuse ``disabled``: Sonnet 5.5 has a word of its own for thinking between calls alone, and
+    Fable, Mythos and Opus 5.5 always think, so that a low effort is the least.
+    """
+    line, version = _named(model)
+    if _ALWAYS.search(model) or (line == "opus" and version >= (5, 5)):
+        return {}, {"effort": "low"}
+    if line == "sonnet" and version >= (5, 5):
+        return {"type": "between_tools"}, {}
+    return {"type": "disabled"}, {}
+
+
+@lru_cache(maxsize=256)
+def can_be_forced(model: str) -> bool:
+    """Whether a model can be made to call a tool. Some answer 400, whether they think or not.
+
+    'tool_choice: type "tool" and "any" are not supported for this model', on every platform
+    (https://github.com/vercel/ai/issues/21364). Haiku 5.5 still takes it. On Bedrock Sonnet 5 takes it
+    only while it is told not to think (https://github.com/anthropics/skills, model-migration.md).
+    """
+    line, version = _named(model)
+    if line == "sonnet" and version == (5, 0) and "anthropic." in model:
+        return False
+    return not (_ALWAYS.search(model) or (line in ("opus", "sonnet") and version >= (5, 5)))
+
+
+def unbound(thinking: JsonObject, messages: Sequence[Message], model: str) -> JsonObject | None:
+    """The ``thinking`` that has thoughts left out whose prompt has changed; None where there is no need.
+
+    Newer models take a thought back only behind the very system text, tools and messages that it was
+    thought in, and refuse the request else. Tools that are found and histories that are cut change them.
+    Nothing can be said beside another ``thinking`` than the adaptive one, which they have unasked.
+    https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks
+    """
+    line, version = _named(model)
+    is_bound = version >= ((5, 1) if line in ("fable", "mythos") else (5, 5))
+    if not is_bound or thinking.get("type", "adaptive") != "adaptive":
+        return None
+    replies = [message for message in messages if isinstance(message, Reply)]
+    if not any(isinstance(part, Reasoning) for reply in replies for part in reply.content):
+        return None
+    wish: JsonObject = {"prefix_mismatch_behavior": "drop_block"}
+    return {"type": "adaptive", **thinking, "block_binding": wish}
+
+
+@lru_cache(maxsize=256)
+def _named(model: str) -> tuple[str, tuple[int, int]]:
+    """The line and the version in a name; of another's model, nothing and zeros."""
+    found = _VERSION.search(model)
+    return ("", (0, 0)) if found is None else (found[1] or "", (int(found[2]), int(found[3] or 0)))
+
+
 def strict_refusal(model: str) -> str:
     """Why a model is not sent strict tools unasked; empty for one that takes them, or without a name."""
     if not model:
         return ""
-    found = _VERSION.search(model)
-    if found is None:
+    _, version = _named(model)
+    if version == (0, 0):
         return f"{model} is not known to take strict tools."
-    version = (int(found[1]), int(found[2] or 0))
     if "@" in model:
         # https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/structured_outputs
         return "Vertex AI takes strict tools only where the organisation's policy allows them."

@@ -107,6 +107,8 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 def sequence(value: object) -> Sequence[Any]:
     """The items of an array; none for anything else."""
+    if type(value) is list:
+        return value
     if value is None:
         return ()
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()

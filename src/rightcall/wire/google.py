@@ -1,5 +1,6 @@
-"""What Google's dialects share: keys, where files are, the mark of a foreign call, refusals."""
+"""What Google's dialects share: keys, where files are, the mark of a foreign call, levels, refusals."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,16 @@ FOREIGN_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
 TRANSIENT = frozenset(["RESOURCE_EXHAUSTED", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"])
 """Codes that another attempt may not meet."""
+
+# Flash refuses "minimal" from 3.7 on, "Allowed values are: medium, low, high" (kiss-translator #1048,
+# https://github.com/coder/xum/pull/4060), and Pro always did; Flash-Lite takes it.
+# https://ai.google.dev/gemini-api/docs/generate-content/thinking#thinking-levels
+_MINIMAL = re.compile(r"(?:^|/)gemini-(?:3(?:\.[0-6])?-flash|[\d.]+-flash-lite|flash-lite-latest)")
+
+
+def thinks_minimally(model: str) -> bool:
+    """Whether ``minimal`` is a level of thinking; ``low`` is one of every model since Gemini 3."""
+    return _MINIMAL.search(model) is not None
 
 
 def key_headers(key: str) -> Mapping[str, str]:

@@ -168,6 +168,12 @@ def test_a_request_is_written_as_the_vendor_wants_it(request_, expected):
 THINKING = [
     ("gemini-3-pro-preview", "none", {"thinkingLevel": "LOW"}),
     ("gemini-3-flash-preview", "none", {"thinkingLevel": "MINIMAL"}),
+    ("gemini-3.1-flash-lite", "none", {"thinkingLevel": "MINIMAL"}),
+    ("gemini-3.6-flash", "none", {"thinkingLevel": "MINIMAL"}),
+    ("gemini-3.7-flash", "none", {"thinkingLevel": "LOW"}),
+    ("gemini-3.8-flash", "minimal", {"thinkingLevel": "LOW", "includeThoughts": True}),
+    ("gemini-flash-latest", "none", {"thinkingLevel": "LOW"}),
+    ("models/gemini-4-flash", "none", {"thinkingLevel": "LOW"}),
     ("gemini-2.5-pro", "none", {"thinkingBudget": 128}),
     ("gemini-3-pro-preview", "low", {"thinkingLevel": "LOW", "includeThoughts": True}),
     ("gemini-3.1-flash", "max", {"thinkingLevel": "HIGH", "includeThoughts": True}),

@@ -167,3 +167,13 @@ async def test_a_reply_is_made_in_the_background():
     assert result.text == "Seen."
     assert (path, second) == ("/v1beta/interactions", "/v1beta/interactions/v1_1")
     assert json.loads(body)["background"] is True
+
+
+@pytest.mark.parametrize(
+    ("model", "level"),
+    [("gemini-3.6-flash", "minimal"), ("gemini-3.8-flash", "low"), ("gemini-3.1-pro-preview", "low")],
+)
+def test_the_least_thought_is_the_least_level_that_the_model_knows(model, level):
+    asked = replace(BASE, options={"reasoning": "none"})
+    sent = json.loads(interactions.encode(asked, model=model, stream=True).body)
+    assert sent["generation_config"]["thinking_level"] == level

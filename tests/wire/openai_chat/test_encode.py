@@ -447,7 +447,7 @@ HOSTED = {
         {
             "max_completion_tokens": 7,
             "seed": 1,
-            "reasoning_effort": "low",
+            "thinking": {"type": "adaptive"},
             "tool_choice": "required",
             "reasoning_split": True,
         },
@@ -475,6 +475,23 @@ def test_a_host_that_only_chooses_by_itself():
     assert "tools" not in body(ask(specs=(SPEC,), choice="none"), at=at)
     with pytest.raises(EncodeError, match="cannot be forced to call a tool"):
         body(ask(specs=(SPEC,), choice="required"), at=at)
+
+
+def test_minimax_thinks_as_it_sees_fit_or_not_at_all():
+    at = dialect.dialect_at("https://api.minimax.io/v1")
+    for wanted, kind in {"none": "disabled", 0: "disabled", "max": "adaptive", 2000: "adaptive"}.items():
+        sent = body(ask(options={"reasoning": wanted}), at=at)
+        assert sent["thinking"] == {"type": kind}
+        assert "reasoning_effort" not in sent
+
+
+def test_deepseek_thinks_unless_it_is_told_not_to():
+    at = dialect.dialect_at("https://api.deepseek.com")
+    sent = body(ask(options={"reasoning": "none"}), at=at)
+    assert sent["thinking"] == {"type": "disabled"}
+    assert "reasoning_effort" not in sent
+    sent = body(ask(options={"reasoning": "max"}), at=at)
+    assert (sent["thinking"], sent["reasoning_effort"]) == ({"type": "enabled"}, "max")
 
 
 def test_a_number_of_tokens_to_think_with_at_alibaba():

@@ -146,7 +146,7 @@ def _reasoning(thinking: Mapping[str, Any], config: Members) -> str | int | None
         case "adaptive":
             effort = config.get("effort")
             return effort if isinstance(effort, str) and effort in EFFORTS else None
-        case "disabled":
+        case "disabled" | "between_tools":
             return "none"
         case _:
             return None

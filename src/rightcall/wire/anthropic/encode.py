@@ -3,10 +3,12 @@
 Choices where the vendor and a request do not fit together:
 
 - A word for ``reasoning`` asks for adaptive thinking with that effort, and models before it for a manual
-  budget, of half of ``max_tokens`` at the most; a number for just that budget, which models after it
-  refuse. ``none`` switches it off.
-- A forced choice is refused beside a manual budget, so there it becomes ``auto``; whoever forces must
-  look at the reply anyway. https://platform.claude.com/docs/build-with-claude/thinking-tool-workflows
+  budget, of half of ``max_tokens`` at the most; a number for just that budget, and models that refuse
+  one for the nearest word. ``none`` switches it off, or asks for the least of models that always think.
+- A forced choice is refused beside a manual budget, and by newer models, so there it becomes ``auto``;
+  whoever forces must look at the reply anyway.
+  https://platform.claude.com/docs/build-with-claude/thinking-tool-workflows
+- ``temperature`` and ``top_p`` are sent to all models; newer ones refuse them, and say so.
 - A manual budget is refused where the calls being answered were made without thinking, by another model
   or another vendor's, so there it is left out until the next turn.
 - ``seed`` has no counterpart and is left out. Neither has JSON mode: the instructions ask for it.
@@ -41,7 +43,17 @@ from rightcall.wire.anthropic.tables import (
     TTLS,
 )
 from rightcall.wire.caching import lifetime
-from rightcall.wire.claude import MIN_BUDGET, budget_of, strict_refusal
+from rightcall.wire.claude import (
+    BINDING_BETA,
+    MIN_BUDGET,
+    budget_of,
+    can_be_forced,
+    effort_of,
+    strict_refusal,
+    unbound,
+    unthinking,
+    word_of,
+)
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -106,6 +118,8 @@ def encode(
     spoken = [turn for turn in turns.last if turn["role"] != "system"]
     if _is_manual(body) and _is_unthought(spoken):
         del body["thinking"]
+    if bound := unbound(body.get("thinking", {}), request.messages, model):
+        body["thinking"] = bound
     if stream:
         body["stream"] = True
     body |= {name: options[name] for name in _SAMPLING if options.get(name) is not None}
@@ -116,7 +130,7 @@ def encode(
     own = [dict(mapping(tool)) for tool in sequence(options.get("vendor_tools"))]
     ours = _ours(request, model, cache, mark)
     tools = [*own, *ours.tools]
-    body |= _choice(request, tools, manual=_is_manual(body))
+    body |= _choice(request, tools, free=_is_manual(body) or not can_be_forced(model))
     container = _container(request)
     if container:
         body["container"] = container
@@ -131,7 +145,7 @@ def encode(
     body |= extra
     # Last, so that a longer history only adds to the bytes of a shorter one.
     body["messages"] = body.pop("messages")
-    needed = [*ours.betas, FILES_BETA] if turns.has_files else ours.betas
+    needed = [*ours.betas, FILES_BETA if turns.has_files else "", BINDING_BETA if bound else ""]
     headers = _headers(betas, needed)
     return Outgoing(path=_PATH, body=as_bytes(body, NAME), headers=headers, held=ours.held)
 
@@ -164,12 +178,14 @@ def _thinking(request: Request, wanted: object, model: str) -> tuple[JsonObject,
         case None:
             return {}, {}, DEFAULT_MAX_TOKENS
         case "none" | 0:
-            return {"type": "disabled"}, {}, DEFAULT_MAX_TOKENS
+            return *unthinking(model), DEFAULT_MAX_TOKENS
         case str(word) if budget := budget_of(word, model, request.max_tokens):
             return _thinking(request, budget, model)
         case str(word) if word in EFFORTS:
             limit = EFFORT_MAX_TOKENS.get(word, DEFAULT_MAX_TOKENS)
-            return {"type": "adaptive"}, {"effort": EFFORTS[word]}, limit
+            return {"type": "adaptive"}, {"effort": effort_of(EFFORTS[word], model)}, limit
+        case int(tokens) if tokens > 0 and (nearest := word_of(tokens, model)):
+            return _thinking(request, nearest, model)
         case int(tokens) if tokens > 0:
             budget = max(tokens, MIN_BUDGET)
             _check_budget(budget, request.max_tokens)
@@ -273,7 +289,7 @@ def _tool(spec: Spec, strict: JsonObject | None) -> dict[str, Any]:
     }
 
 
-def _choice(request: Request, tools: Sequence[Mapping[str, Any]], *, manual: bool) -> dict[str, Any]:
+def _choice(request: Request, tools: Sequence[Mapping[str, Any]], *, free: bool) -> dict[str, Any]:
     match request.choice:
         case Named(name):
             choice: dict[str, Any] = {"type": "tool", "name": name}
@@ -287,7 +303,7 @@ def _choice(request: Request, tools: Sequence[Mapping[str, Any]], *, manual: boo
             choice = {"type": "none"}
         case _:
             choice = {"type": "auto"}
-    if manual and choice["type"] in _FORCED:
+    if free and choice["type"] in _FORCED:
         choice = {"type": "auto"}
     if request.options.get("parallel") is False and choice["type"] != "none":
         choice["disable_parallel_tool_use"] = True

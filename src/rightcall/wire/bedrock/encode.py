@@ -9,7 +9,7 @@ Choices where the vendor and a request do not fit together:
   beside Converse's: https://github.com/BerriAI/litellm/issues/36536
 - A word for ``reasoning`` is Claude's effort with adaptive thinking, and goes into the field of their
   own that OpenAI's, Qwen's and Nova's models have. A number is Claude's manual budget. A forced choice
-  is refused beside that, so there it becomes the model's own.
+  is refused beside that, and by newer Claudes, so there it becomes the model's own.
 - ``extra`` is merged into the body, so that ``additionalModelRequestFields`` gains members.
 - ``seed`` has no counterpart and is left out. Neither has JSON mode: the instructions ask for it.
 - ``user`` is sent as metadata, for AWS's own logs.
@@ -41,7 +41,17 @@ from rightcall.wire.bedrock.tables import (
     maker_of,
 )
 from rightcall.wire.caching import lifetime
-from rightcall.wire.claude import MIN_BUDGET, budget_of, strict_refusal
+from rightcall.wire.claude import (
+    BINDING_BETA,
+    MIN_BUDGET,
+    budget_of,
+    can_be_forced,
+    effort_of,
+    strict_refusal,
+    unbound,
+    unthinking,
+    word_of,
+)
 from rightcall.wire.encoding import (
     EncodeCache,
     as_bytes,
@@ -105,10 +115,10 @@ def encode(
     if settings := _inference(request):
         body["inferenceConfig"] = settings
     ours = _ours(request, model, cache, is_claude=maker.own_choice)
-    body |= _tools(request, ours, maker, turns, fields)
+    body |= _tools(request, ours, maker, turns, fields, model)
     _mark_tools(request, body, maker, mark)
-    if options.get("eager") and maker.own_choice:
-        fields["anthropic_beta"] = [EAGER_BETA]
+    if maker.own_choice:
+        fields |= _betas(request, model, fields)
     if request.output is not None and request.output != ANY_OBJECT:
         output["textFormat"] = _text_format(request.output)
     if output:
@@ -130,6 +140,13 @@ def encode(
         headers={"content-type": "application/json"},
         held=ours.held,
     )
+
+
+def _betas(request: Request, model: str, fields: _Json) -> _Json:
+    """What only Claude's betas give, in Claude's own fields."""
+    bound = unbound(fields.get("thinking", {}), request.messages, model)
+    needed = [EAGER_BETA] * bool(request.options.get("eager")) + [BINDING_BETA] * (bound is not None)
+    return {**({"thinking": bound} if bound else {}), **({"anthropic_beta": needed} if needed else {})}
 
 
 def _inference(request: Request) -> _Json:
@@ -161,16 +178,18 @@ def _reasoning(
         case bool():
             pass
         case "none" | 0:
-            return _unthinking(maker), {}
+            return _unthinking(maker, model)
         case str(word) if maker.own_choice and (tokens := budget_of(word, model, request.max_tokens)):
             return _reasoning(request, tokens, model, maker, turns)
         case str(word) if word in EFFORTS and maker.own_choice:
-            return {"thinking": {"type": "adaptive"}}, {"effort": EFFORTS[word]}
+            return {"thinking": {"type": "adaptive"}}, {"effort": effort_of(EFFORTS[word], model)}
         case str(word) if word in EFFORTS and (maker.effort_field or maker.config_field):
             effort = EFFORTS[word] if EFFORTS[word] in maker.efforts else maker.efforts[-1]
             if maker.effort_field:
                 return {maker.effort_field: effort}, {}
             return {maker.config_field: {"type": "enabled", "maxReasoningEffort": effort}}, {}
+        case int(tokens) if tokens > 0 and maker.own_choice and (nearest := word_of(tokens, model)):
+            return _reasoning(request, nearest, model, maker, turns)
         case int(tokens) if tokens > 0 and maker.own_choice:
             budget = max(tokens, MIN_BUDGET)
             _check_budget(budget, request.max_tokens)
@@ -188,10 +207,11 @@ def _reasoning(
     )
 
 
-def _unthinking(maker: Maker) -> _Json:
+def _unthinking(maker: Maker, model: str) -> tuple[_Json, _Json]:
     if maker.own_choice:
-        return {"thinking": {"type": "disabled"}}
-    return {maker.config_field: {"type": "disabled"}} if maker.config_field else {}
+        thinking, config = unthinking(model)
+        return {"thinking": thinking} if thinking else {}, {**config}
+    return {maker.config_field: {"type": "disabled"}} if maker.config_field else {}, {}
 
 
 def _check_budget(budget: int, max_tokens: int | None) -> None:
@@ -211,7 +231,9 @@ def _is_unthought(messages: Sequence[Mapping[str, Any]]) -> bool:
     return "reasoningContent" not in messages[-2]["content"][0]
 
 
-def _tools(request: Request, ours: _Ours, maker: Maker, turns: Turns, fields: _Json) -> dict[str, _Json]:
+def _tools(
+    request: Request, ours: _Ours, maker: Maker, turns: Turns, fields: _Json, model: str
+) -> dict[str, _Json]:
     """The ``toolConfig``; what only Claude's own fields can say goes into those."""
     tools = [*map(mapping, sequence(request.options.get("vendor_tools"))), *ours.sent]
     names = [spec.name for spec in request.specs]
@@ -226,11 +248,11 @@ def _tools(request: Request, ours: _Ours, maker: Maker, turns: Turns, fields: _J
         return {}
     natives = [tool.get("name") for tool in ours.native]
     is_own = isinstance(request.choice, Named) and request.choice.name in natives
-    choice = _choice(request, maker, fields, is_own=is_own or not tools)
+    choice = _choice(request, maker, fields, is_own=is_own or not tools, model=model)
     return {"toolConfig": {**choice, "tools": tools}} if tools else {}
 
 
-def _choice(request: Request, maker: Maker, fields: _Json, *, is_own: bool) -> _Json:
+def _choice(request: Request, maker: Maker, fields: _Json, *, is_own: bool, model: str) -> _Json:
     """Converse's ``toolChoice``, or nothing where Claude's own, in its fields, says more.
 
     ``is_own``: it is about a tool that Converse is not told of.
@@ -245,7 +267,8 @@ def _choice(request: Request, maker: Maker, fields: _Json, *, is_own: bool) -> _
             own, choice = {"type": "none"}, {}
         case _:
             own, choice = {"type": "auto"}, {}
-    if mapping(fields.get("thinking")).get("type") == "enabled" and own["type"] in _FORCED:
+    is_free = mapping(fields.get("thinking")).get("type") == "enabled" or not can_be_forced(model)
+    if is_free and own["type"] in _FORCED:
         own, choice = {"type": "auto"}, {}
     if not maker.own_choice:
         return {"toolChoice": choice} if choice else {}

@@ -28,7 +28,8 @@ _NOTHING = frozenset([b"", b"[DONE]"])
 
 _OUTSIDE = re.compile(rb'["{}]')
 _INSIDE = re.compile(rb'["\\]')
-_RAW_LINE = re.compile(rb"[\r\n](?=[{\[])")
+_RAW_LINES = (b"\n{", b"\n[", b"\r{", b"\r[")
+"""How a bare line of JSON begins. To look for four texts is far cheaper than for one pattern."""
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 _plain = msgspec.json.Decoder()
@@ -120,11 +121,11 @@ class _Frames:
             data = data.lstrip(_BLANK)
             self._began = bool(data)
         seen = self._last + data
-        raw = _RAW_LINE.search(seen)
-        if raw is None:
+        raw = [at for at in map(seen.find, _RAW_LINES) if at >= 0]
+        if not raw:
             self._last = seen[-1:]
             return [event.data for event in self._sse.feed(data)]
-        self._items, at = _Items(), raw.start()
+        self._items, at = _Items(), min(raw)
         events = [*self._sse.feed(data[:at]), *self._sse.finish()]
         return [event.data for event in events] + self._items.feed(data[at:])
 

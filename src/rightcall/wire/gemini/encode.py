@@ -30,7 +30,7 @@ from rightcall.wire.encoding import (
 )
 from rightcall.wire.gemini.messages import Json, contents
 from rightcall.wire.gemini.tables import EFFORTS, NAME, NEWER, PRO, PRO_LEAST
-from rightcall.wire.google import key_headers
+from rightcall.wire.google import key_headers, thinks_minimally
 from rightcall.wire.logprobs import alternatives
 from rightcall.wire.strictness import StrictMode, wish_in
 
@@ -231,11 +231,13 @@ def _thinking(reasoning: JsonValue, model: str) -> Json | None:
             return {"thinkingBudget": reasoning} | ({"includeThoughts": True} if reasoning else {})
         case str() if reasoning in EFFORTS:
             level, budget = EFFORTS[reasoning]
-            amount: Json = {"thinkingBudget": budget}
-            if NEWER.search(model):
+            if not NEWER.search(model):
+                least = PRO_LEAST if PRO.search(model) else 0
+                amount: Json = {"thinkingBudget": max(budget, least)}
+            elif level == "MINIMAL" and not thinks_minimally(model):
+                amount = {"thinkingLevel": "LOW"}
+            else:
                 amount = {"thinkingLevel": level}
-            if PRO.search(model):
-                amount = {key: PRO_LEAST.get(value, value) for key, value in amount.items()}
             return {**amount, **({} if reasoning == "none" else {"includeThoughts": True})}
         case _:
             pass

@@ -128,7 +128,7 @@ class ReplyBuilder:
         )
 
     def _citations(self) -> tuple[Citation, ...]:
-        if not _SOURCES.intersection(self._vendor):
+        if _SOURCES.isdisjoint(self._vendor):
             return ()
         said = [part.text for part in self._content if isinstance(part, Text)]
         return grounded(self._vendor, "".join(said))

@@ -72,9 +72,8 @@ EFFORTS: Mapping[str, tuple[str, int]] = {
 """The level, and the budget of models that know no levels."""
 
 PRO = re.compile(r"(?:^|/)gemini-[\d.]+-pro")
-PRO_LEAST = {"MINIMAL": "LOW", 0: 128}
-"""What stands for the least thinking with the models that cannot do without:
-https://ai.google.dev/gemini-api/docs/thinking"""
+PRO_LEAST = 128
+"""The least budget of the models that cannot do without: https://ai.google.dev/gemini-api/docs/thinking"""
 
 # A thinkingLevel is refused before Gemini 3 (https://ai.google.dev/gemini-api/docs/thinking), and so is
 # media inside a function response (google-gemini/gemini-cli#19436).

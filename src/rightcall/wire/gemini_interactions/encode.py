@@ -29,7 +29,7 @@ from rightcall.wire.encoding import (
 )
 from rightcall.wire.gemini_interactions.messages import steps_of
 from rightcall.wire.gemini_interactions.tables import EFFORTS, NAME
-from rightcall.wire.google import key_headers
+from rightcall.wire.google import key_headers, thinks_minimally
 from rightcall.wire.kept import Since
 from rightcall.wire.logprobs import refuse
 from rightcall.wire.strictness import StrictMode, wish_in
@@ -74,7 +74,7 @@ def encode(
     ours = cache.shared(f"{NAME}.tools", request.specs, lambda: _tools(request.specs))
     if tools := [*ours, *sequence(request.options.get("vendor_tools"))]:
         body["tools"] = tools
-    if settings := _generation(request):
+    if settings := _generation(request, model):
         body["generation_config"] = settings
     if request.output is not None:
         body["response_format"] = _format(request)
@@ -125,7 +125,7 @@ def _tool(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _generation(request: Request) -> dict[str, Any]:
+def _generation(request: Request, model: str) -> dict[str, Any]:
     options = request.options
     refuse(options, NAME)
     config: dict[str, Any] = {
@@ -135,7 +135,7 @@ def _generation(request: Request) -> dict[str, Any]:
         "seed": options.get("seed"),
         "stop_sequences": list(sequence(options.get("stop"))) or None,
         "tool_choice": _choice(request),
-        **_thinking(options.get("reasoning")),
+        **_thinking(options.get("reasoning"), model),
     }
     return {key: value for key, value in config.items() if value is not None}
 
@@ -160,7 +160,7 @@ def _choice(request: Request) -> str | dict[str, Any] | None:
             return {"allowed_tools": {"mode": "any", "tools": [name]}}
 
 
-def _thinking(wanted: Any) -> dict[str, Any]:
+def _thinking(wanted: Any, model: str) -> dict[str, Any]:
     """https://ai.google.dev/gemini-api/docs/interactions/thinking."""
     if wanted is None:
         return {}
@@ -172,7 +172,10 @@ def _thinking(wanted: Any) -> dict[str, Any]:
             where="option 'reasoning'",
         )
     summaries = {} if wanted == "none" else {"thinking_summaries": "auto"}
-    return {"thinking_level": EFFORTS[wanted], **summaries}
+    level = EFFORTS[wanted]
+    if level == "minimal" and not thinks_minimally(model):
+        level = "low"
+    return {"thinking_level": level, **summaries}
 
 
 def _format(request: Request) -> dict[str, Any]:

@@ -127,6 +127,8 @@ def _reasoning(wanted: Any, host: Host) -> dict[str, Any]:
     if host.effort == "enable_thinking":
         budget = {"thinking_budget": wanted} if isinstance(wanted, int) and wanted else {}
         return {"enable_thinking": wanted not in (0, "none"), **budget}
+    if host.effort == "adaptive":
+        return {"thinking": {"type": "disabled" if wanted in (0, "none") else "adaptive"}}
     if isinstance(wanted, int):
         wanted = next((word for most, word in _BUDGETS if wanted <= most), "high")
     if host.effort == "thinking":

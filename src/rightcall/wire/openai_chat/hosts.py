@@ -20,9 +20,9 @@ Ids: TypeAlias = Literal["forty", "carrying", "nine"]
 digits."""
 
 
-Effort: TypeAlias = Literal["reasoning_effort", "reasoning", "thinking", "enable_thinking"]
-"""The member that says how much to think. ``thinking`` is switched on or off, with a word beside it;
-``enable_thinking`` is too, with a number of tokens beside it."""
+Effort: TypeAlias = Literal["reasoning_effort", "reasoning", "thinking", "adaptive", "enable_thinking"]
+"""The member that says how much to think. ``thinking`` is switched on or off, with a word beside it, or
+is ``adaptive`` or off; ``enable_thinking`` is on or off, with a number of tokens beside it."""
 
 
 class Host(Struct, frozen=True, kw_only=True):
@@ -95,7 +95,8 @@ FOUNDRY = replace(_OPENAI_LIKE, custom=True, caches=True)
 # tools, nor is xAI, which says nothing of them, and wants a header for its cache:
 # https://docs.x.ai/docs/guides/prompt-caching
 GROQ = replace(_OPENAI_LIKE, thoughts=("inline", "reasoning"))
-CEREBRAS = Host(thoughts=("inline", "reasoning"))
+# "max_tokens" is deprecated (cerebras-cloud-sdk 1.91.0).
+CEREBRAS = Host(limit="max_completion_tokens", thoughts=("inline", "reasoning"))
 # As ChatCompletionRequest of mistralai 3.7.0; any other member is a 422, "Extra inputs are not
 # permitted" (eca #231). Its streams end with usage unasked. "Unexpected role 'user' after role
 # 'tool'" (pydantic-ai #1210), and a tool's message takes no picture, either (LibreChat agents #344).
@@ -112,22 +113,34 @@ MISTRAL = Host(
 # discussion deepseek-harness #739); without calls it is ignored.
 # Strict tools only at its beta address, and only if all are (https://github.com/vercel/ai/pull/19428).
 # "unknown variant `image_url`, expected `text`" (rikkahub #1433): any part but text is a 400.
-DEEPSEEK = Host(owed="reasoning_content", media=("text",), thoughts=("inline", "reasoning_content"))
+# Thinking is on unless `thinking` says otherwise, and the words for its effort are low, high and max,
+# to which it rounds others: https://api-docs.deepseek.com/guides/thinking_mode
+DEEPSEEK = Host(
+    owed="reasoning_content",
+    media=("text",),
+    thoughts=("inline", "reasoning_content"),
+    effort="thinking",
+)
 # Passes strict on to whoever serves the model: DeepSeek refuses an object without members (gajae-code
 # #2760).
 # https://openrouter.ai/docs/features/prompt-caching and .../multimodal/image-generation
 OPENROUTER = Host(effort="reasoning", pictures=True, marks=True)
 # "thinking is enabled but reasoning_content is missing in assistant tool call message", empty as well
 # (LibreChat's page on Moonshot); tools have no ``strict``, and ``max_tokens`` is the old
-# name. K3 knows the words for effort, K2 the switch; either leaves the other's alone.
+# name. K3 knows the words low, high and max, and always thinks; K2 knows the switch, and K2.7 refuses to
+# be switched off; either leaves the other's alone (https://docs.rs/synaps-engine/0.11.0, kimi.rs).
 # https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
 MOONSHOT = Host(limit="max_completion_tokens", strict=False, owed="reasoning_content", effort="thinking")
-# Only the automatic choice of a tool is supported; neither seed nor strict tools are.
+# Only the automatic choice of a tool is supported; neither seed nor strict tools are. The words for
+# effort are known from GLM-5.2 on (zai-sdk 0.2.3); GLM-5.3 always thinks, and takes no "disabled"
+# (https://docs.together.ai/docs/glm-5.3-quickstart).
 # https://docs.z.ai/api-reference/llm/chat-completion
 ZAI = Host(only_auto=True, strict=False, seed="", user=False, parallel=False, effort="thinking")
 # Without ``reasoning_split`` thoughts come as <think> within the text.
-# https://platform.minimax.io/docs/api-reference/text-openai-api
-MINIMAX = Host(limit="max_completion_tokens", adds={"reasoning_split": True})
+# https://platform.minimax.io/docs/api-reference/text-openai-api. M3 thinks as it sees fit, or not at
+# all, and knows no effort; M2 cannot be switched off
+# (https://java.agentscope.io/v2/en/integration/model/minimax).
+MINIMAX = Host(limit="max_completion_tokens", adds={"reasoning_split": True}, effort="adaptive")
 # https://www.alibabacloud.com/help/en/model-studio/deep-thinking
 ALIBABA = Host(effort="enable_thinking")
 # https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api
