@@ -136,7 +136,7 @@ def test_any_other_attribute_is_missing_in_pythons_words():
 
 
 KINDS = {
-    "budget": (lambda: agent().run("x", budget=5), "budget must be a Budget, not 5 (as in rc.Budget("),
+    "budget": (lambda: agent().run("x", budget=5), "a Budget or None, not 5 (as in rc.Budget("),
     "agent's budget": (lambda: agent(budget="5"), "budget must be a Budget or None, not '5'"),
     "choice": (lambda: agent().run("x", choice="requird"), "did you mean 'required'?"),
     "tool as choice": (lambda: agent().run("x", choice="send"), "rc.Named("),
